@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from importlinter.cli import lint_imports
 
+from manyheads.config.schema import TASKS
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "manyheads"
 DOCTOR = ROOT / "packages" / "transformer-doctor" / "src"
@@ -101,3 +103,27 @@ def test_torch_reads_no_pickle_but_legacy_weights() -> None:
     restricted = {option.arg: option.value for option in loads[0].keywords}["weights_only"]
     assert isinstance(restricted, ast.Constant)
     assert restricted.value is True
+
+
+def task_name_constants(node: ast.AST) -> list[ast.Constant]:
+    """Return the names of tasks with which something is compared, or by which it is looked up.
+
+    "translation" is also a word and a column of data, so that it counts in comparisons alone.
+    """
+    if isinstance(node, (ast.Compare, ast.MatchValue)):
+        found, names = ast.walk(node), set(TASKS)
+    elif isinstance(node, ast.Dict):
+        found, names = iter(filter(None, node.keys)), TASKS.keys() - {"translation"}
+    elif isinstance(node, ast.Subscript):
+        found, names = iter([node.slice]), TASKS.keys() - {"translation"}
+    else:
+        return []
+    return [part for part in found if isinstance(part, ast.Constant) and part.value in names]
+
+
+def test_what_differs_between_tasks_is_asked_of_the_task_and_not_of_its_name() -> None:
+    """A new task is then a folder and an entry in the registry: no other module knows its name."""
+    for name in MODULES.keys() - {"config.schema.tasks"}:
+        for node in ast.walk(tree_of(name)):
+            for constant in task_name_constants(node):
+                raise AssertionError(f'manyheads.{name}, line {constant.lineno}: "{constant.value}" is compared')

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from manyheads.checks.catalogue import config_finding
 from manyheads.checks.registry import _TRAINED, NEW_TRAINING
-from manyheads.config.schema import Task
+from manyheads.config.schema import TASKS
 from transformer_doctor.report import Check, Finding, make_checks
 
 
 def test_every_task_has_checks_and_each_sentence_occurs_once() -> None:
-    assert set(_TRAINED) == set(get_args(Task))
+    assert len(_TRAINED) == len({spec.architecture for spec in TASKS.values()})
     for checks in (NEW_TRAINING, *_TRAINED.values()):
         sentences = [check.sentence for check in checks if check.sentence]
         assert sentences

@@ -257,7 +257,7 @@ def test_each_task_names_its_own_languages(task: str, data: dict[str, str], expe
         ("classification", "training", {"metric": "bleu"}, "Use loss or accuracy or macro_f1."),
         ("translation", "training", {"metric": "accuracy"}, "Use loss or bleu or chrf."),
         ("masked-lm", "training", {"metric": "accuracy"}, "Use loss."),
-        ("classification", "training", {"r_drop": 1.0}, 'training.r_drop is known for task = "translation" alone'),
+        ("classification", "training", {"r_drop": 1.0}, "training.r_drop is for pairs of sentences"),
         ("translation", "data", {"valid": 0.1}, "data.valid = 0.1 is a share, and a translator needs pairs"),
         ("classification", "data", {"valid": 1.5}, "data.valid = 1.5 is not text"),
     ],
@@ -405,7 +405,7 @@ def test_augmentation_is_on_if_its_section_exists(tmp_path: Path) -> None:
         ("data.augment=3", "data.augment = 3 is no section; write [data.augment], and its settings below it"),
         ("data.augment.words=0.985", "data.augment.words = 0.985 and data.augment.join = 0.02 sum to more than 1."),
         ("data.other.words=0.2", "--set data.other.words=0.2 is not of the form section.key=value."),
-        ("task=masked-lm", 'data.augment is known for task = "translation" alone, not for "masked-lm".'),
+        ("task=masked-lm", 'data.augment is for pairs of sentences, not for task = "masked-lm".'),
     ],
 )
 def test_mistakes_in_the_section_augment_are_named(tmp_path: Path, override: str, message: str) -> None:

@@ -15,7 +15,7 @@ from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_setting
 from tests.tolerances import assert_close
 from torch import Tensor
 
-from manyheads.config.schema import Config, ModelConfig, Task, TokenizerConfig
+from manyheads.config.schema import TASKS, Config, ModelConfig, TokenizerConfig
 from manyheads.data.examples import make_texts
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.huggingface.check import check_pretrained
@@ -29,7 +29,6 @@ from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, load_tokenizer
 
 PAIRS = [("a b", "c"), ("", "hund"), ("katze", ""), ("Où 안녕", "😀 fin")]
-TASKS: dict[str, Task] = {"": "classification", "masked-lm": "masked-lm", "classification": "classification"}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], t
     return found
 
 
-def build(found: HuggingFaceModel, task: Task, classes: int = 5) -> Any:
+def build(found: HuggingFaceModel, task: str, classes: int = 5) -> Any:
     """Return a model of manyheads with all weights of the folder for a task."""
     config, size = ModelConfig(**found.shape), found.tokenizer.size
     model: Transformer
@@ -55,7 +54,7 @@ def build(found: HuggingFaceModel, task: Task, classes: int = 5) -> Any:
     else:
         pooler = "relu" if found.tokenizer.stored.family == "distilbert" else "tanh"
         model = TextClassifier(ModelConfig(**found.shape, pooling="cls", pooler=pooler), size, classes)  # type: ignore[arg-type]
-    model.load_state_dict(found.tensors(task), strict=False)
+    model.load_state_dict(found.tensors(TASKS[task].architecture), strict=False)
     return model.eval()
 
 
@@ -104,7 +103,7 @@ def test_heads_give_the_logits_of_transformers(family: str, folders: Any) -> Non
         assert found.labels == (() if head == "masked-lm" else tuple(f"LABEL_{n}" for n in range(5)))
         ids, _, batch = encode_both(found.tokenizer, fast, TEXTS)
         expected = hf_model(batch["input_ids"], attention_mask=batch["attention_mask"]).logits
-        logits = build(found, TASKS[head])(ids)
+        logits = build(found, head)(ids)
         if head == "masked-lm":
             real = batch["attention_mask"].bool()
             logits = logits[real][:, [found.tokenizer.ids_by_original[n] for n in range(expected.size(-1))]]
@@ -225,7 +224,7 @@ def test_an_older_vocabulary_gives_the_same_ids(kind: str, folders: Any, tmp_pat
 # --- export ---
 
 
-def run_config(found: HuggingFaceModel, task: Task) -> Config:
+def run_config(found: HuggingFaceModel, task: str) -> Config:
     family = found.tokenizer.stored.family
     side: dict[str, Any] = {"language": "en", "max_length": 60}
     shape = {**found.shape, "pooling": "cls", "pooler": "relu" if family == "distilbert" else "tanh"}
@@ -249,8 +248,8 @@ def test_an_exported_model_equals_the_imported_model(family: str, folders: Any, 
         assert again.labels == labels
         assert (again.shape, again.unused) == (found.shape, ())
         assert again.tokenizer.original_ids == found.tokenizer.original_ids
-        for name, tensor in found.tensors(head).items():  # type: ignore[arg-type]
-            assert torch.equal(again.tensors(head)[name], tensor), name  # type: ignore[arg-type]
+        for name, tensor in found.tensors(TASKS[head].architecture).items():
+            assert torch.equal(again.tensors(TASKS[head].architecture)[name], tensor), name
         opened = type(hf_model).from_pretrained(out)
         for name, tensor in hf_model.state_dict().items():
             if name.endswith("position_embeddings.weight") and family == "roberta":
@@ -264,7 +263,7 @@ def test_an_exported_model_equals_the_imported_model(family: str, folders: Any, 
             assert written("a", "b")["input_ids"] == fast("a", "b")["input_ids"]
         if labels:
             assert opened.config.id2label == dict(enumerate(labels))
-        assert check_pretrained(out, found.tokenizer, head, model).largest < 1e-4  # type: ignore[arg-type]
+        assert check_pretrained(out, found.tokenizer, TASKS[head].architecture, model).largest < 1e-4
 
 
 def test_a_failed_comparison_is_an_error(folders: Any) -> None:
@@ -274,7 +273,7 @@ def test_a_failed_comparison_is_an_error(folders: Any) -> None:
     with torch.no_grad():
         model.encoder_layers[1].feed_forward.contract.bias[3] += 0.5
     with pytest.raises(ParityError, match="nothing was kept"):
-        check_pretrained(folder, found.tokenizer, "classification", model)
+        check_pretrained(folder, found.tokenizer, "classifier", model)
 
 
 @pytest.mark.parametrize(
@@ -375,7 +374,7 @@ def test_a_pickle_is_read_only_if_it_is_trusted(folders: Any, tmp_path: Path) ->
     found = read_pretrained(folder, trust_pickle=True)
     expected = read_pretrained(folders["bert", "classification"][0])
     assert all(torch.equal(found.body[name], expected.body[name]) for name in expected.body)
-    check_pretrained(folder, found.tokenizer, "classification", build(found, "classification"), trust_pickle=True)
+    check_pretrained(folder, found.tokenizer, "classifier", build(found, "classification"), trust_pickle=True)
 
 
 def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path) -> None:
@@ -415,4 +414,4 @@ def test_a_real_bert_gives_the_hidden_states_and_ids_of_transformers() -> None:
     assert_close(hidden[real], output.last_hidden_state[real])
     pooled = torch.tanh(model.pooler(model.pool(hidden, mask)))
     assert_close(pooled, output.pooler_output)
-    assert sum(tensor.numel() for tensor in found.tensors("classification").values()) == 22_713_216
+    assert sum(tensor.numel() for tensor in found.tensors("classifier").values()) == 22_713_216

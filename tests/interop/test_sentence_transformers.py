@@ -174,7 +174,7 @@ def test_unsupported_models_are_refused_by_name(tmp_path: Path) -> None:
     )
     with pytest.raises(RunError, match=message):
         export(tmp_path / "own", tmp_path / "out", "sentence-transformers")
-    with pytest.raises(UsageError, match="can be exported by --to huggingface or sentence-transformers in float32"):
+    with pytest.raises(UsageError, match="Use --to huggingface or sentence-transformers or html"):
         export(tmp_path / "own", tmp_path / "out", "ctranslate2")
     write_folder(tmp_path / "theirs", "bert", "masked-lm")
     import_model(str(tmp_path / "theirs"), tmp_path / "run")
@@ -182,6 +182,8 @@ def test_unsupported_models_are_refused_by_name(tmp_path: Path) -> None:
     for to in ("sentence-transformers", "huggingface"):
         with pytest.raises(RunError, match="untrained was never trained: its labels mean nothing"):
             export(tmp_path / "untrained", tmp_path / "out", to)
-    with pytest.raises(UsageError, match=r"is for classifiers, and this run is of task = \"masked-lm\""):
+    with pytest.raises(
+        UsageError, match=r"is not for runs of task = \"masked-lm\", such as .*\. Use --to huggingface\."
+    ):
         export(tmp_path / "run", tmp_path / "out", "sentence-transformers")
     assert not (tmp_path / "out").exists()

@@ -9,6 +9,7 @@ from typing import Any
 from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
+from manyheads.runs.train import train
 
 SUBJECTS = {"der Hund": "the dog", "die Katze": "the cat", "ein Kind": "a child", "der Mann": "the man",
             "eine Frau": "a woman", "das Pferd": "the horse"}  # fmt: skip
@@ -71,6 +72,14 @@ class Interrupting(CollectingListener):
         super().validation(report)
         if report.step >= self.last_validation:
             raise KeyboardInterrupt
+
+
+def training_report(config: Config, out: Path, start: str) -> str:
+    """Train, and return the only message that begins with `start`."""
+    listener = CollectingListener()
+    train(config, out, listener=listener)
+    (report,) = [message for message in listener.messages if message.startswith(start)]
+    return report
 
 
 def refuse_constant(name: str) -> None:

@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
 from tests.tolerances import assert_close
-from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import Checkpoint, RunDirectory
 from manyheads.errors import RunError
@@ -24,7 +23,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run with the checkpoints 4, 8 and 12, which tests only read."""
     folder = tmp_path_factory.mktemp("average")
     config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
-    train(config, folder / "run", listener=CollectingListener())
+    train(config, folder / "run")
     return folder / "run"
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from tests.runs.parts import make_config, write_corpus, write_split
-from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
@@ -31,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("challenge")
     corpus = write_corpus(folder / "text")
     write_split(corpus, "valid", LONG)
-    train(make_config(corpus, data={"max_ratio": 9.0}), folder / "run", listener=CollectingListener())
+    train(make_config(corpus, data={"max_ratio": 9.0}), folder / "run")
     return folder / "run"
 
 

@@ -71,7 +71,6 @@ def test_the_demo_starts_fewer_threads_beside_busy_programs() -> None:
     environment = os.environ | {"OMP_NUM_THREADS": "8"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "\n"  # all is imported, at full speed
         with busy_processes(4 * cores):
             printed, _ = process.communicate("now\n")

@@ -30,7 +30,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evaluate")
     training = {"steps": 60, "save_every": 60, "batch_tokens": 150, "learning_rate": 0.02, "warmup_steps": 10}
     config = make_config(write_corpus(folder / "corpus"), training=training)
-    train(config, folder / "run", listener=CollectingListener())
+    train(config, folder / "run")
     return folder / "run"
 
 
@@ -42,9 +42,23 @@ def lines(run: Path, name: str) -> list[str]:
     return list(read_lines(corpus_of(run) / name))
 
 
-def test_json_holds_the_documented_keys(trained: Path) -> None:
-    found = evaluate(trained, listener=CollectingListener())
+def test_figures_signatures_and_verdict_are_in_the_json_document_and_in_the_lines(trained: Path) -> None:
+    found = evaluate(trained)
     value = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    sentences, text = found.verdict(), "\n".join(found.lines())
+    for figure in (
+        f"BLEU {found.scores.bleu:.2f}",
+        f"perplexity {found.perplexity:.3f}",
+        *found.scores.signature.values(),
+        *(f"verdict: {each}" for each in sentences),
+    ):
+        assert figure in text
+    assert sentences[0].startswith("BLEU is ")
+    assert "too few for a verdict" in sentences[0]
+    assert sentences[1].startswith("perplexity ")
+    assert value["verdict"] == ". ".join(sentences)
+    low, high = value["bleu_interval"]
+    assert low <= found.scores.bleu <= high
     assert value.keys() >= {
         "task", "loss", "perplexity", "tokens", "bleu", "chrf", "ter", "signature", "sentences", "seconds",
     }  # fmt: skip
@@ -54,20 +68,6 @@ def test_json_holds_the_documented_keys(trained: Path) -> None:
     assert value["signature"].keys() == {"bleu", "chrf", "ter"}
     assert "tok:13a" in value["signature"]["bleu"]
     assert value["seconds"] > 0
-
-
-def test_the_verdict_is_in_the_json_document_and_in_the_lines(trained: Path) -> None:
-    found = evaluate(trained, listener=CollectingListener())
-    sentences = found.verdict()
-    assert sentences[0].startswith("BLEU is ")
-    assert "too few for a verdict" in sentences[0]
-    assert sentences[1].startswith("perplexity ")
-    assert found.to_json()["verdict"] == ". ".join(sentences)
-    assert [line for line in found.lines() if line.startswith("verdict: ")] == [
-        f"verdict: {each}" for each in sentences
-    ]
-    low, high = found.to_json()["bleu_interval"]
-    assert low <= found.scores.bleu <= high
 
 
 def test_the_progress_counts_every_line(trained: Path) -> None:
@@ -81,7 +81,7 @@ def test_the_progress_counts_every_line(trained: Path) -> None:
 def test_outputs_with_a_defect_are_counted_with_their_line(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "s").write_text("der Hund läuft\n" * 3, encoding="utf-8")
     (tmp_path / "r").write_text(f"the dog runs\n{'a very long sentence ' * 20}\nthe dog runs\n", encoding="utf-8")
-    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=CollectingListener())
+    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r")
     assert found.to_json()["defects"].items() >= {"far-too-short": 1}.items()
     assert any("less than half as long" in each and "the first in line 2" in each for each in found.verdict())
 
@@ -90,22 +90,22 @@ def test_pairs_of_the_training_text_are_found_in_scored_files(trained: Path, tmp
     for side in ("de", "en"):
         seen, new = lines(trained, f"train.{side}")[:2], lines(trained, f"test.{side}")[:3]
         (tmp_path / side).write_text("".join(f"{line}\n" for line in [*seen, *new]), encoding="utf-8")
-    found = evaluate(trained, source=tmp_path / "de", reference=tmp_path / "en", listener=CollectingListener())
+    found = evaluate(trained, source=tmp_path / "de", reference=tmp_path / "en")
     assert found.overlap == (2, 36)
     assert found.verdict()[0].startswith("2 of 5 pairs (40.0%) are among the 36 training pairs")
 
 
 def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp_path: Path) -> None:
     """The test set of the run is compared with the training text only without `drop_overlap`."""
-    assert evaluate(trained, listener=CollectingListener()).overlap is None
-    assert evaluate(trained, split="train", listener=CollectingListener()).overlap is None
+    assert evaluate(trained).overlap is None
+    assert evaluate(trained, split="train").overlap is None
     copy = Path(shutil.copytree(trained, tmp_path / "run"))
     config = (copy / "config.json").read_text(encoding="utf-8")
     assert '"drop_overlap": true' in config
     (copy / "config.json").write_text(
         config.replace('"drop_overlap": true', '"drop_overlap": false'), encoding="utf-8"
     )
-    assert evaluate(copy, listener=CollectingListener()).overlap == (0, 36)
+    assert evaluate(copy).overlap == (0, 36)
 
 
 def test_pairs_are_not_searched_for_without_the_training_text(trained: Path, tmp_path: Path) -> None:
@@ -115,7 +115,6 @@ def test_pairs_are_not_searched_for_without_the_training_text(trained: Path, tmp
         (moved / f"new.{side}").write_text("x y z\n", encoding="utf-8")
     found = evaluate(
         trained, source=moved / "new.de", reference=moved / "new.en", overrides=[f"data.root={moved}"],
-        listener=CollectingListener(),
     )  # fmt: skip
     assert found.overlap is None
 
@@ -131,13 +130,13 @@ def test_the_loss_is_the_sum_over_single_pairs(trained: Path) -> None:
             logits = translator.model(first, torch.tensor([[BOS, *ids]]))[0]
         nats += functional.cross_entropy(logits, torch.tensor([*ids, EOS]), reduction="sum").item()
         tokens += len(ids) + 1
-    found = evaluate(trained, listener=CollectingListener())
+    found = evaluate(trained)
     assert found.tokens == tokens
     assert found.loss == approx(nats / tokens)
 
 
 def test_scored_outputs_are_in_the_order_of_the_lines(trained: Path) -> None:
-    found = evaluate(trained, listener=CollectingListener())
+    found = evaluate(trained)
     sources, references = lines(trained, "test.de"), lines(trained, "test.en")
     expected = [Translator.load(trained).translate([source])[0].translation for source in sources]
     assert found.outputs == expected
@@ -149,16 +148,14 @@ def test_scored_outputs_are_in_the_order_of_the_lines(trained: Path) -> None:
 
 @pytest.mark.parametrize(("split", "count"), [("train", 36), ("valid", 6), ("test", 6)])
 def test_any_split_of_the_run_can_be_scored(trained: Path, split: str, count: int) -> None:
-    found = evaluate(trained, split=split, listener=CollectingListener())  # type: ignore[arg-type]
+    found = evaluate(trained, split=split)
     assert len(found.outputs) == count
 
 
 def test_files_are_scored_like_the_split_that_they_hold(trained: Path) -> None:
     folder = corpus_of(trained)
-    files = evaluate(
-        trained, source=folder / "test.de", reference=folder / "test.en", listener=CollectingListener()
-    )
-    split = evaluate(trained, split="test", listener=CollectingListener())
+    files = evaluate(trained, source=folder / "test.de", reference=folder / "test.en")
+    split = evaluate(trained, split="test")
     assert (files.outputs, files.loss, files.scores) == (split.outputs, split.loss, split.scores)
 
 
@@ -172,47 +169,38 @@ def test_words_are_scored_with_the_white_space_of_training(tmp_path: Path) -> No
     config = make_config(corpus, tokenizer=tokenizer, model={"tied_embeddings": "none"})
     listener = CollectingListener()
     train(config, tmp_path / "run", listener=listener)
-    found = evaluate(tmp_path / "run", split="valid", listener=CollectingListener())
+    found = evaluate(tmp_path / "run", split="valid")
     assert found.loss == approx(min(report.loss for report in listener.validations))
 
 
 def test_files_may_hold_empty_lines_and_miss_the_last_newline(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "s").write_text("der Hund läuft\n\ndie Katze singt", encoding="utf-8")
     (tmp_path / "r").write_text("the dog runs\nnothing\n\n", encoding="utf-8")
-    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=CollectingListener())
+    found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r")
     assert len(found.outputs) == 3
     assert found.outputs[1] == ""
     assert math.isfinite(found.loss)
 
 
-def test_line_counts_that_differ_are_named(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "short.de").write_text("eins\nzwei\n", encoding="utf-8")
-    (tmp_path / "long.en").write_text("one\ntwo\nthree\n", encoding="utf-8")
-    for source, reference in (("short.de", "long.en"), ("long.en", "short.de")):
-        with pytest.raises(DataError, match=r"short\.de has 2 lines, but the other file 3"):
-            evaluate(
-                trained, source=tmp_path / source, reference=tmp_path / reference, listener=CollectingListener()
-            )
-
-
-def test_empty_files_are_refused(trained: Path, tmp_path: Path) -> None:
-    for name in ("s", "r"):
-        (tmp_path / name).write_text("", encoding="utf-8")
-    with pytest.raises(DataError, match=r"nothing to score|no lines"):
-        evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r", listener=CollectingListener())
-
-
-def test_one_file_without_the_other_is_refused(trained: Path) -> None:
-    folder = corpus_of(trained)
-    with pytest.raises(UsageError, match="belong together"):
-        evaluate(trained, source=folder / "test.de", listener=CollectingListener())
-    with pytest.raises(UsageError, match="belong together"):
-        evaluate(trained, reference=folder / "test.en", listener=CollectingListener())
-
-
-def test_a_run_without_a_test_set_is_refused_with_advice(trained: Path) -> None:
-    with pytest.raises(UsageError, match="names no test set"):
-        evaluate(trained, overrides=["data.test=none"], listener=CollectingListener())
+@pytest.mark.parametrize(
+    ("source", "reference", "error", "message"),
+    [
+        ("two", "three", DataError, r"two has 2 lines, but the other file 3"),
+        ("three", "two", DataError, r"two has 2 lines, but the other file 3"),
+        ("empty", "empty", DataError, r"nothing to score|no lines"),
+        ("two", None, UsageError, "belong together"),
+        (None, "two", UsageError, "belong together"),
+        (None, None, UsageError, "names no test set"),
+    ],
+)
+def test_a_text_that_cannot_be_scored_is_refused_with_the_reason(
+    trained: Path, tmp_path: Path, source: str | None, reference: str | None, error: type[Exception], message: str
+) -> None:
+    for name, lines in (("empty", ""), ("two", "eins\nzwei\n"), ("three", "one\ntwo\nthree\n")):
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    paths = [name and tmp_path / name for name in (source, reference)]
+    with pytest.raises(error, match=message):
+        evaluate(trained, source=paths[0], reference=paths[1], overrides=["data.test=none"])
 
 
 def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
@@ -225,48 +213,26 @@ def test_settings_can_be_overridden(trained: Path, tmp_path: Path) -> None:
     assert "greedy search" in listener.messages[0]
     assert found.lines()[0] == f"data.test: {len(found.outputs)} sentences, greedy search"
     with pytest.raises(ConfigError, match=r"search\.beam_sise"):
-        evaluate(trained, overrides=["search.beam_sise=1"], listener=CollectingListener())
+        evaluate(trained, overrides=["search.beam_sise=1"])
 
 
-def test_perfect_outputs_score_100(trained: Path, tmp_path: Path) -> None:
-    sources = lines(trained, "test.de")
-    outputs = [one.translation for one in Translator.load(trained).translate(sources)]
-    (tmp_path / "r").write_text("".join(f"{line}\n" for line in outputs), encoding="utf-8")
-    found = evaluate(
-        trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=CollectingListener()
-    )
-    assert found.exact == sum(line == " ".join(line.split()) for line in outputs) / 6
-    assert found.scores.chrf == pytest.approx(100)
-    assert found.scores.ter == 0
-
-
-def test_references_are_cleaned_like_training_text(trained: Path, tmp_path: Path) -> None:
+def test_perfect_outputs_score_100_with_references_cleaned_like_training_text(
+    trained: Path, tmp_path: Path
+) -> None:
     """Bytes that no tokenizer restores must not count as errors."""
     sources = lines(trained, "test.de")
     outputs = [one.translation for one in Translator.load(trained).translate(sources)]
     (tmp_path / "r").write_text(
         "".join(f"\ufeff{line[:3]}\x07{line[3:]}\r\n" for line in outputs), encoding="utf-8"
     )
-    found = evaluate(
-        trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r", listener=CollectingListener()
-    )
+    found = evaluate(trained, source=corpus_of(trained) / "test.de", reference=tmp_path / "r")
     assert found.scores.chrf == pytest.approx(100)
+    assert found.exact == sum(line == " ".join(line.split()) for line in outputs) / 6
     assert found.scores.ter == 0
 
 
-def test_the_printed_lines_hold_the_figures_with_their_signatures(trained: Path) -> None:
-    found = evaluate(trained, listener=CollectingListener())
-    text = "\n".join(found.lines())
-    for figure in (
-        f"BLEU {found.scores.bleu:.2f}",
-        f"perplexity {found.perplexity:.3f}",
-        *found.scores.signature.values(),
-    ):
-        assert figure in text
-
-
 def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
-    found = compare(trained, trained, listener=CollectingListener())
+    found = compare(trained, trained)
     assert [one.metric for one in found.results] == ["bleu", "chrf"]
     for result in found.results:
         assert result.difference == 0
@@ -283,10 +249,10 @@ def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
 
 def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path: Path) -> None:
     config = make_config(corpus_of(trained), training={"steps": 1, "valid_sentences": 0}, data={"test": None})
-    train(config, tmp_path / "other", listener=CollectingListener())
-    found = compare(trained, tmp_path / "other", listener=CollectingListener())
-    own = evaluate(trained, listener=CollectingListener())
-    other = evaluate(tmp_path / "other", overrides=["data.test=test"], listener=CollectingListener())
+    train(config, tmp_path / "other")
+    found = compare(trained, tmp_path / "other")
+    own = evaluate(trained)
+    other = evaluate(tmp_path / "other", overrides=["data.test=test"])
     chrf = found.results[1]
     assert chrf.score == pytest.approx(own.scores.chrf)
     assert chrf.baseline == pytest.approx(other.scores.chrf)
@@ -295,12 +261,12 @@ def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path:
 
 def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="is not a directory"):
-        evaluate(tmp_path / "missing", listener=CollectingListener())
+        evaluate(tmp_path / "missing")
 
 
 def test_the_model_is_loaded_on_the_given_device(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     devices: list[str] = []
-    load = Translator.load.__func__  # type: ignore[attr-defined]
+    load = Translator.load.__func__
 
     def recording_load(kind: type[Translator], run: Path, *, device: str = "auto") -> Translator:
         devices.append(device)
@@ -308,6 +274,6 @@ def test_the_model_is_loaded_on_the_given_device(trained: Path, monkeypatch: pyt
         return translator
 
     monkeypatch.setattr(Translator, "load", classmethod(recording_load))
-    evaluate(trained, device="cuda:1", listener=CollectingListener())
-    compare(trained, trained, device="cuda:2", listener=CollectingListener())
+    evaluate(trained, device="cuda:1")
+    compare(trained, trained, device="cuda:2")
     assert devices == ["cuda:1", "cuda:2", "cuda:2"]

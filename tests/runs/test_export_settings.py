@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.training.parts import CollectingListener
 from tests.web.text.browser import node
 
 from manyheads.config.schema import Config
@@ -26,7 +25,7 @@ COPYING = {"copy_literals": True, "lower_capitals": True}
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("settings")
     config = make_config(write_corpus(folder / "corpus"), model={"norm": "post"}, training={"steps": 30})
-    train(config, folder / "run", listener=CollectingListener())
+    train(config, folder / "run")
     return folder / "run"
 
 
@@ -61,7 +60,6 @@ def test_each_format_loses_the_settings_that_its_programs_do_not_take_from_it(to
 def test_lost_settings_are_named_in_the_verdict_and_in_the_card(copying: Path, tmp_path: Path, to: str) -> None:
     pytest.importorskip({"huggingface": "transformers", "argos": "ctranslate2"}[to])
     done = export(copying, tmp_path / "out", to, quantization="float32")
-    assert done.texts is not None
     assert done.texts.same < done.texts.lines
     verdict = ". ".join(done.verdict())
     assert done.verdict()[0].startswith("for the same tokens, both give the same results")
@@ -80,7 +78,6 @@ def test_formats_that_manyheads_opens_apply_all_settings(copying: Path, tmp_path
     else:
         node()
     done = export(copying, tmp_path / "out", to, quantization="float32")
-    assert done.texts is not None
     assert (done.texts.same, done.texts.lost) == (done.texts.lines, ())
     assert done.texts.line() in done.lines()
     assert done.verdict() == [done.parity.verdict()]

@@ -41,4 +41,4 @@ def test_a_missing_tensorboard_package_is_named_before_training(
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     config = make_config(write_corpus(tmp_path / "corpus"), training={"tensorboard": True})
     with pytest.raises(MissingExtraError, match=r"manyheads\[tensorboard\]"):
-        train(config, tmp_path / "run", listener=CollectingListener())
+        train(config, tmp_path / "run")

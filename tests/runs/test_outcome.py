@@ -13,7 +13,6 @@ import torch
 from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
 from tests.tolerances import approx
-from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.curves import Curves
@@ -125,7 +124,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run with three checkpoints, which tests only read."""
     folder = tmp_path_factory.mktemp("outcome")
     config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
-    train(config, folder / "run", listener=CollectingListener())
+    train(config, folder / "run")
     return folder / "run"
 
 
@@ -138,7 +137,7 @@ def test_a_run_is_judged_by_its_log(trained: Path, tmp_path: Path) -> None:
 
 
 def test_the_validation_loss_is_that_of_evaluate(trained: Path) -> None:
-    expected = evaluate(trained, split="valid", listener=CollectingListener()).loss
+    expected = evaluate(trained, split="valid").loss
     assert _validation_loss(trained) == approx(expected)
 
 
@@ -157,12 +156,12 @@ def test_the_mean_is_compared_with_the_best_checkpoint(
     weights = {name: torch.zeros_like(each) for name, each in load_file(run / "model.safetensors").items()}
     RunDirectory(broken).publish(weights)
     assert "worse by" in judge_average(broken, run)
-    assert f"better by {_validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)  # type: ignore[operator]
+    assert f"better by {_validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)
 
 
 def test_an_average_is_not_compared_without_the_text(trained: Path, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
-    train(make_config(corpus), tmp_path / "run", listener=CollectingListener())
+    train(make_config(corpus), tmp_path / "run")
     shutil.rmtree(corpus)
     assert _validation_loss(tmp_path / "run") is None
     assert judge_average(tmp_path / "run", trained).startswith("not compared with the best checkpoint")

@@ -25,14 +25,14 @@ def test_stored_text_is_used_by_tokenizers_that_treat_white_space_alike(tmp_path
 @pytest.mark.parametrize(("limit", "count"), [(7, 7), (0.001, 20), (1e9, 20_000), (None, 20_000)])
 def test_the_limit_and_the_names_of_splits_hold_for_built_in_text_too(limit: float | None, count: int) -> None:
     data = DataConfig(dataset="builtin:de-en", source="de", target="en", limit=limit)
-    assert sum(1 for _ in read_split(data, "train", "translation")) == count
-    assert sum(1 for _ in read_split(data, "valid", "translation")) == 500
-    first = next(read_split(data.model_copy(update={"train": "valid"}), "train", "translation"))
-    assert first == next(read_split(data, "valid", "translation"))
+    assert sum(1 for _ in read_split(data, "train", "pairs")) == count
+    assert sum(1 for _ in read_split(data, "valid", "pairs")) == 500
+    first = next(read_split(data.model_copy(update={"train": "valid"}), "train", "pairs"))
+    assert first == next(read_split(data, "valid", "pairs"))
     with pytest.raises(DataError, match='There is no split "mine" in the corpus de-en'):
-        read_split(data.model_copy(update={"train": "mine"}), "train", "translation")
+        read_split(data.model_copy(update={"train": "mine"}), "train", "pairs")
     with pytest.raises(DataError, match=r"data\.train: there is no file a"):
-        read_split(data.model_copy(update={"train": ("a", "b")}), "train", "translation")
+        read_split(data.model_copy(update={"train": ("a", "b")}), "train", "pairs")
 
 
 def test_held_out_pairs_without_text_are_counted_and_named(tmp_path: Path) -> None:

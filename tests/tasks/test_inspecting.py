@@ -188,7 +188,6 @@ def test_occlusion_leaves_out_words_one_by_one(translator: Translator, found: Tr
 
 def test_occlusion_of_a_single_word_leaves_an_empty_source(translator: Translator) -> None:
     found = inspect_translation(translator, "abc")
-    assert found.occlusion is not None
     assert [one.output for one in found.occlusion.words] == [""]
 
 
@@ -256,10 +255,10 @@ def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
 def test_an_ensemble_and_another_engine_are_refused() -> None:
     translator = make_translator()
     ensemble = make_translator()
-    ensemble.engine.models = [translator.model, translator.model]  # type: ignore[attr-defined]
+    ensemble.engine.models = [translator.model, translator.model]
     with pytest.raises(UsageError, match="ensemble"):
         inspect_translation(ensemble, "abc")
-    translator.engine = object()  # type: ignore[assignment]
+    translator.engine = object()
     with pytest.raises(UsageError, match='engine = "torch"'):
         inspect_translation(translator, "abc")
 
@@ -277,7 +276,6 @@ def test_an_inspected_classifier_has_its_usual_classes_and_the_occlusion_of_each
     assert probabilities == approx(expected.probabilities)
     assert found.text.pieces[0] == "<s>"
     assert found.text.pieces[-1] == "</s>"
-    assert found.occlusion is not None
     names = [one.label for one in found.classes]
     for one, rest in zip(found.occlusion.words, ("  de f", "abc  f", "abc de "), strict=True):
         ids = [token for token, word in zip(*plain_words(classifier, text), strict=True) if word != one.word]

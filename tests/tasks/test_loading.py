@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.tasks.translation.test_translator import make_translator, save_run
 
+from manyheads.config.load import config_to_json, parse_config
+from manyheads.config.schema import TASKS
 from manyheads.errors import RunError
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.loading import LoadableModel, evaluating
 from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.registry import task_named
+
+
+@pytest.mark.parametrize(
+    ("task", "other", "command"),
+    [
+        ("translation", "masked-lm", "manyheads translate RUN"),
+        ("classification", "translation", "manyheads classify RUN"),
+        ("language-modeling", "translation", "manyheads generate RUN"),
+        ("masked-lm", "classification", "manyheads train CONFIG --set model.init_from=RUN"),
+    ],
+)
+def test_a_run_of_another_task_is_refused_with_the_command_that_uses_it(
+    task: str, other: str, command: str, tmp_path: Path
+) -> None:
+    data = dict.fromkeys(TASKS[task].languages, "de")
+    (tmp_path / "config.json").write_text(config_to_json(parse_config({"task": task, "data": data}, origin="test")))
+    message = f'trained for task = "{task}", not for "{other}". Use: {command.replace("RUN", str(tmp_path))}'
+    with pytest.raises(RunError, match=re.escape(message)):
+        task_named(other).load(tmp_path, "cpu")
 
 
 @pytest.mark.parametrize("kind", [Classifier, Encoder, Generator])

@@ -181,7 +181,7 @@ def test_invalid_constraints_and_counts_are_refused(search, message) -> None:
 
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises(UsageError, match="words"):
-        make_translator().translate(["a"], options=TranslateOptions(split="words"))  # type: ignore[arg-type]
+        make_translator().translate(["a"], options=TranslateOptions(split="words"))
 
 
 # --- ensembles ---

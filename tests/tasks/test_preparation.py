@@ -16,14 +16,15 @@ from tests.tolerances import within
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, DataConfig, Task
+from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema.tasks import Reads
 from manyheads.data.batch import Batch
 from manyheads.data.corpus import Pair
 from manyheads.data.locate import Split
 from manyheads.data.store import TokenStore
 from manyheads.errors import DataError
 from manyheads.tasks import corpus as module
-from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
+from manyheads.tasks.batch_sources import CorpusUpdates
 from manyheads.tasks.corpus import Corpus, read_corpus
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.translation import task as preparation
@@ -40,18 +41,15 @@ def updates(config: Config, folder: Path, *worlds: World) -> CorpusUpdates:
     run = RunDirectory(folder)
     task = prepare_task(config, run, read_corpus(config, run), CollectingListener())
     made = task.updates(*worlds or (ALONE,))
-    assert isinstance(made, CorpusUpdates)
     return made
 
 
 def prepare(config: Config, run: RunDirectory, corpus: Corpus) -> tuple[TokenizerPair, TokenStore]:
     task = prepare_task(config, run, corpus, CollectingListener())
-    assert isinstance(task.store, TokenStore)
     return task.tokenizers, task.store
 
 
 def tokenizers_of(found: CorpusUpdates) -> TokenizerPair:
-    assert isinstance(found.maker, PairBatches)
     return found.maker.tokenizers
 
 
@@ -228,9 +226,9 @@ def test_text_that_has_not_changed_is_not_read_again(
     splits: list[str] = []
     read = module.read_split
 
-    def recording_read(data: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
+    def recording_read(data: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]:
         splits.append(split)
-        return read(data, split, task)
+        return read(data, split, reads)
 
     monkeypatch.setattr(module, "read_split", recording_read)
     second = read_corpus(config, run)
@@ -356,7 +354,7 @@ def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
 
     def recording_train(config: object, source: list[str], target: list[str], *languages: str) -> TokenizerPair:
         training_texts.append((list(source), list(target)))
-        return train_tokenizers(config, source, target, *languages)  # type: ignore[arg-type]
+        return train_tokenizers(config, source, target, *languages)
 
     monkeypatch.setattr(preparation, "train_tokenizers", recording_train)
     config, run = make_config(corpus), RunDirectory(tmp_path)

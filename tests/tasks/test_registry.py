@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import get_args
+import pytest
 
-from tests.runs.parts import make_config
-
-from manyheads.config.schema import Task as Name
-from manyheads.tasks.registry import TASKS, task_of
+from manyheads.config.schema import TASKS
+from manyheads.tasks.registry import task_named
 
 
-def test_every_name_of_a_configuration_has_a_task_of_that_name() -> None:
-    assert {name: task.name for name, task in TASKS.items()} == {name: name for name in get_args(Name)}
-
-
-def test_a_configuration_leads_to_its_task(tmp_path: Path) -> None:
-    assert task_of(make_config(tmp_path)) is TASKS["translation"]
+@pytest.mark.parametrize("name", TASKS)
+def test_the_module_of_a_task_holds_the_task_of_that_name(name: str) -> None:
+    assert task_named(name).name == name
+    assert task_named(name).spec is TASKS[name]
+    assert task_named(name) is task_named(name)

@@ -38,7 +38,7 @@ def estimate_seconds(plan: Plan, status: StepStatus) -> float | None:
         config = _with_shape(config, plan.configs[step.models[0]])
     if config.training.max_minutes is not None:
         return 60 * config.training.max_minutes
-    if config.task != "translation":
+    if not config.spec.reads_pairs:
         return None
     files = [files for files in input_files(plan, status.name).values() if all(path.is_file() for path in files)]
     lengths = _token_lengths(files[0] if files else [])

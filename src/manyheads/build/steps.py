@@ -105,7 +105,7 @@ def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
 
 def _files_of_config(config: Config) -> dict[str, list[Path]]:
     """Return the files of each split that a configuration names; none for built-in text and data sets."""
-    data, files = config.data, READINGS[config.task].files
+    data, files = config.data, READINGS[config.spec.reads].files
     found = {"train": data} | {f"more.{i}": data.model_copy(update={"train": c}) for i, c in enumerate(data.more)}
     files_by_split = {name: list(files(part, "train")) for name, part in found.items() if part.reads_files("train")}
     held_out: list[Split] = ["valid"] if data.test is None else ["valid", "test"]

@@ -22,7 +22,7 @@ from manyheads.checkpoint.files import (
     write_tensors,
 )
 from manyheads.config.load import config_from_json, config_to_json
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import TASKS, Config
 from manyheads.errors import ConfigError, RunError
 from manyheads.files import LOCK, locked, refuse_links, remove_drafts, saving, write_atomically
 from manyheads.shell import command_line
@@ -38,11 +38,6 @@ _CONFIG = "config.json"
 _ENVIRONMENT = "environment.json"
 _CARD = "README.md"
 _WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
-_USES: dict[Task, str] = {  # verbs that use a run of each task
-    "translation": "translate",
-    "classification": "classify",
-    "language-modeling": "generate",
-}
 
 _Model = TypeVar("_Model", bound="Transformer")
 
@@ -164,7 +159,7 @@ class RunDirectory:
         except ConfigError as error:
             raise RunError(str(error)) from error
 
-    def config_of(self, task: Task) -> Config:
+    def config_of(self, task: str) -> Config:
         """Read the configuration of a run of this task; raises as `config`, and `RunError` for another task."""
         config = self.config()
         if config.task != task:
@@ -249,10 +244,10 @@ class RunDirectory:
             write_atomically(self.path / _CARD, card.encode())
 
 
-def command_to_use(run: Path, task: Task) -> str:
-    """Return the command that uses a run of a task; a masked language model is where others start from."""
-    if task in _USES:
-        return command_line("manyheads", _USES[task], run)
+def command_to_use(run: Path, task: str) -> str:
+    """Return the command that uses a run of a task: a training that starts from it where no other does."""
+    if command := TASKS[task].command:
+        return command_line("manyheads", command, run)
     return command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run}")
 
 

@@ -64,7 +64,7 @@ class Plan:
     @property
     def unit(self) -> str:
         """Return the unit of the size of a batch."""
-        return "texts" if self.config.task == "classification" else "target tokens"
+        return "texts" if self.config.spec.reads_labels else "target tokens"
 
     def facts(self) -> dict[str, str]:
         """Return the plan for people, with the seconds of an update and of a validation."""

@@ -12,8 +12,7 @@ from typing import Any
 
 from manyheads.checks import classes, decoding, heads, losses, outputs, plan, start, tokens
 from manyheads.checks.invariants import examine_own_model
-from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedModel
-from manyheads.config.schema import Task
+from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedModel, TrainedTranslator
 from manyheads.training.log import NO_LISTENER, Listener
 from transformer_doctor.report import Check, Finding, Report, make_checks
 
@@ -117,8 +116,8 @@ def _has_context(trained: TrainedLanguageModel) -> bool:
 
 _VOCABULARY = Check("the vocabulary is used", _check_vocabulary, _has_train, _NO_TRAIN)
 _ROUND_TRIPS = Check("texts come back from their tokens", _check_round_trips, _has_train, _NO_TRAIN)
-_TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
-    "translation": (
+_TRAINED: Mapping[type[TrainedModel], Sequence[Check[Any]]] = {
+    TrainedTranslator: (
         Check("the first token is learned", decoding.check_first_token, _has_train, _NO_TRAIN),
         _ROUND_TRIPS,
         _VOCABULARY,
@@ -131,7 +130,7 @@ _TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
         ),
         Check("few attention heads are idle", heads.check_translator_heads, _has_valid, _NO_VALID),
     ),
-    "classification": (
+    TrainedClassifier: (
         _VOCABULARY,
         _ROUND_TRIPS,
         Check("the text is read", classes.check_texts, _has_labelled, _NO_LABELS),
@@ -139,7 +138,7 @@ _TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
         Check("no result depends on the batch", classes.check_class_batches, _has_labelled, _NO_LABELS),
         Check(None, heads.check_classifier_heads, _has_labelled, _NO_LABELS),
     ),
-    "language-modeling": (
+    TrainedLanguageModel: (
         _VOCABULARY,
         _ROUND_TRIPS,
         Check("the loss is that of the log", losses.check_logged_stream, _has_valid, _NO_VALID),
@@ -149,7 +148,7 @@ _TRAINED: Mapping[Task, Sequence[Check[Any]]] = {
         Check(None, heads.check_language_model_heads, _has_valid, _NO_VALID),
         Check("generated texts do not loop", outputs.check_generated),
     ),
-    "masked-lm": (
+    TrainedModel: (
         Check(None, _check_round_trips, _has_train, _NO_TRAIN),
         _VOCABULARY,
     ),
@@ -160,4 +159,4 @@ def examine_trained(trained: TrainedModel, listener: Listener = NO_LISTENER) -> 
     """Examine a trained model: the invariants of a model, then the checks of its task."""
     with listener.phase("checking: the invariants of every model"):
         invariants = examine_own_model(trained.model, trained.tokenizers)
-    return invariants + make_checks(_TRAINED[trained.config.task], trained, listener)
+    return invariants + make_checks(_TRAINED[type(trained)], trained, listener)

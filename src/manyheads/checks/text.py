@@ -52,7 +52,7 @@ def examine_text(
         normalize: function that cleans a text, as in training.
     """
     findings: list[Finding] = []
-    if config.task == "translation":
+    if config.spec.reads_pairs:
         classify = language_classifier(config.data.source, config.data.target)
         pairs = {name: PairCounts(classify) for name in splits}
         figures, near_copies = _count_splits(config, splits, pairs, normalize)
@@ -62,7 +62,7 @@ def examine_text(
             if name in near_copies.pairs:
                 findings += near_copies.findings(name, counts.pairs)
         return _diagnosis(_facts(figures, config), findings, _PAIRS, figures)
-    if config.task == "classification":
+    if config.spec.reads_labels:
         labels = {name: _LabelCounts() for name in splits}
         figures, near_copies = _count_splits(config, splits, labels, normalize)
         findings += [*_count_findings(figures, config), *_label_findings(labels)]
@@ -100,9 +100,9 @@ def _count_splits(
     near_copies = NearCopies(held_out)
     watched = {"train": _watch(splits["train"], [near_copies, counts["train"]])}
     watched |= {name: _watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
-    named = {} if config.task == "translation" else {"source": "text", "target": "label"}
+    named = {} if config.spec.reads_pairs else {"source": "text", "target": "label"}
     data = config.data.model_copy(update=named)
-    return report(data, watched, normalize, fault=READINGS[config.task].fault), near_copies
+    return report(data, watched, normalize, fault=READINGS[config.spec.reads].fault), near_copies
 
 
 def _watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | _LabelCounts | NearCopies]) -> Iterator[Pair]:
@@ -119,7 +119,7 @@ def _count_findings(figures: DataReport, config: Config) -> Iterator[Finding]:
 
 def _facts(figures: DataReport, config: Config) -> dict[str, str]:
     """Return the amount of text in each split, for people."""
-    reading, train = READINGS[config.task], figures.splits["train"]
+    reading, train = READINGS[config.spec.reads], figures.splits["train"]
     others = ", ".join(f"{name} {split.read:,}" for name, split in figures.splits.items() if name != "train")
     used = train.filtered.describe(reading.noun, reading.other) if train.filtered else f"{train.read:,}"
     more = (

@@ -55,7 +55,7 @@ def _train(
     from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
 
-    unit = "texts" if settings.task == "classification" else "tokens"
+    unit = "texts" if settings.spec.reads_labels else "tokens"
     with open_progress(current_settings(), unit) as progress:
         summary = train_run(
             settings, output or _RUNS / path.stem, listener=progress, force=force, start_time=start_time

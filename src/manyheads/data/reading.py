@@ -1,4 +1,4 @@
-"""Define how the text of each task of `Config.task` is found, read and filtered.
+"""Define how the text that a task reads (`TaskSpec.reads`) is found, read and filtered.
 
 Plain text is also read here: each line, or the complete file, is a document. A `Pair` then holds a line as its
 target, and "" as its source. The lines of a file that is one document keep their line ends.
@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from manyheads.config.schema import DataConfig, Task
+from manyheads.config.schema import DataConfig
+from manyheads.config.schema.tasks import Reads
 from manyheads.data.corpus import Pair, kept_lines, not_empty, numbered_lines, read_pairs
 from manyheads.data.filtering import fault_of_document, fault_of_labelled, fault_of_pair, fault_of_text
 from manyheads.data.labelled import labelled_file, read_labelled
@@ -70,7 +71,7 @@ def _slice_lines(lines: Iterable[Pair], first: int, end: int | None) -> Iterator
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read the text of a task.
+    """How to read one kind of text.
 
     Attributes:
         read: reads the raw examples of a split from its files.
@@ -87,12 +88,11 @@ class Reading:
     other: str
 
 
-_DOCUMENTS = Reading(_read_documents, _text_file, fault_of_document, "documents", "beginning")
-READINGS: Mapping[Task, Reading] = MappingProxyType(
+READINGS: Mapping[Reads, Reading] = MappingProxyType(
     {
-        "translation": Reading(read_pairs, locate, fault_of_pair, "pairs", "translation"),
-        "classification": Reading(read_labelled, labelled_file, fault_of_labelled, "examples", "label"),
-        "language-modeling": Reading(read_text, _text_file, fault_of_text, "lines", "beginning"),
-        "masked-lm": _DOCUMENTS,
+        "pairs": Reading(read_pairs, locate, fault_of_pair, "pairs", "translation"),
+        "labelled": Reading(read_labelled, labelled_file, fault_of_labelled, "examples", "label"),
+        "stream": Reading(read_text, _text_file, fault_of_text, "lines", "beginning"),
+        "documents": Reading(_read_documents, _text_file, fault_of_document, "documents", "beginning"),
     }
 )

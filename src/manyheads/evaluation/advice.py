@@ -114,7 +114,7 @@ _SETTINGS: Mapping[str, Callable[[Config], _Choices]] = {
     "too-long": _shorter_outputs,
     "never-ends": lambda config: {f"search.max_length_ratio = {2 * config.search.max_length_ratio:g}": True},
     "repeats-itself": lambda config: {
-        f"search.no_repeat_ngram = {_NGRAM}": config.task == "translation" and not config.search.no_repeat_ngram
+        f"search.no_repeat_ngram = {_NGRAM}": config.spec.decodes and not config.search.no_repeat_ngram
     },
     "labels-unbalanced": _balanced_classes,
     "class-never-said": _balanced_classes,

@@ -141,7 +141,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     """
     if rounds < 1 or updates < 1:
         raise UsageError(f"{rounds} rounds of {updates} updates measure nothing. Ask for at least one of each.")
-    if config.task != "translation":
+    if not config.spec.decodes:
         raise UsageError(f'bench measures training of translators, not task = "{config.task}".')
     keep_few_kernels()
     keep_freed_memory()

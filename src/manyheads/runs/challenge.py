@@ -27,6 +27,7 @@ from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
 from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
@@ -130,9 +131,9 @@ def challenge_run(
     """
     run = RunDirectory.existing(path)
     config = with_overrides(run.config(), overrides)
-    if config.task != "translation":
+    if not config.spec.decodes:
         raise UsageError(f'--challenge is for translators, and {path} has task = "{config.task}".')
-    loaded = Translator.load(path, device=device)
+    loaded = task_of(config).load(path, device)
     translator = Translator(config, loaded.tokenizers, loaded.engine)
     listener.message("reading the text")
     groups = _challenge_groups(config, translator.tokenizers.source, words=words, lines=lines)

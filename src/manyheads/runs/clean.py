@@ -62,7 +62,7 @@ def clean(
         DataError: the text cannot be read, leaves no pairs, or the folder cannot be written.
         UsageError: the configuration is not for translation.
     """
-    if config.task != "translation":
+    if not config.spec.reads_pairs:
         raise UsageError(f'task = "{config.task}": data clean takes pairs of sentences, task = "translation".')
     languages = config.data.source, config.data.target
     for code in languages:
@@ -99,7 +99,7 @@ def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[P
     `report` counts the pairs that had access keys.
     """
     replaced: InvalidUtf8 = "replace"
-    pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "translation")
+    pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "pairs")
     if "access-keys" in config.clean.off:
         yield from pairs
         return
@@ -119,7 +119,7 @@ def _names_of(config: Config) -> tuple[str, str]:
 
 def _text_files(config: Config) -> list[Path]:
     """Return the files of data.train; none for the text of a data set."""
-    return list(READINGS["translation"].files(config.data, "train")) if config.data.reads_files("train") else []
+    return list(READINGS["pairs"].files(config.data, "train")) if config.data.reads_files("train") else []
 
 
 def _text_key(config: Config) -> str:

@@ -11,13 +11,10 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.data.locate import Split
 from manyheads.errors import UsageError
-from manyheads.evaluation import BootstrapResult, paired_bootstrap, paired_bootstrap_of_labels
-from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, judge_empty, verdict_lines
-from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.classification.scoring import classify_in_groups, label_numbers, with_text
+from manyheads.evaluation import BootstrapResult
+from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.tasks.registry import task_of
 from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.translation.grouped import translate_in_groups
-from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 
@@ -89,68 +86,15 @@ def compare(
         RunError, DataError, ConfigError: see the message.
         UsageError: the runs have different tasks, or a task that cannot be compared.
     """
-    tasks = [RunDirectory.existing(path).config().task for path in (run, other)]
-    if tasks[0] != tasks[1] or tasks[0] not in ("translation", "classification"):
+    configs = [RunDirectory.existing(path).config() for path in (run, other)]
+    names, task = [config.task for config in configs], task_of(configs[0])
+    if names[0] != names[1] or not task.scores_outputs:
         raise UsageError(
-            f"{run} is a run of {tasks[0]}, {other} of {tasks[1]}. Compare two translators or two classifiers."
+            f"{run} is a run of {names[0]}, {other} of {names[1]}. Compare two translators or two classifiers."
         )
-    config = with_overrides(RunDirectory.existing(run).config(), overrides)
-    sources, references = ScoredText(split, source, reference).pairs(config)
-    name = str(source or f"data.{split}")
-    if tasks[0] == "translation":
-        translators = [_load_translator(path, overrides, device) for path in (run, other)]
-        outputs = [_translate(translator, sources, listener) for translator in translators]
-        methods = " against ".join(dict.fromkeys(translator.config.search.method for translator in translators))
-        text = f"{name}: {len(sources):,} sentences, {methods}"
-        empty = tuple(judge_empty({"sources": sources, "references": references}))
-        return Comparison(run, other, _compare_translations(outputs, references, config.data.target), text, empty)
-    filled = with_text(sources, listener)
-    sources, references = [sources[index] for index in filled], [references[index] for index in filled]
-    labels = [_classify(path, sources, overrides, device, listener) for path in (run, other)]
-    return Comparison(run, other, _compare_labels(labels, references), f"{name}: {len(sources):,} texts")
-
-
-def _load_translator(run: Path, overrides: Sequence[str], device: str) -> Translator:
-    loaded = Translator.load(run, device=device)
-    return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.model)
-
-
-def _translate(translator: Translator, sources: Sequence[str], listener: Listener) -> list[str]:
-    listener.message(f"translating {len(sources):,} sentences, {translator.config.search.method}")
-    with listener.phase("translating", len(sources), "sentences") as advance:
-        results = translate_in_groups(translator, sources, advance)
-    return [result.translation for result in results]
-
-
-def _compare_translations(
-    outputs: Sequence[Sequence[str]], references: Sequence[str], language: str
-) -> tuple[BootstrapResult, ...]:
-    """Compare the translations of two runs by BLEU and chrF."""
-    run_outputs, other_outputs = outputs
-    bleu = paired_bootstrap(run_outputs, other_outputs, references, metric="bleu", language=language)
-    chrf = paired_bootstrap(run_outputs, other_outputs, references, metric="chrf", language=language)
-    return bleu, chrf
-
-
-def _classify(
-    path: Path, sources: Sequence[str], overrides: Sequence[str], device: str, listener: Listener
-) -> tuple[list[str], tuple[str, ...]]:
-    """Return the predicted labels of a run, and all labels that it knows."""
-    listener.message(f"classifying {len(sources):,} texts with {path}")
-    classifier = Classifier.load(path, device=device)
-    classifier.config = with_overrides(classifier.config, overrides)
-    with listener.phase("classifying", len(sources), "texts") as advance:
-        results = classify_in_groups(classifier, sources, advance)
-    return [result.label for result in results], classifier.labels.names
-
-
-def _compare_labels(
-    outputs: Sequence[tuple[Sequence[str], Sequence[str]]], references: Sequence[str]
-) -> tuple[BootstrapResult, ...]:
-    """Compare classifiers by accuracy and macro F1; a label unknown to one of them counts as wrong for it."""
-    names = list(dict.fromkeys(name for _, known in outputs for name in known))
-    true_labels = label_numbers(references, names, "the text to score")
-    run_labels, other_labels = (label_numbers(labels, names, "the output") for labels, _ in outputs)
-    accuracy = paired_bootstrap_of_labels(run_labels, other_labels, true_labels, len(names), metric="accuracy")
-    macro_f1 = paired_bootstrap_of_labels(run_labels, other_labels, true_labels, len(names), metric="macro_f1")
-    return accuracy, macro_f1
+    changed = [with_overrides(config, overrides) for config in configs]
+    scored = ScoredText(split, source, reference).pairs(changed[0])
+    models = [task.load(path, device) for path in (run, other)]
+    found = task.compare(models, changed, scored, listener)
+    text = f"{source or f'data.{split}'}: {found.description}"
+    return Comparison(run, other, found.results, text, found.empty)

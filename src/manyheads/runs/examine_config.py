@@ -81,7 +81,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
         **plan.facts(),
     }
     if task.too_long:
-        noun, kept = READINGS[config.task].noun, task.corpus.total.kept
+        noun, kept = READINGS[config.spec.reads].noun, task.corpus.total.kept
         facts["length"] = describe_too_long(kept, task.too_long, name_limit(config), noun)
     facts |= task.task.describe_lengths(task)
     return Diagnosis(facts, report, {**text.document, "facts": facts}, text.table)
@@ -94,7 +94,7 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
         DataError: text is missing or cannot be used.
     """
     splits = {
-        split: track(pairs, listener, f"reading the text ({split})", unit=READINGS[config.task].noun)
+        split: track(pairs, listener, f"reading the text ({split})", unit=READINGS[config.spec.reads].noun)
         for split, pairs in read_splits(config).items()
     }
     text = examine_text(config, splits, cleaning(config))
@@ -144,7 +144,7 @@ def _plan_training(task: TrainingTask, model: Transformer, updates: BatchSource,
 
 def _validation_seconds(task: TrainingTask, model: Transformer) -> float:
     """Return the seconds of a validation, as training estimates them; 0 where they are not worth a measurement."""
-    if not task.task.decodes_to_validate:
+    if not task.task.spec.decodes:
         return 0.0
     validate = task.validation(model.eval(), ALONE)
     assert isinstance(validate, Validation)

@@ -29,14 +29,16 @@ from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
 from manyheads.interop.parity import Parity, Reference, compare, reference
-from manyheads.model.encoder_only import MaskedLanguageModel
+from manyheads.model.decoder_only import DecoderOnly
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.encoder_only import TextClassifier
 from manyheads.runs.outcome import read_curves
-from manyheads.tasks.classification.classifier import Classifier, encode_texts
+from manyheads.tasks.classification.classifier import Classifier, Labels, encode_texts
 from manyheads.tasks.corpus import available_pairs, samples_of
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.scoring import stream_of
-from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.options import plain_search
+from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device
@@ -104,40 +106,37 @@ def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None)
     tokenizers = run.tokenizers(config)
     source, target = tokenizers.source, tokenizers.target
     train, valid = _available_text(config, "train", _TRAIN), _available_text(config, "valid", _VALID)
-    match config.task:
-        case "translation":
-            translator = Translator(config, tokenizers, run.model(config, tokenizers))
+    task, classes = task_of(config), task_of(config).classes(run)
+    model = run.load(config, lambda: task.build_model(config, tokenizers, classes))
+    if isinstance(model, EncoderDecoder):
+        translator = Translator(config, tokenizers, model)
 
-            def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:
-                return [(result.translation, not result.truncated) for result in translator.translate(texts)]
+        def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:
+            return [(result.translation, not result.truncated) for result in translator.translate(texts)]
 
-            return TrainedTranslator(
-                config, tokenizers, translator.model, train, valid, logged_loss,
-                engine=translator.engine, options=plain_search(config.search),
-                longest_source=translator.longest_source, translate=translate,
-            )  # fmt: skip
-        case "classification":
-            classifier = Classifier.of_run(run, config)
-            return TrainedClassifier(
-                config, tokenizers, classifier.model, train, valid, logged_loss,
-                labels=classifier.labels.names, probabilities=classifier.probabilities, longest=classifier.longest,
-                encode=lambda texts: encode_texts(source.encode, texts, source.marks_between),
-            )  # fmt: skip
-        case "language-modeling":
-            generator = Generator.of_run(run, config)
+        return TrainedTranslator(
+            config, tokenizers, model, train, valid, logged_loss, engine=translator.engine,
+            options=plain_search(config.search), longest_source=translator.longest_source, translate=translate,
+        )  # fmt: skip
+    if isinstance(model, TextClassifier):
+        classifier = Classifier(config, source, Labels.of_run(run), model)
+        return TrainedClassifier(
+            config, tokenizers, model, train, valid, logged_loss, labels=classes,
+            probabilities=classifier.probabilities, longest=classifier.longest,
+            encode=lambda texts: encode_texts(source.encode, texts, source.marks_between),
+        )  # fmt: skip
+    if isinstance(model, DecoderOnly):
+        generator = Generator(config, target, model)
 
-            def generate(texts: int, tokens: int) -> list[str]:
-                options = GenerateOptions(samples=texts, max_tokens=tokens)
-                return [sample.text for sample in generator.generate([""], options)[0].samples]
+        def generate(texts: int, tokens: int) -> list[str]:
+            options = GenerateOptions(samples=texts, max_tokens=tokens)
+            return [sample.text for sample in generator.generate([""], options)[0].samples]
 
-            return TrainedLanguageModel(
-                config, tokenizers, generator.model, train, valid, logged_loss, window=generator.window,
-                tokens=stream_of(config, [pair.target for pair in valid], target)[:_STREAM], generate=generate,
-            )  # fmt: skip
-        case "masked-lm":
-            encoder = Encoder.of_run(run, config).model
-            assert isinstance(encoder, MaskedLanguageModel)
-            return TrainedModel(config, tokenizers, encoder, train, valid, logged_loss)
+        return TrainedLanguageModel(
+            config, tokenizers, model, train, valid, logged_loss, window=generator.window,
+            tokens=stream_of(config, [pair.target for pair in valid], target)[:_STREAM], generate=generate,
+        )  # fmt: skip
+    return TrainedModel(config, tokenizers, model, train, valid, logged_loss)
 
 
 def _available_text(config: Config, split: Split, most: int) -> list[Pair]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
@@ -131,13 +131,13 @@ def export(
         MissingExtraError: the format needs a package that is not installed.
     """
     directory = RunDirectory.existing(run)
-    task, texts, cost = directory.config().task, None, None
-    numbers = check_format(task, to, quantization, str(run))
+    config, texts, cost = directory.config(), None, None
+    numbers = check_format(config.task, to, quantization, str(run))
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
     if to in FOR_BROWSERS:
         parity, texts, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
-    elif task != "translation":
+    elif not config.spec.decodes:
         with new_folder(out) as draft, listener.phase("comparing and writing"):
             parity = _write_text_model(draft, directory, to, listener)
     else:
@@ -158,7 +158,7 @@ def export(
     return Export(out, to, numbers, size, parity, texts, cost)
 
 
-def check_format(task: Task, to: str, quantization: str | None, run: str) -> str:
+def check_format(task: str, to: str, quantization: str | None, run: str) -> str:
     """Return the number format of the matrices of an export.
 
     Raises:
@@ -166,27 +166,28 @@ def check_format(task: Task, to: str, quantization: str | None, run: str) -> str
     """
     if to not in _FORMATS:
         raise UsageError(f"--to {to} is none of {', '.join(_FORMATS)}.")
+    formats = _formats_of(TASKS[task])
+    if to not in formats:
+        raise UsageError(
+            f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to {" or ".join(formats)}.'
+        )
     numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     if to in FOR_BROWSERS:
-        if task == "masked-lm":
-            raise UsageError(f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to huggingface.')
         if numbers not in ("float32", "int8"):
             raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
         return numbers
-    if task == "translation" and to not in _WRITERS:
-        able = ", ".join([*_WRITERS, *FOR_BROWSERS])
-        raise UsageError(f"--to {to} is for classifiers, and {run} is a translator. Use {able}.")
-    if task != "translation" and (to not in _TEXT_WRITERS or numbers != "float32"):
-        able = " or ".join(_TEXT_WRITERS) if task == "classification" else "huggingface"
-        raise UsageError(
-            f'{run} is of task = "{task}", which can be exported by --to {able} in float32, or by --to html or '
-            "javascript."
-        )
     if numbers not in QUANTIZATIONS:
         raise UsageError(f"--quantization {numbers} is none of {', '.join(QUANTIZATIONS)}.")
     if numbers != "float32" and to not in _QUANTIZED:
         raise UsageError(f"--quantization {numbers} goes with --to ctranslate2, argos, html and javascript alone.")
     return numbers
+
+
+def _formats_of(spec: TaskSpec) -> tuple[str, ...]:
+    """Return the formats that hold the models of a task."""
+    by_architecture = {"encoder-decoder": tuple(_WRITERS), "classifier": tuple(_TEXT_WRITERS)}
+    programs = by_architecture.get(spec.architecture, ("huggingface",))
+    return (*programs, *FOR_BROWSERS) if spec.page else programs
 
 
 # --- translators ---
@@ -273,22 +274,19 @@ def _as_transformers(
     write_pretrained(draft, config, tokenizer, model, labels)
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     if has_transformers():
-        return check_pretrained(draft, tokenizer, config.task, model)
+        return check_pretrained(draft, tokenizer, config.spec.architecture, model)
     exported = read_pretrained(draft)
     if exported.labels != labels:
         raise RunError(f"the labels were not written as they are: {', '.join(exported.labels)}.")
     reloaded = empty_model(config, tokenizer, len(labels))
-    reloaded.load_state_dict(exported.tensors(config.task), strict=False)
-    return compare_back(model, reloaded.eval(), tokenizer, config.task)
+    reloaded.load_state_dict(exported.tensors(config.spec.architecture), strict=False)
+    return compare_back(model, reloaded.eval(), tokenizer, config.spec.architecture)
 
 
 def _as_sentence_transformer(
     draft: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: tuple[str, ...]
 ) -> Parity:
-    if not isinstance(model, TextClassifier):
-        raise UsageError(
-            f'--to sentence-transformers is for classifiers, and this run is of task = "{config.task}".'
-        )
+    assert isinstance(model, TextClassifier)
     write_sentence_transformer(draft, config, tokenizer, model, labels)
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     return check_sentence_transformer(draft, config, tokenizer, model)

@@ -30,7 +30,7 @@ _MOST_DIFFERENT = 0.1  # share of lines that a tie between two tokens may change
 
 def _lost_settings(config: Config, to: str) -> dict[str, Any]:
     """Return the settings of [search] that a format loses, with the value that its programs use instead."""
-    if config.task != "translation":
+    if not config.spec.decodes:
         return {}
     return {name: value for name, value in _INSTEAD.get(to, {}).items() if getattr(config.search, name) != value}
 
@@ -41,7 +41,7 @@ def described_losses(config: Config, to: str) -> list[str]:
         f"search.{name} = {_toml(getattr(config.search, name))}{'' if not value else f' ({_toml(value)} instead)'}"
         for name, value in _lost_settings(config, to).items()
     ]
-    if config.task == "translation" and to in _UNSPLIT:
+    if config.spec.decodes and to in _UNSPLIT:
         lost.append(f"the splitting of lines longer than data.max_length = {config.data.max_length} tokens")
     return lost
 

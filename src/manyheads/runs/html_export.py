@@ -11,7 +11,7 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.data.literals import literal_kinds
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import UsageError
 from manyheads.files import new_folder
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.html.check import compare_packed, reference_of_text_model, translate_packed
@@ -22,9 +22,9 @@ from manyheads.languages import normal_form
 from manyheads.runs.evaluate import card_line, with_line
 from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
-from manyheads.runs.inspect import Loaded, curves, last_total_steps, load_for_inspection
+from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.model_card import exported_card
-from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_with, strings
+from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_of_run
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of
@@ -125,7 +125,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
         expected = reference(loaded.model, samples_of(_open(loaded)))
     else:
         expected = reference_of_text_model(loaded.model, _marked_samples(loaded))
-    return compare_packed(model.head(), model.packed.block(), loaded.config.task, expected, numbers)
+    return compare_packed(model.head(), model.packed.block(), expected, numbers, decodes=loaded.config.spec.decodes)
 
 
 def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
@@ -184,7 +184,7 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
-        page |= {"source": normal_form(config.data.source), "target": normal_form(config.data.target)}
+        page |= dict(zip(("source", "target"), map(normal_form, config.languages), strict=True))
         kinds = literal_kinds() if config.search.copy_literals else ()
         page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds] or None}
         page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
@@ -199,38 +199,25 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     return {"page": page, "tokenizers": {"source": describe_tokenizer(loaded.tokenizer), "target": None}}
 
 
-def html_document(run: Path, model: HtmlModel, *, card: str = "", language: str | None = None) -> str:
+def html_document(run: Path, model: HtmlModel, *, card: str = "") -> str:
     """Return a self-contained page that computes with a model.
 
     Args:
         run: run directory.
         model: the packed run.
         card: the model card (Markdown).
-        language: language in which the page opens; None is that of the browser.
     """
     loaded, name = model.loaded, run.resolve().name
-    try:
-        training = curves([run]).to_dict()
-    except RunError:
-        training = None
     inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
     about = {
         "models": [describe(loaded.config, name, example=example_of(run))],
-        "parts": ["inspection", "model", *(["curves"] if training else [])],
+        "parts": ["inspection", "model", "curves"],
         "char_limit": _CHAR_LIMIT,
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
-        "key_required": False,
-    }
-    data = {
-        "strings": strings(),
-        "language": language,
-        "about": about,
-        "inspection": None,
-        "model": model_document(inspection, card),
-        "curves": training,
     }
     parts = list(_chunks(model.packed.block()))
-    return page_with(data, name, PageModel(joined_script("worker.js"), model.head(), parts))
+    packed = PageModel(joined_script("worker.js"), model.head(), parts)
+    return page_of_run(run, about, None, model_document(inspection, card), None, packed)
 
 
 def _chunks(block: bytes) -> Iterator[str]:

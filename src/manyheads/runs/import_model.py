@@ -13,7 +13,7 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.directory import command_to_use
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import TASKS, Config
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
@@ -27,7 +27,6 @@ from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import LABELS, Labels
-from manyheads.tasks.registry import TASKS
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 
@@ -48,7 +47,7 @@ class Import:
 
     out: Path
     source: str
-    task: Task
+    task: str
     parameters: int
     parity: Parity | None
     new: tuple[str, ...] = ()
@@ -70,7 +69,7 @@ class Import:
     def lines(self) -> list[str]:
         """Return lines of text."""
         tune = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={self.out}")
-        use = f"{command_to_use(self.out, self.task)}, or to fine-tune: " if TASKS[self.task].used_alone else ""
+        use = f"{command_to_use(self.out, self.task)}, or to fine-tune: " if TASKS[self.task].command else ""
         return [
             f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
             *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),
@@ -131,7 +130,7 @@ def import_model(
             expected = reference(opened.model, random_samples(opened.tokenizers.source))
             parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
     parameters = _write_run(out, opened.config, opened.tokenizers, opened.model, where)
-    return Import(out, where, "translation", parameters, parity)
+    return Import(out, where, opened.config.task, parameters, parity)
 
 
 def _import_single(
@@ -151,11 +150,12 @@ def _import_single(
     parity = None
     if has_transformers() and not task_model.new:
         with listener.phase("comparing the outputs"):
+            architecture = task_model.config.spec.architecture
             parity = check_pretrained(
-                folder, task_model.tokenizer, task, task_model.model, trust_pickle=trust_pickle
+                folder, task_model.tokenizer, architecture, task_model.model, trust_pickle=trust_pickle
             )
     tokenizers = TokenizerPair(task_model.tokenizer, task_model.tokenizer, joint=True)
-    classes = Labels(task_model.labels, 1, trained=task_model.trained) if task == "classification" else None
+    classes = Labels(task_model.labels, 1, trained=task_model.trained) if task_model.labels else None
     parameters = _write_run(out, task_model.config, tokenizers, task_model.model, where, classes)
     return Import(out, where, task, parameters, parity, task_model.new, pretrained.unused)
 

@@ -84,7 +84,7 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
         RunError: there is no such run, or its task has nothing to inspect.
     """
     task = task_of(RunDirectory.existing(run).config())
-    if not task.used_alone:
+    if not task.spec.command:
         raise RunError(
             f'{run} was trained for task = "{task.name}", and cannot be inspected by itself. '
             "Inspect a classifier that starts from it (model.init_from)."

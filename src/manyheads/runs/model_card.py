@@ -52,15 +52,27 @@ def trained_card(config: Config, tokenizers: TokenizerPair, progress: Progress, 
         "best_step": progress.best_step,
         "sources": "".join(f"\n  - {line}" for line in _source_lines(config)),
     }
-    usage = _card_texts()["usage"][config.task]["manyheads"]
-    return _fill(config.task, facts, "trained", "manyheads", usage)
+    template = config.task if config.task in _card_texts() else _template_of(config)
+    return _fill(template, facts, "trained", "manyheads", _usage_of_run(config))
+
+
+def _template_of(config: Config) -> str:
+    """Return the name of the text of a card that is not of the task's own."""
+    return "translation" if config.spec.decodes else "transformers"
+
+
+def _usage_of_run(config: Config) -> str:
+    """Describe the use of a run."""
+    usages, own = _card_texts()["usage"], config.task
+    text: str = usages[own if own in usages else "other"]["manyheads"]
+    return text.replace("{command}", config.spec.command)
 
 
 def _source_lines(config: Config) -> list[str]:
     """Return a line with licence and origin for each source that is noted beside the training text."""
     try:
         corpora = [corpus for corpus in training_corpora(config.data) if corpus.reads_files("train")]
-        files = [path for corpus in corpora for path in READINGS[config.task].files(corpus, "train")]
+        files = [path for corpus in corpora for path in READINGS[config.spec.reads].files(corpus, "train")]
         return [source.line() for source in read_sources(files)]
     except DataError as error:  # the text was moved meanwhile; the run is finished all the same
         return [f"Sources unknown: {error}"]
@@ -69,17 +81,16 @@ def _source_lines(config: Config) -> list[str]:
 def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels: Sequence[str] = ()) -> str:
     """Return the card of a run imported from `where`."""
     facts = _facts_of(config, tokenizers, labels) | {"where": where}
-    usage = _card_texts()["usage"][config.task]["manyheads"]
-    return _fill(task_of(config).card_template, facts, "imported", "manyheads", usage)
+    return _fill(_template_of(config), facts, "imported", "manyheads", _usage_of_run(config))
 
 
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
     """Return the card of an export in the format `to`."""
     facts, usages = _facts_of(config, tokenizers, labels), _card_texts()["usage"]
     facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
-    if config.task == "translation":
+    if config.spec.decodes:
         return _fill("translation", facts, "exported", _LIBRARIES[to], _usage_of_export(config, tokenizers, to))
-    name = task_of(config).page_function if to == "javascript" else AUTO_CLASSES[config.task]
+    name = config.spec.command if to == "javascript" else AUTO_CLASSES[config.spec.architecture]
     usage = usages["other"][to].replace("{name}", name)
     return _fill("transformers", facts, "exported_text", _LIBRARIES[to], usage)
 
@@ -110,11 +121,11 @@ def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) 
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
         "languages": ", ".join(dict.fromkeys(map(base_language, config.languages))),
-        "source": data.source,
-        "target": data.target,
+        "source": config.languages[0],
+        "target": config.languages[1],
         "language": data.language,
         "version": __version__,
-        "layers": task.describe_layers(config),
+        "layers": "+".join(str(count) for count in config.layers if count),
         "width": model.d_model,
         "positions": model.positions,
         "norm": model.norm,

@@ -70,9 +70,9 @@ def strings() -> dict[str, Any]:
 
 def describe(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
     """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
-    facts: dict[str, Any] = {"name": name, "task": config.task, "example": example, "watched": watched}
-    if config.task == "translation":
-        source, target = normal_form(config.data.source), normal_form(config.data.target)
+    facts: dict[str, Any] = {"name": name, "task": config.spec.page, "example": example, "watched": watched}
+    if config.spec.decodes:
+        source, target = map(normal_form, config.languages)
         facts |= {"source": source, "target": target, "beam": config.search.beam_size}
     return facts
 
@@ -122,31 +122,41 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
     run = Path(run)
     model = inspection if isinstance(inspection, ModelInspection) else inspect(run)
     assert isinstance(model, ModelInspection)
+    about = {
+        "models": [describe(RunDirectory.existing(run).config(), run.resolve().name)],
+        "parts": [*(["inspection"] if inspection is not model else []), "curves", "model"],
+        "char_limit": 0,
+    }
+    own = None if inspection is model else inspection.packed_dict()
+    return page_of_run(run, about, own, model_document(model, card_of(run)), language)
+
+
+def page_of_run(
+    run: Path,
+    about: dict[str, Any],
+    inspection: dict[str, Any] | None,
+    document: dict[str, Any],
+    language: str | None,
+    model: PageModel | None = None,
+) -> str:
+    """Return the page of a run as one file; "curves" is left out of the parts in `about` if the run has none."""
     try:
         training = curves([run]).to_dict()
     except RunError:
         training = None
-    parts = {"inspection": inspection is not model, "curves": training is not None, "model": True}
-    about = {
-        "models": [describe(RunDirectory.existing(run).config(), run.resolve().name)],
-        "parts": [name for name, included in parts.items() if included],
-        "char_limit": 0,
-        "key_required": False,
+    parts = [name for name in about["parts"] if training or name != "curves"]
+    data = {
+        "strings": strings(),
+        "language": language,
+        "about": about | {"parts": parts, "key_required": False},
+        "inspection": inspection,
+        "model": document,
+        "curves": training,
     }
-    return page_with(
-        {
-            "strings": strings(),
-            "language": language,
-            "about": about,
-            "inspection": None if inspection is model else inspection.packed_dict(),
-            "model": model_document(model, card_of(run)),
-            "curves": training,
-        },
-        run.resolve().name,
-    )
+    return _page_with(data, run.resolve().name, model)
 
 
-def page_with(data: dict[str, Any], title: str, model: PageModel | None = None) -> str:
+def _page_with(data: dict[str, Any], title: str, model: PageModel | None) -> str:
     """Return the page as one file with style, scripts and data, and with a model if it is given."""
     style, index = _text_of("page.css"), _text_of("index.html")
     names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)

@@ -223,7 +223,7 @@ def suggest(
         data[name] = stem
     config = DataConfig.model_validate(data)
     splits: dict[str, Iterable[Pair]] = {
-        name: track(read_split(config, name, "translation"), listener, f"reading the text ({name})", unit="pairs")
+        name: track(read_split(config, name, "pairs"), listener, f"reading the text ({name})", unit="pairs")
         for name in text.splits
     }
     words = array("q")
@@ -268,10 +268,8 @@ def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Siz
     Pieces are learned from a sample; the characters of the whole text must fit beside the bytes.
     """
     tokenizer = plain.config.tokenizer
-    held_out = (
-        pair for split in _HELD_OUT if split in plain.data for pair in read_split(data, split, "translation")
-    )
-    kept = PairFilter(data, normalize, held_out).used(read_split(data, "train", "translation"))
+    held_out = (pair for split in _HELD_OUT if split in plain.data for pair in read_split(data, split, "pairs"))
+    kept = PairFilter(data, normalize, held_out).used(read_split(data, "train", "pairs"))
     step, sample, characters = -(-plain.pairs // _SAMPLED_PAIRS), list[str](), set[str]()
     for number, pair in enumerate(kept):
         characters.update(pair.source, pair.target)

@@ -152,7 +152,7 @@ def _stopped_text(progress: Progress) -> str:
 
 def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
     """Prepare vocabularies and token ids, and write the files of a new run."""
-    reading = READINGS[config.task]
+    reading = READINGS[config.spec.reads]
     for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
         corpus_name = f" ({name})" if config.data.more else ""
         languages = "-".join(dict.fromkeys(config.languages))

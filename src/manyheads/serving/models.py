@@ -32,7 +32,7 @@ from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.options import TranslateOptions
-from manyheads.tasks.registry import TASKS, task_of
+from manyheads.tasks.registry import task_named, task_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 from manyheads.training.precision import pick_device
@@ -180,8 +180,8 @@ def load_models(
 
 def _load_model(run: Path, settings: ServeSettings) -> Loaded:
     """Load the model of a run; raises `RunError` as `load_models`."""
-    task = TASKS["translation"] if is_export(run) else task_of(RunDirectory.existing(run).config())
-    if not task.used_alone:
+    task = task_named("translation") if is_export(run) else task_of(RunDirectory.existing(run).config())
+    if not task.spec.command:
         raise RunError(
             f'{run} was trained for task = "{task.name}", which is a beginning for others, not to serve.'
         )

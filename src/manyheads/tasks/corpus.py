@@ -12,7 +12,8 @@ from typing import Any, get_args
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
-from manyheads.config.schema import Config, DataConfig, Task
+from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema.tasks import Reads
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.corpus import Pair, limited
 from manyheads.data.filtering import FilterCounts, PairFilter, require_pairs
@@ -68,12 +69,14 @@ class Corpus:
         return hashlib.sha256(f"{self.train.sha256} {_fingerprint(self.valid)}".encode()).hexdigest()
 
 
-def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
+def read_split(config: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]:
     """Read the raw pairs of a split from files, a built-in corpus, or a data set of the hub."""
     if config.dataset is None or config.reads_files(split):
-        return READINGS[task].read(config, split)
-    if task != "translation":
-        raise DataError(f'data.dataset = "{config.dataset}": task = "{task}" reads files. Name them in data.train.')
+        return READINGS[reads].read(config, split)
+    if reads != "pairs":
+        raise DataError(
+            f'data.dataset = "{config.dataset}" holds pairs, and the task reads files. Name them in data.train.'
+        )
     origin, _, name = config.dataset.partition(":")
     if origin == "builtin":
         setting = split if split == "test" and config.test is None else split_setting(config, split)
@@ -87,7 +90,7 @@ def read_split(config: DataConfig, split: Split, task: Task) -> Iterator[Pair]:
 def read_splits(config: Config) -> dict[str, Iterator[Pair]]:
     """Read the raw pairs of every split that a configuration names."""
     splits: list[Split] = ["train", "valid"] if config.data.test is None else ["train", "valid", "test"]
-    return {split: read_split(config.data, split, config.task) for split in splits}
+    return {split: read_split(config.data, split, config.spec.reads) for split in splits}
 
 
 def training_corpora(config: DataConfig) -> list[DataConfig]:
@@ -108,10 +111,10 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
 
 def cleaning(config: Config) -> Callable[[str], str]:
     """Return the normalisation of texts; white space is kept for tokenizers that encode it."""
-    if config.task == "language-modeling":
+    if config.spec.reads_stream:
         return unify
     single = clean if config.tokenizer.kind in _KEEPS_SPACE else normalize
-    if config.task != "classification":
+    if not config.spec.reads_labels:
         return single
     return lambda text: join_texts([single(part) for part in split_texts(text)])
 
@@ -123,8 +126,8 @@ def _normalise(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
 
 def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> list[Pair]:
     """Return the normalised pairs of validation or test, without empty ones, whose number is reported."""
-    reading = READINGS[config.task]
-    pairs = list(_normalise(config, read_split(config.data, split, config.task)))
+    reading = READINGS[config.spec.reads]
+    pairs = list(_normalise(config, read_split(config.data, split, config.spec.reads)))
     empty = [pair.line for pair in pairs if reading.fault(pair, config.data) == "empty"]
     filled = [pair for pair in pairs if reading.fault(pair, config.data) != "empty"]
     if empty and filled:
@@ -191,7 +194,7 @@ def _file_names(config: Config, where: str) -> str:
     """Return "data.valid" or "data.test" with the names of its files; any other name as it is."""
     for split in get_args(Split):
         if where == f"data.{split}" and config.data.dataset is None:
-            return f"{where} ({' and '.join(map(str, READINGS[config.task].files(config.data, split)))})"
+            return f"{where} ({' and '.join(map(str, READINGS[config.spec.reads].files(config.data, split)))})"
     return where
 
 
@@ -200,7 +203,7 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     if (config.data.dataset or "").startswith("hf:") and not config.data.reads_files(split):
         return []
     try:
-        raw = list(islice(read_split(config.data, split, config.task), most))
+        raw = list(islice(read_split(config.data, split, config.spec.reads), most))
     except (DataError, OSError):
         return []
     return list(_normalise(config, raw))
@@ -231,7 +234,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
         DataError: text is missing or cannot be used.
         SaveError: the text could not be written to the run directory.
     """
-    data, reading = config.data, READINGS[config.task]
+    data, reading = config.data, READINGS[config.spec.reads]
     valid = held_out(config, "valid", listener)
     test = held_out(config, "test", listener) if data.test is not None and data.drop_overlap else []
     held = [*valid, *test]
@@ -241,7 +244,9 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for part in training_corpora(data):
-                raw = track(read_split(part, "train", config.task), listener, "reading the text", unit="pairs")
+                raw = track(
+                    read_split(part, "train", config.spec.reads), listener, "reading the text", unit="pairs"
+                )
                 yield pair_filter.used(raw)
                 counts.append(pair_filter.counts)
 
@@ -269,7 +274,7 @@ def _text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     if any(not part.reads_files("train") and not (part.dataset or "").startswith("builtin:") for part in parts):
         return None
     origin: list[Any] = [__version__]
-    files = READINGS[config.task].files
+    files = READINGS[config.spec.reads].files
     for path in chain.from_iterable(files(part, "train") for part in parts if part.reads_files("train")):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])

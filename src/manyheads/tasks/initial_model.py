@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, Task, TokenizerConfig
+from manyheads.config.schema import TASKS, Config, TokenizerConfig
+from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.interop.bundle import METADATA
 from manyheads.interop.hub import folder_of
@@ -40,7 +42,7 @@ SHAPE = (
     "embedding_norm",
 )
 HEAD = ("pooling", "pooler")  # settings that the head of a trained classifier determines
-_ENCODERS: tuple[Task, ...] = ("classification", "masked-lm")
+_ENCODERS: tuple[Architecture, ...] = ("classifier", "masked-encoder")
 _HEADS = ("output.", "pooler.", "transform.", "transform_norm.")  # weights of a task's head, not of the encoder
 
 
@@ -133,10 +135,10 @@ def _read_pretrained_model(where: str, config: Config) -> Pretrained:
     return _from_run(where, folder, config.task)
 
 
-def _check_task(where: str, description: str, task: Task, able: tuple[Task, ...]) -> None:
-    """Raise `RunError` if a training of this task cannot start from the model."""
-    if task not in able:
-        names = " or ".join(f'"{name}"' for name in able)
+def _check_task(where: str, description: str, task: str, able: tuple[Architecture, ...]) -> None:
+    """Raise `RunError` if a training of this task cannot start from the model, but one of an architecture can."""
+    if TASKS[task].architecture not in able:
+        names = " or ".join(f'"{name}"' for name, spec in TASKS.items() if spec.architecture in able)
         raise RunError(f'{where} is {description}: a "{task}" training cannot start from it, one for {names} can.')
 
 
@@ -144,19 +146,21 @@ def _settings(values: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, An
     return {name: value for name, value in values.items() if name in names}
 
 
-def _from_run(where: str, folder: Path, task: Task) -> Pretrained:
+def _from_run(where: str, folder: Path, task: str) -> Pretrained:
     """Open a run of manyheads; the pooling of a classifier is part of its shape only if its head was trained."""
     run = RunDirectory.existing(folder)
     config = run.config()
-    own = config.task
-    _check_task(where, f'a run of task = "{own}"', task, _ENCODERS if own in _ENCODERS else (own,))
-    labels = Labels.of_run(run) if own == "classification" else None
+    own = config.spec.architecture
+    _check_task(where, f'a run of task = "{config.task}"', task, _ENCODERS if own in _ENCODERS else (own,))
+    labels = Labels.of_run(run) if own == "classifier" else None
     trained = labels.names if labels is not None and labels.trained else ()
     model = config.model.model_dump()
     weights = cache(run.weights)
 
     def unused() -> tuple[str, ...]:
-        return () if task == own else tuple(sorted(name for name in weights() if name.startswith(_HEADS)))
+        if TASKS[task].architecture == own:
+            return ()
+        return tuple(sorted(name for name in weights() if name.startswith(_HEADS)))
 
     def tensors() -> dict[str, Tensor]:
         others = unused()
@@ -176,7 +180,7 @@ def _from_run(where: str, folder: Path, task: Task) -> Pretrained:
 
 def _from_marian(where: str, folder: Path, config: Config) -> Pretrained:
     """Open a MarianMT model of transformers."""
-    _check_task(where, "a MarianMT model", config.task, ("translation",))
+    _check_task(where, "a MarianMT model", config.task, ("encoder-decoder",))
     opened = read_marian(folder, source=config.data.source, target=config.data.target)
     shape = _settings(opened.config.model.model_dump(), SHAPE)
     return Pretrained(
@@ -189,7 +193,7 @@ def _from_marian(where: str, folder: Path, config: Config) -> Pretrained:
     )
 
 
-def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
+def _from_transformers(where: str, folder: Path, task: str) -> Pretrained:
     """Open a BERT, DistilBERT, RoBERTa or GPT-2 of transformers; a trained head reads the first token.
 
     Raises:
@@ -198,20 +202,21 @@ def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
     """
     pretrained = read_pretrained(folder)
     stored = pretrained.tokenizer.stored
-    able: tuple[Task, ...] = ("language-modeling",) if pretrained.is_decoder else _ENCODERS
+    spec = TASKS[task]
+    able: tuple[Architecture, ...] = ("decoder",) if pretrained.is_decoder else _ENCODERS
     _check_task(where, f"a model of the type {stored.family}", task, able)
     shape = _settings(pretrained.shape, SHAPE)
-    if task == "classification" and pretrained.labels:
+    if spec.architecture == "classifier" and pretrained.labels:
         shape |= {"pooling": "cls", "pooler": "relu" if stored.family == "distilbert" else "tanh"}
 
     @cache
     def tokenizers() -> TokenizerPair:
-        tokenizer = HuggingFaceTokenizer(stored, keep_space=task == "language-modeling")
+        tokenizer = HuggingFaceTokenizer(stored, keep_space=spec.reads_stream)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
 
     def unused() -> tuple[str, ...]:
-        others = [name for head, tensors in pretrained.heads.items() if head != task for name in tensors]
-        return (*others, *pretrained.unused)
+        heads = [tensors for head, tensors in pretrained.heads.items() if head != spec.architecture]
+        return (*chain(*heads), *pretrained.unused)
 
     return Pretrained(
         where=where,
@@ -219,7 +224,7 @@ def _from_transformers(where: str, folder: Path, task: Task) -> Pretrained:
         pooled={"pooling": "cls", "pooler": "tanh"} | _settings(shape, HEAD),  # as in BERT
         tokenizer_config=TokenizerConfig(kind="huggingface", vocab_size=max(8, pretrained.tokenizer.size)),
         tokenizers=tokenizers,
-        tensors=lambda: pretrained.tensors(task),
+        tensors=lambda: pretrained.tensors(spec.architecture),
         unused=unused,
         labels=pretrained.labels,
     )

@@ -15,7 +15,7 @@ from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.errors import RunError
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.initial_model import HEAD, SHAPE, Pretrained, open_pretrained
-from manyheads.tasks.task import Task
+from manyheads.tasks.task import AnyTask
 from manyheads.text.characters import CharacterTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.text.vocabulary import SymbolTokenizer
@@ -120,7 +120,7 @@ _MOST_NAMED = 5
 
 def take_weights(
     model: Transformer,
-    task: Task[Any],
+    task: AnyTask,
     config: Config,
     tokenizers: TokenizerPair,
     labels: Sequence[str],
@@ -169,7 +169,7 @@ def take_weights(
 def _usable(pretrained: Pretrained, config: Config, labels: Sequence[str]) -> Mapping[str, Tensor]:
     """Return the weights that can be copied; a classification head only if labels and pooling are the same."""
     tensors = pretrained.tensors()
-    if config.task != "classification":
+    if not labels:
         return tensors
     if not _same_labels(pretrained.labels, labels):
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}

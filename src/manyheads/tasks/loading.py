@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from torch import nn
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import Config
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.reader import is_pretrained
 from manyheads.interop.huggingface.task_model import TaskModel, empty_model, load_task_model
@@ -29,7 +29,7 @@ class LoadableModel:
         model: the model; in evaluation mode while it computes, afterwards in its former mode.
     """
 
-    task: ClassVar[Task]
+    task: ClassVar[str]
 
     def __init__(self, config: Config, tokenizer: Tokenizer, model: Transformer) -> None:
         """Make an object from objects in memory; `load` opens a run."""

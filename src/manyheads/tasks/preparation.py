@@ -16,7 +16,7 @@ from manyheads.data.store import Encode, TokenStore, TokenStream
 from manyheads.errors import DataError
 from manyheads.tasks.corpus import Corpus, name_limit
 from manyheads.tasks.initialize import Sides, initial_tokenizers
-from manyheads.tasks.task import Task
+from manyheads.tasks.task import AnyTask
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 from manyheads.training.interruption import call_in_thread
 from manyheads.training.log import Advance, Listener
@@ -25,7 +25,7 @@ _MOST_PAIRS = 1_000_000  # maximum number of pairs to learn subwords from, evenl
 
 
 def prepare_tokenizers(
-    task: Task[Any], config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
+    task: AnyTask, config: Config, run: RunDirectory, sides: Callable[[int | None], Sides], listener: Listener
 ) -> TokenizerPair:
     """Return the tokenizers of a run: stored ones if it has begun, else those of `model.init_from`, else new ones.
 

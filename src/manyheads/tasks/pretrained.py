@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Task
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.interop.hub import folder_of
@@ -14,6 +13,7 @@ from manyheads.interop.marian.reader import is_marian
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.registry import task_named
 from manyheads.tasks.translation.translator import Translator
 
 
@@ -34,19 +34,16 @@ def from_pretrained(
         MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
     """
     folder = folder_of(name)
-    task = _task_in(folder)
-    if task == "translation":
-        return Translator.from_pretrained(str(folder), device=device, engine=engine)
+    task = task_named(_task_in(folder))
+    if issubclass(task.opened_by, Translator):
+        return task.opened_by.from_pretrained(str(folder), device=device, engine=engine)
     if engine not in (None, "torch"):
-        raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task}.')
-    if task == "classification":
-        return Classifier.from_pretrained(str(folder), device=device)
-    if task == "language-modeling":
-        return Generator.from_pretrained(str(folder), device=device)
-    return Encoder.from_pretrained(str(folder), device=device)
+        raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task.name}.')
+    loaded: Classifier | Generator | Encoder = task.opened_by.from_pretrained(str(folder), device=device)
+    return loaded
 
 
-def _task_in(folder: Path) -> Task:
+def _task_in(folder: Path) -> str:
     """Return the task of the model in a folder; an encoder without labels is a masked language model."""
     if is_export(folder) or is_marian(folder):
         return "translation"

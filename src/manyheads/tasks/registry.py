@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
-from manyheads.tasks.classification.task import ClassificationTask
+from manyheads.config.schema import TASKS, Config
 from manyheads.tasks.corpus import Corpus
-from manyheads.tasks.language_modeling.task import LanguageModelingTask
-from manyheads.tasks.masked_lm.task import MaskedTask
-from manyheads.tasks.task import Task, TrainingTask
-from manyheads.tasks.translation.task import TranslationTask
+from manyheads.tasks.task import AnyTask, TrainingTask
 from manyheads.training.log import Listener
 
-TASKS: dict[str, Task[Any]] = {
-    task.name: task for task in (TranslationTask(), ClassificationTask(), LanguageModelingTask(), MaskedTask())
-}
+
+def task_named(name: str) -> AnyTask:
+    """Return the task of a name in `TASKS`; its module is imported."""
+    task: AnyTask = import_module(TASKS[name].module).TASK
+    return task
 
 
-def task_of(config: Config) -> Task[Any]:
+def task_of(config: Config) -> AnyTask:
     """Return the task of a configuration."""
-    return TASKS[config.task]
+    return task_named(config.task)
 
 
 def prepare_task(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:

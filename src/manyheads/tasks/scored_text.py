@@ -1,7 +1,8 @@
-"""The text on which a run is scored: a split of its own data, or files; and the text of the scores in its card."""
+"""The text on which a run is scored: a split of its own data, or files; and what all scores have in common."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,33 @@ from manyheads.data.lines import read_lines
 from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
+from manyheads.evaluation.verdicts import judge_loss
 from manyheads.tasks.corpus import available_pairs, cleaning, read_split
 
 _COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
 _HELD_OUT: tuple[Split, ...] = ("valid", "test")
 _VALIDATION_SET = "its validation set (by which its weights were chosen)"
+
+
+class TokenScores:
+    """The part that is common to scores of predicted tokens.
+
+    Attributes:
+        loss: nats per token, without label smoothing.
+        vocabulary: number of tokens of the vocabulary.
+    """
+
+    loss: float
+    vocabulary: int
+
+    @property
+    def perplexity(self) -> float:
+        """Perplexity, exp(loss); it depends on the tokenizer."""
+        return math.exp(min(self.loss, 700))
+
+    def verdict(self) -> list[str]:
+        """Return the verdict on the scores."""
+        return [judge_loss(self.loss, self.vocabulary)]
 
 
 @dataclass(frozen=True)
@@ -55,11 +78,7 @@ class ScoredText:
                         "The two files must belong together line by line."
                     )
         else:
-            if split == "test" and config.data.test is None:
-                raise UsageError(
-                    "this run names no test set. Give --split valid, --set data.test=..., or two files."
-                )
-            raw = list(read_split(config.data, split, config.task))
+            raw = list(self._read_split(config, "two files"))
             sources, references = [pair.source for pair in raw], [pair.target for pair in raw]
         if not sources:
             raise DataError(f"{source or f'data.{split}'} holds no lines. There is nothing to score.")
@@ -81,17 +100,19 @@ class ScoredText:
         if source is not None:
             data = config.data.model_copy(update={"root": str(source.parent), "test": source.name})
             raw = read_text(data, "test")
-        elif split == "test" and config.data.test is None:
-            raise UsageError(
-                "this run names no test set. Give --split valid, --set data.test=..., or --source-file FILE."
-            )
         else:
-            raw = read_split(config.data, split, config.task)
+            raw = self._read_split(config, "--source-file FILE")
         normal = map(cleaning(config), (pair.target for pair in raw))
         lines = [text for text in normal if config.whole_files or has_text(text)]
         if not any(lines):
             raise DataError(f"{source or f'data.{split}'} holds no text. There is nothing to score.")
         return lines
+
+    def _read_split(self, config: Config, files: str) -> Iterable[Pair]:
+        """Read the raw examples of the split; without a test set the error names `files` as another way."""
+        if self.split == "test" and config.data.test is None:
+            raise UsageError(f"this run names no test set. Give --split valid, --set data.test=..., or {files}.")
+        return read_split(config.data, self.split, config.spec.reads)
 
 
 def training_overlap(config: Config, sources: Sequence[str], references: Sequence[str]) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 """The interface of a task: everything that differs between translation, classification and language modelling.
 
-A new task is a subclass of `Task` in a folder of its own, listed in `registry.TASKS`.
+A new task is a folder of its own whose module `task` has a `TASK`, and an entry in `config.schema.tasks.TASKS`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
+from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TokenStore, TokenStream
-from manyheads.errors import RunError
+from manyheads.errors import UsageError
+from manyheads.evaluation import BootstrapResult
 from manyheads.inspection.documents import Inspection
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.corpus import Corpus
@@ -55,6 +56,23 @@ class Scored(Protocol):
         """Return lines of text."""
 
 
+SourcesAndReferences: TypeAlias = tuple[Sequence[str], Sequence[str]]
+
+
+class Differences(NamedTuple):
+    """The differences between the outputs of two models on a text.
+
+    Attributes:
+        results: paired bootstrap of each metric, the first model against the second.
+        description: size of the text, and how its outputs were computed.
+        empty: sentences on lines without text.
+    """
+
+    results: tuple[BootstrapResult, ...]
+    description: str
+    empty: tuple[str, ...] = ()
+
+
 Model = TypeVar("Model", bound=Loaded)
 
 
@@ -64,33 +82,32 @@ class Task(ABC, Generic[Model]):
     Attributes:
         name: value of `task` in a configuration.
         opened_by: class that opens a run and applies its model to raw text.
+        inspected_by: function that inspects the computation of a model; none if others start from it.
         head: beginnings of the names of the weights that belong to the task alone; they may be new in a training
             that starts from another model.
         token_rows: the weights that have a row for each token, with the side of these tokens.
         model_noun: noun of a model in the title of its card.
-        card_template: name of the text of the card of an imported model.
         pipeline: pipeline of the Hugging Face hub that uses such models.
-        page_function: function of an exported JavaScript package that uses the model.
         loss_decimals: number of decimals of the best validation score in a card.
         loss_unit: unit of a validation loss in a card.
-        used_alone: whether a trained model can be inspected and served; else others start from it.
-        decodes_to_validate: whether a validation decodes texts, so that its time counts.
-        scores_outputs: whether an evaluation has outputs, line by line, which can be written.
+        scores_outputs: whether an evaluation has outputs, line by line, which can be written and compared.
     """
 
     name: ClassVar[str]
     opened_by: ClassVar[type[Any]]
+    inspected_by: ClassVar[Callable[..., Inspection]]
     head: ClassVar[tuple[str, ...]] = ()
     token_rows: ClassVar[Mapping[str, str]]
     model_noun: ClassVar[str] = "Encoder"
-    card_template: ClassVar[str] = "transformers"
     pipeline: ClassVar[str] = ""
-    page_function: ClassVar[str] = ""
     loss_decimals: ClassVar[int] = 3
     loss_unit: ClassVar[str] = ""
-    used_alone: ClassVar[bool] = True
-    decodes_to_validate: ClassVar[bool] = False
     scores_outputs: ClassVar[bool] = False
+
+    @property
+    def spec(self) -> TaskSpec:
+        """What is known of the task without its code."""
+        return TASKS[self.name]
 
     @abstractmethod
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
@@ -127,14 +144,6 @@ class Task(ABC, Generic[Model]):
         """Learn the tokenizers of both sides: one for both, unless a task has two sides."""
         tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language, keep_space=config.keep_space)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
-
-    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
-        """Return the sizes of the vocabulary, for a message."""
-        return f"{tokenizers.target.size:,}"
-
-    def describe_layers(self, config: Config) -> str:
-        """Return the number of layers, for a card."""
-        return f"{config.model.num_encoder_layers}"
 
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
         """Return the classes of a classifier, in the order of its outputs; none for other tasks."""
@@ -177,6 +186,16 @@ class Task(ABC, Generic[Model]):
             UsageError, DataError: there is no such text, or it cannot be scored.
         """
 
+    def compare(
+        self, models: Sequence[Model], configs: Sequence[Config], text: SourcesAndReferences, listener: Listener
+    ) -> Differences:
+        """Compare the outputs of two models on a text; `configs` have settings replaced.
+
+        Raises:
+            UsageError: the task has no outputs (`scores_outputs`).
+        """
+        raise UsageError(f'models of task = "{self.name}" have no outputs to compare.')
+
     @abstractmethod
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """Return the loss of a run on validation examples, in nats a token or a text."""
@@ -189,10 +208,12 @@ class Task(ABC, Generic[Model]):
         """Inspect the computation of a model for a text.
 
         Raises:
-            RunError: the task has nothing to inspect.
             UsageError: the text or an option is not valid for this model.
         """
-        raise RunError(f'a model of task = "{self.name}" cannot be inspected by itself.')
+        return self.inspected_by(model, text, options)
+
+
+AnyTask: TypeAlias = Task[Any]
 
 
 @dataclass(frozen=True)
@@ -231,7 +252,7 @@ class TrainingTask:
         documents: returns further JSON documents of the run directory, by file name.
     """
 
-    task: Task[Any]
+    task: AnyTask
     config: Config
     corpus: Corpus
     tokenizers: TokenizerPair
@@ -254,7 +275,9 @@ class TrainingTask:
     @property
     def vocabulary(self) -> str:
         """Description of the vocabulary sizes, for a message."""
-        return self.task.describe_vocabulary(self.tokenizers, self.classes)
+        tokenizers = [self.tokenizers.source, self.tokenizers.target][not self.config.spec.decodes :]
+        sizes = "/".join(f"{tokenizer.size:,}" for tokenizer in tokenizers)
+        return f"{sizes}, {len(self.classes):,} classes" if self.classes else sizes
 
     def begin(self, run: RunDirectory, environment: Mapping[str, Any]) -> None:
         """Write the files that a run directory has before the first step."""

@@ -36,8 +36,9 @@ def make_head(packed: PackedModel) -> str:
     return json.dumps({"wasm": base64.b64encode(ENGINE.read_bytes()).decode(), "header": packed.header})
 
 
-def compare(packed: PackedModel, task: str, expected: Reference, numbers: str = "float32"):
-    return compare_packed(make_head(packed), packed.block(), task, expected, numbers)
+def compare(packed: PackedModel, expected: Reference, numbers: str = "float32"):
+    decodes = "memory_kv" in packed.header
+    return compare_packed(make_head(packed), packed.block(), expected, numbers, decodes=decodes)
 
 
 @pytest.mark.parametrize("numbers", ["float32", "int8"])
@@ -45,7 +46,7 @@ def test_an_exported_translator_gives_the_outputs_of_its_run(numbers: str) -> No
     model = scrambled_model().float()
     packed = pack(model, "int8" if numbers == "int8" else "fp32")
     expected = reference(rounded_model(model) if numbers == "int8" else model, Samples(ROWS, "some rows"))
-    found = compare(packed, "translation", expected, numbers)
+    found = compare(packed, expected, numbers)
     assert found is not None
     assert (found.sentences, found.same_outputs, found.origin) == (3, 3, "some rows")
     assert found.tokens == sum(len(row) + 1 for row in expected.outputs)
@@ -62,7 +63,7 @@ def test_other_exported_models_give_the_scores_of_their_run(task: str) -> None:
         assert expected.scores[1] == pytest.approx(log_probs.tolist())
     else:
         assert [len(row) for row in expected.scores] == [len(row) - 1 for row in MARKED]
-    found = compare(pack(model, task=task), task, expected)
+    found = compare(pack(model, task=task), expected)
     assert found is not None
     assert (found.same_outputs, found.largest < 1e-4) == (3, True)
 
@@ -74,7 +75,7 @@ def test_a_model_with_other_weights_is_refused() -> None:
     with torch.no_grad():
         other.output.weight.neg_()
     with pytest.raises(ParityError, match="does not give what the run gives"):
-        compare(pack(other), "translation", expected)
+        compare(pack(other), expected)
 
 
 def test_a_damaged_model_is_refused_with_the_reason() -> None:
@@ -82,7 +83,7 @@ def test_a_damaged_model_is_refused_with_the_reason() -> None:
     packed = pack(model)
     damaged = dataclasses.replace(packed, header={**packed.header, "format": 7})
     with pytest.raises(ParityError, match=r"not be computed in Node\.js, and was not kept: the model has format 7"):
-        compare(damaged, "translation", reference(model, Samples(ROWS, "")))
+        compare(damaged, reference(model, Samples(ROWS, "")))
 
 
 def test_a_node_process_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +91,7 @@ def test_a_node_process_that_does_not_answer_is_killed(monkeypatch: pytest.Monke
     monkeypatch.setattr(check, "_SECONDS", 0.5)
     monkeypatch.setattr(check, "joined_script", lambda name: "setInterval(() => 0, 1000)")
     with pytest.raises(ParityError, match=r"did not compute the model within 0\.5 seconds"):
-        compare(pack(model), "translation", reference(model, Samples(ROWS, "")))
+        compare(pack(model), reference(model, Samples(ROWS, "")))
 
 
 def test_nothing_is_compared_without_a_recent_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ def test_nothing_is_compared_without_a_recent_node(monkeypatch: pytest.MonkeyPat
         script.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
         assert (found() == str(script)) is accepted
-    assert compare(pack(model), "translation", reference(model, Samples(ROWS, ""))) is None
+    assert compare(pack(model), reference(model, Samples(ROWS, ""))) is None
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("started"))
     monkeypatch.setenv("PATH", "")
     assert found() is None

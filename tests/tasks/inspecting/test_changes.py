@@ -21,7 +21,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.inspecting import InspectOptions, inspect_language_model, inspect_translation
 from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
-from manyheads.tasks.language_modeling.generator import Generator, first_token
+from manyheads.tasks.language_modeling.generator import first_token
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
@@ -115,7 +115,6 @@ def test_translations_are_the_greedy_outputs_of_the_changed_model(changes: Chang
     texts, differences = lines(5), 0
     before = [one.translation for one in translator.translate(texts)]
     with isolated_with_changes(translator, changes) as copied, torch.inference_mode():
-        assert isinstance(copied, Translator)
         for text, translation in zip(texts, before, strict=True):
             ids = [one.id for one in inspect_translation(copied, text).target.tokens]
             (source,) = translator.tokenizers.source.encode([text])
@@ -131,7 +130,6 @@ def test_a_beam_scores_each_prefix_by_the_changed_model() -> None:
     """Compare the token scores of every hypothesis with forward passes on its prefixes."""
     translator = make_translator(search={"beam_size": 3})
     with isolated_with_changes(translator, NO_MASK) as copied, torch.inference_mode():
-        assert isinstance(copied, Translator)
         for text in lines(4):
             found = inspect_translation(copied, text)
             source = torch.tensor([[one.id for one in found.source.tokens]])
@@ -147,7 +145,6 @@ def test_a_text_is_the_greedy_output_of_the_changed_language_model() -> None:
     options = InspectOptions(max_tokens=20)
     before = inspect_language_model(generator, "abc", options)
     with isolated_with_changes(generator, NO_MASK) as copied, torch.inference_mode():
-        assert isinstance(copied, Generator)
         found = inspect_language_model(copied, "abc", options)
         ids = [one.id for one in found.text.tokens]
         start = first_token(generator.config, generator.tokenizer)
@@ -193,4 +190,4 @@ def test_the_default_changes_change_no_translation() -> None:
     assert not Changes.from_json({"heads": [], "mask": True})
     translator = make_translator()
     with isolated_with_changes(translator, Changes()) as copied:
-        assert copied.translate(lines(3)) == translator.translate(lines(3))  # type: ignore[union-attr]
+        assert copied.translate(lines(3)) == translator.translate(lines(3))

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
-from tests.runs.parts import Interrupting, metrics
+from tests.runs.parts import Interrupting, metrics, training_report
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs.compare import compare
+from manyheads.errors import DataError, RunError
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.masked_lm.scoring import MaskedEvaluation
 
 MODEL: dict[str, Any] = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.1}
 
@@ -49,7 +47,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoder(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "encoder"
-    train(masked_config(text), out, listener=CollectingListener())
+    train(masked_config(text), out)
     return out
 
 
@@ -63,15 +61,13 @@ def test_the_loss_falls_below_that_of_guessing(text: Path, tmp_path: Path, train
     assert "fill-mask" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
 
 
-def test_evaluate_has_the_loss_of_validation(encoder: Path, tmp_path: Path) -> None:
-    found = evaluate(encoder, split="valid")
-    assert isinstance(found, MaskedEvaluation)
-    best = min(record["loss"] for record in metrics(encoder) if record["kind"] == "validation")
-    assert found.loss == approx(best)
-    assert found.texts == 16
+def test_texts_without_letters_are_not_scored(encoder: Path, tmp_path: Path) -> None:
+    assert evaluate(encoder, split="valid").texts == 16
+    (tmp_path / "blank.txt").write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DataError, match="holds no text"):
+        evaluate(encoder, source=tmp_path / "blank.txt")
     (tmp_path / "new.txt").write_text("a great film\n\nthe plot was dull\n", encoding="utf-8")
     other = evaluate(encoder, source=tmp_path / "new.txt")
-    assert isinstance(other, MaskedEvaluation)
     assert other.texts == 2
     assert other.to_json()["perplexity"] == pytest.approx(math.exp(other.loss))
 
@@ -84,28 +80,8 @@ def test_perplexity_does_not_depend_on_batching(
     right = evaluate(encoder, split="valid")
     monkeypatch.setattr("manyheads.tasks.masked_lm.scoring._BATCH_TOKENS", batch_tokens)
     found = evaluate(encoder, split="valid")
-    assert isinstance(right, MaskedEvaluation)
-    assert isinstance(found, MaskedEvaluation)
     assert found.tokens == right.tokens
     assert found.loss == approx(right.loss)
-
-
-def test_a_masked_language_model_is_refused_as_a_classifier(encoder: Path) -> None:
-    message = (
-        r'trained for task = "masked-lm", not for "classification"\. Use: manyheads train CONFIG --set model\.init_'
-    )
-    with pytest.raises(RunError, match=message):
-        Classifier.load(encoder)
-
-
-def test_empty_text_a_reference_and_a_comparison_are_refused(encoder: Path, tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text("\n \n", encoding="utf-8")
-    with pytest.raises(DataError, match="holds no text"):
-        evaluate(encoder, source=tmp_path / "empty.txt")
-    with pytest.raises(UsageError, match="needs no reference"):
-        evaluate(encoder, source=tmp_path / "empty.txt", reference=tmp_path / "empty.txt")
-    with pytest.raises(UsageError, match="two translators or two classifiers"):
-        compare(encoder, encoder)
 
 
 def test_an_interrupted_training_ends_like_an_uninterrupted_training(
@@ -113,7 +89,7 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(masked_config(text), tmp_path / "run", listener=Interrupting(step=6))
-    train(masked_config(text), tmp_path / "run", listener=CollectingListener())
+    train(masked_config(text), tmp_path / "run")
     one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
     assert all(bool((one[key] == other[key]).all()) for key in one)
     assert metrics(tmp_path / "run") == metrics(encoder)
@@ -122,11 +98,11 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
 def test_a_classifier_is_initialized_with_the_tokenizer_and_weights_of_an_encoder(
     text: Path, encoder: Path, tmp_path: Path
 ) -> None:
-    listener = CollectingListener()
     model = MODEL | {"init_from": str(encoder)}
     training = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0}
-    train(labelled_config(text, model=model, training=training), tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith(f"from {encoder}")]
+    report = training_report(
+        labelled_config(text, model=model, training=training), tmp_path / "run", f"from {encoder}"
+    )
     assert "new: pooler.weight, pooler.bias, output.weight, output.bias" in report
     assert "not used: output.bias, transform.bias, transform.weight, transform_norm.bias" in report
     found, initial = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
@@ -143,10 +119,10 @@ def test_a_classifier_can_be_fine_tuned_with_lora_and_resumes(text: Path, encode
     """The published weights include the LoRA updates; an interrupted training ends like an uninterrupted one."""
     training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
     config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
-    train(config, tmp_path / "whole", listener=CollectingListener())
+    train(config, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", listener=Interrupting(step=6))
-    train(config, tmp_path / "run", listener=CollectingListener())
+    train(config, tmp_path / "run")
     runs = tmp_path / "run", tmp_path / "whole", encoder
     found, uninterrupted, initial = (load_file(run / "model.safetensors") for run in runs)
     assert all(bool((found[name] == uninterrupted[name]).all()) for name in uninterrupted)
@@ -169,14 +145,12 @@ def test_a_missing_encoder_or_an_unsupported_vocabulary_is_named(
 ) -> None:
     model = MODEL | {"init_from": str(encoder)} | change
     with pytest.raises(RunError, match=message):
-        train(labelled_config(text, model=model), tmp_path / "run", listener=CollectingListener())
+        train(labelled_config(text, model=model), tmp_path / "run")
 
 
 def test_the_shape_of_the_encoder_overrides_the_configuration(text: Path, encoder: Path, tmp_path: Path) -> None:
-    listener = CollectingListener()
     model = {"d_model": 24, "num_heads": 3, "num_encoder_layers": 2, "init_from": str(encoder)}
     config = labelled_config(text, model=model, tokenizer={"kind": "characters"}, training={"steps": 1})
-    train(config, tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith(f"as in {encoder}")]
+    report = training_report(config, tmp_path / "run", f"as in {encoder}")
     assert report.endswith("d_model = 16, num_heads = 2, num_encoder_layers = 1, tokenizer.kind = bpe")
     assert RunDirectory(tmp_path / "run").config().model.d_model == 16

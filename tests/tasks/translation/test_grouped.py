@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 from tests.tasks.translation.test_translator import assert_same
-from tests.training.parts import CollectingListener
 
 from manyheads.runs.train import train
 from manyheads.tasks.translation import grouped
@@ -16,7 +15,7 @@ from manyheads.tasks.translation.translator import Translator
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     folder = tmp_path_factory.mktemp("grouped")
-    train(make_config(write_corpus(folder / "corpus")), folder / "run", listener=CollectingListener())
+    train(make_config(write_corpus(folder / "corpus")), folder / "run")
     return Translator.load(folder / "run", device="cpu")
 
 

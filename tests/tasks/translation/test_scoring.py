@@ -37,7 +37,6 @@ def validation(tmp_path: Path) -> Validation:
     task = prepare_task(config, run, read_corpus(config, run), SilentListener())
     torch.manual_seed(1)
     found = task.validation(task.model().eval(), ALONE)
-    assert isinstance(found, Validation)
     return found
 
 
@@ -108,7 +107,6 @@ def test_no_search_is_timed_for_a_validation_without_decoding(
     run = RunDirectory(tmp_path / "run")
     task = prepare_task(config, run, read_corpus(config, run), SilentListener())
     found = task.validation(task.model().eval(), ALONE)
-    assert isinstance(found, Validation)
     fake = FakeSearch(monkeypatch, length=1, seconds=1.0)
     assert found.seconds(1) == 0.0
     assert fake.searched == []
@@ -259,7 +257,6 @@ def test_pairs_longer_than_learned_positions_are_named_before_training_and_have_
         assert task.too_long == long
         torch.manual_seed(1)
         validate = task.validation(task.model().eval(), ALONE, Watch(listener))
-        assert isinstance(validate, Validation)
         messages.append([message for message in listener.messages if "tokens on a side" in message])
         losses.append(validate(0).loss)
     assert losses[0] == losses[1]

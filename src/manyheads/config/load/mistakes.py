@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from manyheads.config.load.removed import REMOVED
 from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
-from manyheads.config.schema import AugmentConfig, Config, StageConfig, Task, languages_needed
+from manyheads.config.schema import TASKS, AugmentConfig, Config, StageConfig
 
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
 _UNUSUAL_LIMIT = 1_000  # magnitude of a limit that no usual value comes near
@@ -69,7 +69,7 @@ def _without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
         known = {key: value for key, value in data.items() if key != "language"}
         return {**rest, "data": {"source": "xx", "target": "xx", **known}}
     task = values.get("task", "translation")
-    missing = {name: "xx" for name in languages_needed(task) if name in wrong or "data" in wrong}
+    missing = {name: "xx" for name in TASKS[task].languages if name in wrong or "data" in wrong}
     return {**rest, "task": task, "data": {**missing, **data}}
 
 
@@ -135,7 +135,7 @@ def _missing(section: str, key: str, values: Mapping[str, Any]) -> str:
     """Return the message for a missing section (no single setting is required: see `Config.check_languages`)."""
     assert (section, key) == ("", "data")
     task = values.get("task", "translation")
-    needed = languages_needed(task if task in get_args(Task) else "translation")
+    needed = TASKS[task if task in TASKS else "translation"].languages
     return f"section [{key}] is missing; it needs {' and '.join(needed)}."
 
 

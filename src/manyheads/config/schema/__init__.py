@@ -6,9 +6,9 @@ rest of the package. "Section 3.2" and the like refer to Vaswani et al. (2017), 
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from manyheads.config.schema.cleaning import CleanConfig
@@ -21,10 +21,11 @@ from manyheads.config.schema.sections import (
     Section,
     TokenizerConfig,
 )
+from manyheads.config.schema.tasks import TASKS, TaskSpec
 from manyheads.config.schema.training import StageConfig, TrainingConfig
 
 __all__ = [
-    "METRICS",
+    "TASKS",
     "AugmentConfig",
     "CleanConfig",
     "Config",
@@ -33,32 +34,26 @@ __all__ = [
     "ModelConfig",
     "SearchConfig",
     "StageConfig",
-    "Task",
+    "TaskSpec",
     "TokenizerConfig",
     "TrainingConfig",
-    "languages_needed",
 ]
 
 _MOST_PARAMETERS = 1_000_000_000_000
-Task = Literal["translation", "classification", "language-modeling", "masked-lm"]
-_METRICS: dict[Task, tuple[str, ...]] = {  # task -> allowed values of `training.metric`
-    "translation": ("loss", "bleu", "chrf"),
-    "classification": ("loss", "accuracy", "macro_f1"),
-    "language-modeling": ("loss",),
-    "masked-lm": ("loss",),
-}
 
 
-def languages_needed(task: Task) -> tuple[str, ...]:
-    """Return the settings of `[data]` that name the languages of a task."""
-    return ("source", "target") if task == "translation" else ("language",)
+def _check_name(task: str) -> str:
+    if task not in TASKS:
+        raise PydanticCustomError("task", "there is no such task")
+    return task
 
 
 class Config(Section):
     """The whole configuration of one run."""
 
-    task: Task = Field(
+    task: Annotated[str, AfterValidator(_check_name)] = Field(
         "translation",
+        json_schema_extra=lambda schema: schema.update(enum=list(TASKS)),
         description="task of the model: translation from source to target, classification of texts or pairs of "
         "texts, language-modeling (predict the next token), or masked-lm (predict masked tokens, which "
         "pre-trains an encoder)",
@@ -72,27 +67,38 @@ class Config(Section):
     clean: CleanConfig = CleanConfig()
 
     @property
+    def spec(self) -> TaskSpec:
+        """What is known of the task without its code."""
+        return TASKS[self.task]
+
+    @property
     def languages(self) -> tuple[str, str]:
-        """Languages of source and target; for tasks other than translation, twice the language of the text."""
-        if self.task == "translation":
+        """Languages of source and target; for tasks that read no pairs, twice the language of the text."""
+        if self.spec.reads_pairs:
             return self.data.source, self.data.target
         return self.data.language, self.data.language
 
     @property
+    def layers(self) -> tuple[int, int]:
+        """Layers of encoder and decoder; 0 where the model has none."""
+        has_encoder, has_decoder = self.spec.architecture != "decoder", "decoder" in self.spec.architecture
+        return has_encoder * self.model.num_encoder_layers, has_decoder * self.model.num_decoder_layers
+
+    @property
     def whole_files(self) -> bool:
         """Whether the whole file is one text."""
-        return self.task == "language-modeling" and self.data.documents == "file"
+        return self.spec.reads_stream and self.data.documents == "file"
 
     @property
     def keep_space(self) -> bool:
         """Whether the tokenizer keeps white space, which is part of the output of a language model."""
-        return self.task == "language-modeling"
+        return self.spec.reads_stream
 
     @model_validator(mode="after")
     def check_language_model(self) -> Self:
         """Refuse settings that a language model cannot use."""
         data, tokenizer, model = self.data, self.tokenizer, self.model
-        if self.task != "language-modeling":
+        if not self.spec.reads_stream:
             return self
         if tokenizer.kind == "words" or tokenizer.sampling:
             name = "sampling" if tokenizer.sampling else "kind"
@@ -116,7 +122,7 @@ class Config(Section):
     def check_languages(self) -> Self:
         """Require the languages of the task, and no others."""
         languages = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
-        needed = languages_needed(self.task)
+        needed = self.spec.languages
         for name, value in languages.items():
             if name in needed and not value:
                 description = DataConfig.model_fields[name].description
@@ -132,14 +138,14 @@ class Config(Section):
     @model_validator(mode="after")
     def check_task(self) -> Self:
         """Refuse settings that have no meaning for the task."""
-        metric, known = self.training.metric, _METRICS[self.task]
+        metric, known = self.training.metric, self.spec.metrics
         if metric not in known:
             raise ValueError(
                 f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
             )
-        if self.task != "translation" and self.data.augment is not None:
-            raise ValueError(f'data.augment is known for task = "translation" alone, not for "{self.task}".')
-        if self.task == "translation" and not isinstance(self.data.valid, str | tuple):
+        if not self.spec.reads_pairs and self.data.augment is not None:
+            raise ValueError(f'data.augment is for pairs of sentences, not for task = "{self.task}".')
+        if self.spec.reads_pairs and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
         if self.model.init_from is None:
             for name in ("init_vocabulary", "init_decoder_layers"):
@@ -148,15 +154,15 @@ class Config(Section):
                         f"model.{name} is for a pre-trained model, and model.init_from names none. "
                         "Name it, or leave both out."
                     )
-        if self.task != "translation" and self.training.r_drop:
-            raise ValueError(f'training.r_drop is known for task = "translation" alone, not for "{self.task}".')
+        if not self.spec.reads_pairs and self.training.r_drop:
+            raise ValueError(f'training.r_drop is for pairs of sentences, not for task = "{self.task}".')
         return self
 
     @model_validator(mode="after")
     def check_stages(self) -> Self:
         """Refuse stages whose weights do not fit the corpora, and stages of a task that draws no pairs."""
         corpora = 1 + len(self.data.more)
-        if self.training.stages and self.task == "language-modeling":
+        if self.training.stages and self.spec.reads_stream:
             raise ValueError("training.stages draw pairs from corpora; a language model reads all text once.")
         for number, stage in enumerate(self.training.stages, start=1):
             if len(stage.weights) != corpora or not any(stage.weights):
@@ -183,7 +189,7 @@ class Config(Section):
     @model_validator(mode="after")
     def check_tying(self) -> Self:
         """Require a joint vocabulary if all embeddings are tied."""
-        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.task == "translation"
+        separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.spec.reads_pairs
         if separate and self.model.tied_embeddings == "all":
             raise ValueError(
                 'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '

@@ -61,22 +61,22 @@ def reference_of_text_model(model: TextClassifier | DecoderOnly, rows: Sequence[
     return Reference(Samples(list(rows), RANDOM_PIECES), [len(row) for row in rows], outputs, scores)
 
 
-def compare_packed(head: str, tensors: bytes, task: str, expected: Reference, numbers: str) -> Parity | None:
+def compare_packed(head: str, tensors: bytes, expected: Reference, numbers: str, *, decodes: bool) -> Parity | None:
     """Compare a packed model with the run, both computed on the same samples; None without Node.js.
 
     Args:
         head: JSON text with the engine, "wasm", and the description of the model, "header".
         tensors: the block of tensors.
-        task: the task of the model.
         expected: results of the run; the rows of its samples are sources, or ids with their marks.
         numbers: number format of the matrices, "float32" or "int8".
+        decodes: whether the model writes a target for a source.
 
     Raises:
         ParityError: the results differ by more than the number format explains, or the engine fails.
     """
     rows = zip(expected.samples.rows, expected.outputs, expected.limits, strict=True)
     requests: list[dict[str, Any]] = [
-        {"source": row, "target": output, "limit": limit} if task == "translation" else {"ids": row}
+        {"source": row, "target": output, "limit": limit} if decodes else {"ids": row}
         for row, output, limit in rows
     ]
     answers = _compute_packed(head, tensors, requests)

@@ -5,7 +5,7 @@ array holds the index of a tensor, or null. Each tensor has a type, a shape, and
 
 ```
 format         1
-task           translation, classification or language-modeling
+task           views of the page: translation, classification or language-modeling
 precision      number format of the matrices: fp32 or int8
 panel_width    outputs side by side in a panel of a matrix (linear.h)
 bytes          size of the block of tensors
@@ -91,13 +91,13 @@ def pack_model(config: Config, model: Transformer, precision: str = "int8") -> P
         UsageError: a page cannot hold such a model: its task, a setting of its search, or the precision.
         RunError: a weight is not finite.
     """
-    checked = _check_supported(config, precision)
     if not isinstance(model, EncoderDecoder | TextClassifier | DecoderOnly):
         raise UsageError(f'a page cannot hold a model of the task "{config.task}". {_TASKS}')
+    checked = _check_supported(config, precision)
     weights = _PageWeights(_named_tensors(model), _tied_names(model), config.model, checked)
     header = {
         "format": _FORMAT,
-        "task": config.task,
+        "task": config.spec.page,
         "precision": checked,
         "panel_width": _PANEL_WIDTH,
         "special_ids": {"unk": UNK, "pad": PAD, "bos": BOS, "eos": EOS},
@@ -119,9 +119,7 @@ def _check_supported(config: Config, precision: str) -> Precision:
         raise UsageError(
             f'a page cannot hold weights of precision "{precision}". Use one of {", ".join(_PRECISIONS)}.'
         )
-    if config.task == "masked-lm":
-        raise UsageError(f'a page cannot hold a model of the task "{config.task}". {_TASKS}')
-    if config.task == "translation" and (value := config.search.no_repeat_ngram):
+    if config.spec.decodes and (value := config.search.no_repeat_ngram):
         raise UsageError(
             f"search.no_repeat_ngram = {value} is not supported by a page. Use search.no_repeat_ngram = 0."
         )

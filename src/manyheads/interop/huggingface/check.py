@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.config.schema import Task
+from manyheads.config.schema.tasks import Architecture
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, require
 from manyheads.interop.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Parity, no_progress_bars, random_rows
@@ -20,15 +20,15 @@ from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-AUTO_CLASSES: dict[Task, str] = {
-    "classification": "AutoModelForSequenceClassification",
-    "masked-lm": "AutoModelForMaskedLM",
-    "language-modeling": "AutoModelForCausalLM",
+AUTO_CLASSES: dict[Architecture, str] = {
+    "classifier": "AutoModelForSequenceClassification",
+    "masked-encoder": "AutoModelForMaskedLM",
+    "decoder": "AutoModelForCausalLM",
 }
-_OUTPUTS: dict[Task, str] = {
-    "classification": "labels",
-    "masked-lm": "most likely tokens",
-    "language-modeling": "most likely next tokens",
+_OUTPUTS: dict[Architecture, str] = {
+    "classifier": "labels",
+    "masked-encoder": "most likely tokens",
+    "decoder": "most likely next tokens",
 }
 _MAX_NATS = 1e-3  # nats, in float32
 _NUM_ROWS = 8  # rows
@@ -39,9 +39,9 @@ def sample_rows(tokenizer: HuggingFaceTokenizer, model: Transformer) -> list[lis
     return random_rows(tokenizer, _NUM_ROWS, 1, max(1, min(MAX_SAMPLE_TOKENS, model.config.max_positions - 2)))
 
 
-def _with_marks(rows: Sequence[Sequence[int]], task: Task) -> Tensor:
-    """Return rows with the marks of a task (B, S)."""
-    return pad_rows(rows, PAD) if task == "language-modeling" else pad_rows(rows, PAD, first=BOS, last=EOS)
+def _with_marks(rows: Sequence[Sequence[int]], architecture: Architecture) -> Tensor:
+    """Return rows with the marks that a model reads (B, S)."""
+    return pad_rows(rows, PAD) if architecture == "decoder" else pad_rows(rows, PAD, first=BOS, last=EOS)
 
 
 @torch.inference_mode()
@@ -53,7 +53,12 @@ def our_scores(model: Transformer, ids: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def check_pretrained(
-    folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, model: Transformer, *, trust_pickle: bool = False
+    folder: Path,
+    tokenizer: HuggingFaceTokenizer,
+    architecture: Architecture,
+    model: Transformer,
+    *,
+    trust_pickle: bool = False,
 ) -> Parity:
     """Compare the folder with a manyheads model, in evaluation mode, on random tokens, with padding.
 
@@ -61,30 +66,34 @@ def check_pretrained(
         ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model)
-    ids = _with_marks(rows, task)
-    expected = _their_scores(folder, tokenizer, task, ids, trust_pickle)
+    ids = _with_marks(rows, architecture)
+    expected = _their_scores(folder, tokenizer, architecture, ids, trust_pickle)
     actual = our_scores(model, ids)
-    if task != "classification":
+    if architecture != "classifier":
         numbers = [i for i, number in enumerate(tokenizer.original_ids) if number is not None]
         real = ids != PAD
         actual, expected = actual[real][:, numbers], expected[real][:, [tokenizer.original_ids[i] for i in numbers]]
-    return compare_log_probs(actual, expected, rows, _OUTPUTS[task])
+    return compare_log_probs(actual, expected, rows, _OUTPUTS[architecture])
 
 
-def compare_back(model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, task: Task) -> Parity:
+def compare_back(
+    model: Transformer, again: Transformer, tokenizer: HuggingFaceTokenizer, architecture: Architecture
+) -> Parity:
     """Compare a manyheads model with its export, read back; raises `ParityError`."""
     rows = sample_rows(tokenizer, model)
-    ids = _with_marks(rows, task)
-    real = ... if task == "classification" else ids != PAD
-    return compare_log_probs(our_scores(model, ids)[real], our_scores(again, ids)[real], rows, _OUTPUTS[task])
+    ids = _with_marks(rows, architecture)
+    real = ... if architecture == "classifier" else ids != PAD
+    return compare_log_probs(
+        our_scores(model, ids)[real], our_scores(again, ids)[real], rows, _OUTPUTS[architecture]
+    )
 
 
 def _their_scores(
-    folder: Path, tokenizer: HuggingFaceTokenizer, task: Task, ids: Tensor, trust_pickle: bool
+    folder: Path, tokenizer: HuggingFaceTokenizer, architecture: Architecture, ids: Tensor, trust_pickle: bool
 ) -> Tensor:
     """Compute log-probabilities with transformers, over its own token ids."""
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
-    model: Any = getattr(library, AUTO_CLASSES[task])
+    model: Any = getattr(library, AUTO_CLASSES[architecture])
     with no_progress_bars(library):
         if trust_pickle:  # `read_weights` is stricter with pickles than transformers
             config = library.AutoConfig.from_pretrained(folder)

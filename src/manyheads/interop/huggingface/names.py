@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from manyheads.checkpoint.weights import check_values
-from manyheads.config.schema import ModelConfig, Task
+from manyheads.config.schema import ModelConfig
+from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.settings import FAMILIES
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
@@ -84,16 +85,16 @@ def _layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
                 yield from _linear(f"{our_name}.{number}.{our_layer}", *full_names, form=form)
 
 
-def head(family: Family, task: Task) -> Iterator[Entry]:
+def head(family: Family, architecture: Architecture) -> Iterator[Entry]:
     """Yield the weights after the last hidden state; `hf_names` are as in the file of such a model.
 
     An encoder without labels may have only the pooler.
     """
     names = FAMILIES[family]
-    if task == "classification" and "pooler" in names:
+    if architecture == "classifier" and "pooler" in names:
         yield from _linear("pooler", names["pooler"])
         yield from _linear("output", names["output"])
-    elif task == "masked-lm" and "masked_lm_head" in names:
+    elif architecture == "masked-encoder" and "masked_lm_head" in names:
         transform, norm, bias = names["masked_lm_head"]
         yield from _linear("transform", transform)
         yield from _linear("transform_norm", norm)

@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from manyheads.checkpoint import read_json
-from manyheads.config.schema import ModelConfig, Task
+from manyheads.config.schema import ModelConfig
+from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.names import Entry, body, head, our_tensors, their_names
 from manyheads.interop.huggingface.settings import FAMILIES, family_of, our_shape, position_offset
@@ -37,7 +38,7 @@ _KNOWN_WEIGHTS = (
     "dropout.",
 )
 _COMPUTED = (".position_ids", ".attn.bias", ".attn.masked_bias", "embeddings.token_type_ids")
-_HEADS: tuple[Task, ...] = ("classification", "masked-lm")
+_HEADS: tuple[Architecture, ...] = ("classifier", "masked-encoder")
 _MOST_NAMED = 5
 
 
@@ -50,7 +51,7 @@ class HuggingFaceModel:
         shape: settings of `[model]`.
         tokenizer: its vocabulary.
         body: its weights up to the last hidden state, by manyheads names.
-        heads: the weights of its heads by task; a classifier may have only its pooler.
+        heads: the weights of its heads by architecture; a classifier may have only its pooler.
         labels: labels of its classes, in order; empty without a trained head for classes.
         unused: names in transformers of the other weights.
     """
@@ -59,7 +60,7 @@ class HuggingFaceModel:
     shape: Mapping[str, Any]
     tokenizer: HuggingFaceTokenizer
     body: Mapping[str, Tensor]
-    heads: Mapping[Task, Mapping[str, Tensor]]
+    heads: Mapping[Architecture, Mapping[str, Tensor]]
     labels: tuple[str, ...]
     unused: tuple[str, ...]
 
@@ -68,9 +69,9 @@ class HuggingFaceModel:
         """Return whether this is a language model instead of an encoder."""
         return self.tokenizer.stored.family == "gpt2"
 
-    def tensors(self, task: Task) -> dict[str, Tensor]:
-        """Return the weights for a model of a task."""
-        return {**self.body, **self.heads.get(task, {})}
+    def tensors(self, architecture: Architecture) -> dict[str, Tensor]:
+        """Return the weights for a model of an architecture."""
+        return {**self.body, **self.heads.get(architecture, {})}
 
 
 def is_pretrained(folder: Path) -> bool:
@@ -105,12 +106,12 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     if settings.get("vocab_size", rows) != rows or not rows:
         raise RunError(f"{folder}: {table} has {rows:,} rows, and vocab_size is {settings.get('vocab_size')!r}.")
     tokenizer = read_tokenizer(folder, family, rows)
-    heads = {task: _present_head(family, task, weights) for task in _HEADS}
-    labels = _labels_of(settings, heads["classification"], weights)
+    heads = {name: _present_head(family, name, weights) for name in _HEADS}
+    labels = _labels_of(settings, heads["classifier"], weights)
     if not labels:
-        heads["classification"] = _poolers(heads["classification"])
+        heads["classifier"] = _poolers(heads["classifier"])
     if settings.get("tie_word_embeddings") is False or (config.activation != "gelu" and family != "roberta"):
-        heads["masked-lm"] = []  # the head in manyheads is tied to the embeddings, and has gelu
+        heads["masked-encoder"] = []  # the head in manyheads is tied to the embeddings, and has gelu
     used = set(their_names([*body(family, config), *chain(*heads.values())]))
     unknown = sorted(name for name in weights if name not in used and not name.startswith(_KNOWN_WEIGHTS))
     if unknown:
@@ -122,8 +123,8 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
         tokenizer=tokenizer,
         body=our_tensors(body(family, config), weights, tokenizer, offset, folder),
         heads={
-            task: our_tensors(entries, weights, tokenizer, offset, folder)
-            for task, entries in heads.items()
+            name: our_tensors(entries, weights, tokenizer, offset, folder)
+            for name, entries in heads.items()
             if entries
         },
         labels=labels,
@@ -156,9 +157,9 @@ def _first_names(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
 
 
-def _present_head(family: Family, task: Task, weights: Mapping[str, Tensor]) -> list[Entry]:
+def _present_head(family: Family, architecture: Architecture, weights: Mapping[str, Tensor]) -> list[Entry]:
     """Return the entries of a complete head, or only those of the pooler of a classifier."""
-    entries = list(head(family, task))
+    entries = list(head(family, architecture))
     parts = (entries, _poolers(entries))
     return next((part for part in parts if all(name in weights for name in their_names(part))), [])
 
@@ -190,9 +191,9 @@ def _check_shapes(pretrained: HuggingFaceModel, config: ModelConfig) -> None:
                 models = [TextClassifier(config, size, classes), MaskedLanguageModel(config, size)]
     except (RuntimeError, OverflowError) as error:
         raise RunError(f"{pretrained.where} asks for a model that cannot be: {error}") from error
-    for model, task in zip(models, _HEADS, strict=False):
+    for model, architecture in zip(models, _HEADS, strict=False):
         shapes = {name: tuple(tensor.shape) for name, tensor in model.named_parameters()}
-        tensors = pretrained.body if pretrained.is_decoder else pretrained.tensors(task)
+        tensors = pretrained.body if pretrained.is_decoder else pretrained.tensors(architecture)
         mismatches = [
             f"{name} is {tuple(tensor.shape)}, not {shapes.get(name)}"
             for name, tensor in tensors.items()

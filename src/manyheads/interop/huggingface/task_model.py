@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from manyheads.config.load import parse_config
-from manyheads.config.schema import Config, Task
+from manyheads.config.schema import TASKS, Config
 from manyheads.errors import ConfigError, RunError, UsageError
 from manyheads.interop.huggingface.reader import HuggingFaceModel, read_pretrained
 from manyheads.model.decoder_only import DecoderOnly
@@ -45,7 +45,7 @@ class TaskModel:
 
 
 def build_task_model(
-    pretrained: HuggingFaceModel, task: Task, *, language: str | None = None, labels: Sequence[str] = ()
+    pretrained: HuggingFaceModel, task: str, *, language: str | None = None, labels: Sequence[str] = ()
 ) -> TaskModel:
     """Build a model for a task with the weights of a folder; a head that the folder lacks is drawn at random.
 
@@ -54,15 +54,16 @@ def build_task_model(
     Raises:
         UsageError: there is no such language.
     """
-    names = (tuple(labels) or pretrained.labels) if task == "classification" else ()
+    architecture = TASKS[task].architecture
+    names = (tuple(labels) or pretrained.labels) if architecture == "classifier" else ()
     trained = bool(pretrained.labels) and len(names) == len(pretrained.labels)
     config = _run_config(pretrained, task, language or _NO_LANGUAGE, trained)
     tokenizer = HuggingFaceTokenizer(pretrained.tokenizer.stored, keep_space=config.keep_space)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_HEAD_SEED)
         model = empty_model(config, tokenizer, len(names))
-    tensors = pretrained.tensors(task)
-    if task == "classification" and not trained:
+    tensors = pretrained.tensors(architecture)
+    if architecture == "classifier" and not trained:
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
     parameters = dict(model.named_parameters())
     with torch.no_grad():
@@ -72,7 +73,7 @@ def build_task_model(
     return TaskModel(config, tokenizer, model.eval(), names, trained, new)
 
 
-def load_task_model(task: Task, folder: Path) -> TaskModel:
+def load_task_model(task: str, folder: Path) -> TaskModel:
     """Load a folder as a model for its own task, with its trained head; any encoder for masked-lm.
 
     Raises:
@@ -80,7 +81,7 @@ def load_task_model(task: Task, folder: Path) -> TaskModel:
         MissingExtraError: its vocabulary needs the `tokenizers` library.
     """
     pretrained = read_pretrained(folder)
-    if task == "masked-lm" and not pretrained.is_decoder:
+    if TASKS[task].architecture == "masked-encoder" and not pretrained.is_decoder:
         return build_task_model(pretrained, task)
     own_task = task_of(pretrained)
     if own_task != task:
@@ -90,7 +91,7 @@ def load_task_model(task: Task, folder: Path) -> TaskModel:
     return build_task_model(pretrained, task)
 
 
-def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
+def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> str:
     """Return the task of a model.
 
     Raises:
@@ -103,7 +104,7 @@ def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
         return "language-modeling"
     if pretrained.labels or labels:
         return "classification"
-    if "masked-lm" in pretrained.heads:
+    if "masked-encoder" in pretrained.heads:
         return "masked-lm"
     raise RunError(
         f"{pretrained.where} is an encoder without a head: it classifies nothing. Train on it with "
@@ -111,17 +112,18 @@ def task_of(pretrained: HuggingFaceModel, labels: Sequence[str] = ()) -> Task:
     )
 
 
-def _run_config(pretrained: HuggingFaceModel, task: Task, language: str, trained: bool) -> Config:
+def _run_config(pretrained: HuggingFaceModel, task: str, language: str, trained: bool) -> Config:
     """Return the configuration of the new run.
 
     Raises:
         UsageError: there is no such language.
     """
     shape, family = dict(pretrained.shape), pretrained.tokenizer.stored.family
-    if task == "classification":
+    architecture = TASKS[task].architecture
+    if architecture == "classifier":
         pooler = "relu" if family == "distilbert" else "tanh"
-        shape |= {"pooling": "cls" if trained or "classification" in pretrained.heads else "mean", "pooler": pooler}
-    longest = shape["max_positions"] - (0 if task == "language-modeling" else 2)
+        shape |= {"pooling": "cls" if trained or "classifier" in pretrained.heads else "mean", "pooler": pooler}
+    longest = shape["max_positions"] - (0 if architecture == "decoder" else 2)
     values: dict[str, Any] = {
         "task": task,
         "data": {"language": language, "max_length": longest},
@@ -139,8 +141,8 @@ def _run_config(pretrained: HuggingFaceModel, task: Task, language: str, trained
 
 def empty_model(config: Config, tokenizer: Tokenizer, classes: int) -> Transformer:
     """Build a model of a configuration, with random weights."""
-    if config.task == "language-modeling":
+    if config.spec.architecture == "decoder":
         return DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)
-    if config.task == "masked-lm":
+    if config.spec.architecture == "masked-encoder":
         return MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)
     return TextClassifier(config.model, tokenizer.size, classes, pad=PAD)

@@ -33,19 +33,19 @@ def _family_of_tokenizer(config: Config, tokenizer: Tokenizer) -> Family:
     """Return the type of the model of a vocabulary, or the usual type for a task."""
     if isinstance(tokenizer, HuggingFaceTokenizer):
         return tokenizer.stored.family
-    return "gpt2" if config.task == "language-modeling" else "bert"
+    return "gpt2" if config.spec.architecture == "decoder" else "bert"
 
 
 def _body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
     """Return the reasons why transformers has no such layers, embeddings or vocabulary."""
-    model, task, family = config.model, config.task, _family_of_tokenizer(config, tokenizer)
+    model, architecture, family = config.model, config.spec.architecture, _family_of_tokenizer(config, tokenizer)
     decoder, distilled = family == "gpt2", family == "distilbert"
     norm, activations = ("pre" if decoder else "post"), ("gelu", "gelu-tanh", "relu", "swish")
     pretrained = isinstance(tokenizer, HuggingFaceTokenizer)
     kind = config.tokenizer.kind
     checks = (
         (not pretrained, f'tokenizer.kind = "{kind}" (its vocabulary must have come with such a model)'),
-        (decoder != (task == "language-modeling"), f'task = "{task}"'),
+        (decoder != (architecture == "decoder"), f'task = "{config.task}"'),
         (model.norm != norm, f'model.norm = "{model.norm}" (it has "{norm}")'),
         (model.positions != "learned", f'model.positions = "{model.positions}" (it has "learned")'),
         (
@@ -66,12 +66,12 @@ def _body_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
 
 def _head_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
     """Return the reasons why transformers has no such head."""
-    model, task, family = config.model, config.task, _family_of_tokenizer(config, tokenizer)
+    model, architecture, family = config.model, config.spec.architecture, _family_of_tokenizer(config, tokenizer)
     pooler = "relu" if family == "distilbert" else "tanh"
-    classifier = task == "classification"
+    classifier = architecture == "classifier"
     checks = (
         (
-            task == "masked-lm" and (model.activation != "gelu" or model.tied_embeddings == "none"),
+            architecture == "masked-encoder" and (model.activation != "gelu" or model.tied_embeddings == "none"),
             "a head of another activation than gelu, or that is not tied to the embeddings",
         ),
         (
@@ -94,9 +94,11 @@ def write_pretrained(
     reasons = [*_body_reasons(config, tokenizer), *_head_reasons(config, tokenizer)]
     checked = _tokenizer_unless(reasons, config, tokenizer)
     family = checked.stored.family
-    entries = [*body(family, config.model), *head(family, config.task)]
+    entries = [*body(family, config.model), *head(family, config.spec.architecture)]
     tensors = their_tensors(entries, dict(model.named_parameters()), checked)
-    _write_parts(folder, config, checked, tensors, FAMILIES[family]["architectures"][config.task], labels)
+    _write_parts(
+        folder, config, checked, tensors, FAMILIES[family]["architectures"][config.spec.architecture], labels
+    )
 
 
 def write_encoder(
@@ -148,6 +150,6 @@ def _write_parts(
 
 def longest(shape: ModelConfig, config: Config) -> int:
     """Return the maximum number of tokens of a text with its marks."""
-    if config.task == "language-modeling":
+    if config.spec.architecture == "decoder":
         return config.data.max_length
     return min(config.data.max_length + 2, shape.max_positions)

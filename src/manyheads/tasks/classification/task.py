@@ -18,7 +18,7 @@ from manyheads.data.letters import has_text
 from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
-from manyheads.inspection.documents import Inspection
+from manyheads.evaluation import paired_bootstrap_of_labels
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.shell import command_line
 from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
@@ -28,19 +28,20 @@ from manyheads.tasks.classification.scoring import (
     ClassValidation,
     check_labels,
     class_weights,
+    classify_in_groups,
     evaluate_labels,
     label_numbers,
     labels_of,
     report_classes,
     warnings_of,
+    with_text,
 )
 from manyheads.tasks.corpus import Corpus, held_out
 from manyheads.tasks.initialize import Sides
 from manyheads.tasks.inspecting.classification import inspect_classification
-from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, first_held_out
-from manyheads.tasks.task import LongTexts, Task, TrainingTask
+from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.text.tokenizer import PAD, Tokenizer, TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.objective import classification_loss
@@ -54,9 +55,9 @@ class ClassificationTask(Task[Classifier]):
 
     name = "classification"
     opened_by = Classifier
+    inspected_by = staticmethod(inspect_classification)
     head = ("pooler.", "output.")
     pipeline = "text-classification"
-    page_function = "classify"
     scores_outputs = True
     token_rows: ClassVar[Mapping[str, str]] = {"embedding.tokens.weight": "source"}
 
@@ -108,10 +109,6 @@ class ClassificationTask(Task[Classifier]):
         """See `Task.build_model`."""
         return TextClassifier(config.model, tokenizers.source.size, len(classes), pad=PAD)
 
-    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
-        """See `Task.describe_vocabulary`."""
-        return f"{tokenizers.target.size:,}, {len(classes):,} classes"
-
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
         """See `Task.classes`."""
         return Labels.of_run(run).names
@@ -149,6 +146,34 @@ class ClassificationTask(Task[Classifier]):
         texts, labels = text.pairs(config)
         return evaluate_labels(model, texts, labels, listener, str(text.reference or f"data.{text.split}"))
 
+    def compare(
+        self,
+        models: Sequence[Classifier],
+        configs: Sequence[Config],
+        text: SourcesAndReferences,
+        listener: Listener,
+    ) -> Differences:
+        """See `Task.compare`; a label that is unknown to one of the classifiers counts as wrong for it."""
+        sources, references = text
+        filled = with_text(sources, listener)
+        texts, names = [sources[index] for index in filled], dict[str, None]()
+        outputs = []
+        for model, config in zip(models, configs, strict=True):
+            model.config = config
+            listener.message(f"classifying {len(texts):,} texts")
+            with listener.phase("classifying", len(texts), "texts") as advance:
+                outputs.append([result.label for result in classify_in_groups(model, texts, advance)])
+            names |= dict.fromkeys(model.labels.names)
+        labels = label_numbers([references[index] for index in filled], [*names], "the text to score")
+        own, other = (label_numbers(output, [*names], "the output") for output in outputs)
+        return Differences(
+            results=(
+                paired_bootstrap_of_labels(own, other, labels, len(names), metric="accuracy"),
+                paired_bootstrap_of_labels(own, other, labels, len(names), metric="macro_f1"),
+            ),
+            description=f"{len(texts):,} texts",
+        )
+
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """See `Task.validation_loss`."""
         texts, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
@@ -168,6 +193,5 @@ class ClassificationTask(Task[Classifier]):
             f"{result.scores.macro_f1:.2%}, calibration error {result.scores.calibration_error:.2%}"
         )
 
-    def inspect(self, model: Classifier, text: str, options: InspectOptions) -> Inspection:
-        """See `Task.inspect`."""
-        return inspect_classification(model, text, options)
+
+TASK = ClassificationTask()

@@ -25,14 +25,15 @@ _SUPPRESSED_IDS = (PAD, BOS)  # never generated
 
 def facts(config: Config) -> ModelFacts:
     """Return the settings of the model of a run; a missing encoder or decoder has 0 layers."""
-    model, task = config.model, config.task
+    model = config.model
+    encoder_layers, decoder_layers = config.layers
     return ModelFacts(
-        task=task,
+        task=config.spec.page,
         d_model=model.d_model,
         d_ff=model.d_ff,
         num_heads=model.num_heads,
-        num_encoder_layers=0 if task == "language-modeling" else model.num_encoder_layers,
-        num_decoder_layers=model.num_decoder_layers if task in ("translation", "language-modeling") else 0,
+        num_encoder_layers=encoder_layers,
+        num_decoder_layers=decoder_layers,
         norm=model.norm,
         positions=model.positions,
     )

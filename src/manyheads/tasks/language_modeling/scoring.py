@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from manyheads.config.schema import Config
 from manyheads.data.sampler import evenly
 from manyheads.decoding.language_model import window_step
-from manyheads.evaluation.verdicts import judge_bits, judge_loss, verdict_lines
+from manyheads.evaluation.verdicts import judge_bits, verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_continuation
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.loading import evaluating
+from manyheads.tasks.scored_text import TokenScores
 from manyheads.text.tokenizer import EOS, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
@@ -31,7 +32,7 @@ _LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured
 
 
 @dataclass(frozen=True)
-class TextEvaluation:
+class TextEvaluation(TokenScores):
     """Scores of a language model on a text.
 
     Attributes:
@@ -53,11 +54,6 @@ class TextEvaluation:
     vocabulary: int
 
     @property
-    def perplexity(self) -> float:
-        """Perplexity, exp(loss); it depends on the tokenizer."""
-        return math.exp(min(self.loss, 700))
-
-    @property
     def bits_per_byte(self) -> float:
         """Bits per byte, nats of the whole text / ln 2 / bytes; comparable between tokenizers."""
         return self.loss * self.tokens / math.log(2) / self.bytes
@@ -70,7 +66,14 @@ class TextEvaluation:
 
     def verdict(self) -> list[str]:
         """Return the verdict on the scores."""
-        return [judge_loss(self.loss, self.vocabulary), *judge_bits(self.bits_per_byte)]
+        return [*super().verdict(), *judge_bits(self.bits_per_byte)]
+
+    def card_text(self, where: str) -> str:
+        """See `TextScores.card_text`."""
+        return (
+            f"{self.bytes:,} bytes of {where}: {self.bits_per_byte:.4f} bits a byte, perplexity "
+            f"{self.perplexity:.3f} a token (window {self.window} tokens, stride {self.stride})"
+        )
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -137,6 +140,11 @@ def stream_of(config: Config, texts: Sequence[str], tokenizer: Tokenizer) -> NDA
 
 def score_text(generator: Generator, config: Config, texts: Sequence[str], listener: Listener) -> TextEvaluation:
     """Score normalised texts in memory, not all of them empty; settings may differ from those of the run."""
+    if config.data.max_length > generator.config.data.max_length:
+        listener.message(
+            f"warning: the model has learnt to look at {generator.config.data.max_length} tokens, not at "
+            f"data.max_length = {config.data.max_length}"
+        )
     tokens = stream_of(config, texts, generator.tokenizer)
     windows = _windows_over(config, len(tokens))
     listener.message(f"scoring {windows.predicted:,} tokens")

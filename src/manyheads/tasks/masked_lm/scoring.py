@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,13 +13,14 @@ import torch
 from manyheads.config.schema import Config
 from manyheads.data.masked import HIDDEN_SHARE, make_masked
 from manyheads.data.sampler import evenly, fixed_batches
-from manyheads.evaluation.verdicts import judge_loss, verdict_lines
+from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.batch_sources import hide
 from manyheads.tasks.classification.classifier import longest_text
 from manyheads.tasks.classification.scoring import report_cut
 from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.scored_text import TokenScores
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
@@ -32,7 +32,7 @@ _BATCH_TOKENS = 4_096  # positions computed together
 
 
 @dataclass(frozen=True)
-class MaskedEvaluation:
+class MaskedEvaluation(TokenScores):
     """Scores of a masked language model on texts.
 
     Attributes:
@@ -50,14 +50,16 @@ class MaskedEvaluation:
     seconds: float
     vocabulary: int
 
-    @property
-    def perplexity(self) -> float:
-        """Perplexity, exp(loss); it depends on the tokenizer."""
-        return math.exp(min(self.loss, 700))
-
     def to_json(self) -> dict[str, Any]:
         """Return the document of `evaluate --json`."""
-        return {**asdict(self), "perplexity": self.perplexity, "verdict": judge_loss(self.loss, self.vocabulary)}
+        return {**asdict(self), "perplexity": self.perplexity, "verdict": ". ".join(self.verdict())}
+
+    def card_text(self, where: str) -> str:
+        """See `TextScores.card_text`."""
+        return (
+            f"{self.texts:,} texts of {where}: perplexity {self.perplexity:.3f} of "
+            f"{self.tokens:,} hidden tokens ({HIDDEN_SHARE:.0%} of all)"
+        )
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -65,7 +67,7 @@ class MaskedEvaluation:
             f"loss {self.loss:.4f} nats a hidden token, perplexity {self.perplexity:.3f}",
             f"{self.tokens:,} tokens hidden in {self.texts:,} texts; "
             f"{self.texts / max(self.seconds, 1e-9):,.0f} texts/s",
-            *verdict_lines([judge_loss(self.loss, self.vocabulary)]),
+            *verdict_lines(self.verdict()),
         ]
 
 

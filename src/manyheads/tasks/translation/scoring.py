@@ -19,7 +19,6 @@ from manyheads.evaluation.significance import bleu_interval
 from manyheads.evaluation.verdicts import (
     judge_bleu,
     judge_empty,
-    judge_loss,
     judge_outputs,
     judge_overlap,
     verdict_lines,
@@ -28,6 +27,7 @@ from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_pa
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.corpus import describe_long, fitting_pairs
 from manyheads.tasks.options import plain_search
+from manyheads.tasks.scored_text import TokenScores
 from manyheads.tasks.translation.grouped import spread_groups, translate_in_groups
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
@@ -217,7 +217,7 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(TokenScores):
     """Scores of a translator on a text.
 
     Attributes:
@@ -253,11 +253,6 @@ class Evaluation:
         return [output.text for output in self.compared]
 
     @property
-    def perplexity(self) -> float:
-        """Perplexity, exp(loss)."""
-        return math.exp(min(self.loss, 700))
-
-    @property
     def sides(self) -> dict[str, list[str]]:
         """Sources and references by name, line by line."""
         return {
@@ -274,7 +269,7 @@ class Evaluation:
         if sum(not output.comparable for output in self.compared) <= WORRY * count:
             target = self.config.data.target
             verdict.append(judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, target))
-        verdict += [judge_loss(self.loss, self.vocabulary), *judge_outputs(self.compared, self.config)]
+        verdict += [*super().verdict(), *judge_outputs(self.compared, self.config)]
         return [*verdict, *([] if found else overlap)]
 
     def to_json(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.data.store import TextStore, TokenStore
+from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
-from manyheads.inspection.documents import Inspection
+from manyheads.evaluation.verdicts import judge_empty
 from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
@@ -32,12 +33,12 @@ from manyheads.tasks.corpus import (
     language_profiles,
     longest_side,
 )
-from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.inspecting.translation import inspect_translation
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
-from manyheads.tasks.task import LongTexts, Task, TrainingTask
+from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.tasks.translation.augmented_batches import augmented_batches
+from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
@@ -52,9 +53,8 @@ class TranslationTask(Task[Translator]):
 
     name = "translation"
     opened_by = Translator
-    card_template = "translation"
+    inspected_by = staticmethod(inspect_translation)
     scores_outputs = True
-    decodes_to_validate = True
     token_rows: ClassVar[Mapping[str, str]] = {
         "source_embedding.tokens.weight": "source",
         "target_embedding.tokens.weight": "target",
@@ -87,17 +87,9 @@ class TranslationTask(Task[Translator]):
         """See `Task.build_model`."""
         return EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
 
-    def describe_layers(self, config: Config) -> str:
-        """See `Task.describe_layers`."""
-        return f"{config.model.num_encoder_layers}+{config.model.num_decoder_layers}"
-
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
         return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
-
-    def describe_vocabulary(self, tokenizers: TokenizerPair, classes: Sequence[str]) -> str:
-        """See `Task.describe_vocabulary`."""
-        return f"{tokenizers.source.size:,}/{tokenizers.target.size:,}"
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
         """See `Task.sample_sides`."""
@@ -153,6 +145,31 @@ class TranslationTask(Task[Translator]):
         own = model.config.model_copy(update={"data": trained})
         return replace(result, overlap=training_overlap(own, sources, references))
 
+    def compare(
+        self,
+        models: Sequence[Translator],
+        configs: Sequence[Config],
+        text: SourcesAndReferences,
+        listener: Listener,
+    ) -> Differences:
+        """See `Task.compare`; translations are compared by BLEU and chrF."""
+        (sources, references), outputs = text, []
+        for model, config in zip(models, configs, strict=True):
+            listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
+            with listener.phase("translating", len(sources), "sentences") as advance:
+                results = translate_in_groups(Translator(config, model.tokenizers, model.model), sources, advance)
+            outputs.append([result.translation for result in results])
+        own, other = outputs
+        language, methods = configs[0].data.target, dict.fromkeys(config.search.method for config in configs)
+        return Differences(
+            results=(
+                paired_bootstrap(own, other, references, metric="bleu", language=language),
+                paired_bootstrap(own, other, references, metric="chrf", language=language),
+            ),
+            description=f"{len(sources):,} sentences, {' against '.join(methods)}",
+            empty=tuple(judge_empty({"sources": sources, "references": references})),
+        )
+
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """See `Task.validation_loss`."""
         loaded = Translator.load(run, device="cpu")
@@ -165,9 +182,8 @@ class TranslationTask(Task[Translator]):
         """See `Task.card_line`."""
         return card_line_of_translator(load_run(run.path))
 
-    def inspect(self, model: Translator, text: str, options: InspectOptions) -> Inspection:
-        """See `Task.inspect`."""
-        return inspect_translation(model, text, options)
+
+TASK = TranslationTask()
 
 
 def card_line_of_translator(opened: LoadedModel) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
@@ -40,6 +40,8 @@ class Translator:
         tokenizers: tokenizers of source and target.
         engine: the search backend.
     """
+
+    task: ClassVar[str] = "translation"  # of the runs that can be opened
 
     def __init__(self, config: Config, tokenizers: TokenizerPair, engine: EncoderDecoder | Engine) -> None:
         """Make a translator from objects in memory; a model gets a new `TorchEngine`. `load` opens a run."""
@@ -109,7 +111,7 @@ class Translator:
         if is_export(Path(run)):
             raise UsageError(f"{run} is an export, not a run. Use it with --engine ctranslate2.")
         directory = RunDirectory.existing(Path(run))
-        config = directory.config_of("translation")
+        config = directory.config_of(cls.task)
         tokenizers = directory.tokenizers(config)
         number_format = parse_precision(precision)
         if not ensemble:
@@ -123,7 +125,7 @@ class Translator:
 
         torch_device = pick_device(device)
         models = [directory.model(config, tokenizers).to(torch_device)]
-        models += [model.to(torch_device) for model in _other_models(directory, tokenizers, ensemble)]
+        models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
         return cls(config, tokenizers, TorchEngine(models, combine, number_format))
 
@@ -260,12 +262,12 @@ def _check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -
 
 
 def _other_models(
-    run: RunDirectory, tokenizers: TokenizerPair, ensemble: Sequence[str | Path]
+    run: RunDirectory, task: str, tokenizers: TokenizerPair, ensemble: Sequence[str | Path]
 ) -> Iterator[EncoderDecoder]:
     """Yield the models of further runs; raise `UsageError` if their tokenizers differ from those of `run`."""
     for path in ensemble:
         directory = RunDirectory.existing(Path(path))
-        config = directory.config_of("translation")
+        config = directory.config_of(task)
         own_tokenizers = directory.tokenizers(config)
         _check_same_tokenizers(run.path, tokenizers, Path(path), own_tokenizers)
         yield directory.model(config, own_tokenizers)

@@ -1,0 +1,89 @@
+"""The tasks by name: what a configuration and the readers of text need to know of each, without importing its code.
+
+A new task is a folder of its own in `tasks/`, and an entry here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Reads = Literal["pairs", "labelled", "documents", "stream"]
+Architecture = Literal["encoder-decoder", "classifier", "masked-encoder", "decoder"]
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """What is known of a task without its code.
+
+    Attributes:
+        module: module whose `TASK` is the `tasks.task.Task`; it is imported when it is first used.
+        architecture: model of the task.
+        reads: text that the task learns from: sentence pairs, texts with a label each, documents (a line each), or
+            one stream of text, cut into blocks.
+        metrics: allowed values of `training.metric`.
+        command: command and JavaScript function that use a trained model; "" if others start from it.
+        page: views of the page that show such a model; "" for none.
+    """
+
+    module: str
+    architecture: Architecture
+    reads: Reads
+    metrics: tuple[str, ...] = ("loss",)
+    command: str = ""
+    page: str = ""
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether the text is sentence pairs in two languages."""
+        return self.reads == "pairs"
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether each text has a label."""
+        return self.reads == "labelled"
+
+    @property
+    def reads_stream(self) -> bool:
+        """Whether the text is one stream, in which white space counts."""
+        return self.reads == "stream"
+
+    @property
+    def decodes(self) -> bool:
+        """Whether the model writes a target for a source."""
+        return self.architecture == "encoder-decoder"
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The settings of `[data]` that name the languages."""
+        return ("source", "target") if self.reads_pairs else ("language",)
+
+
+TASKS: dict[str, TaskSpec] = {
+    "translation": TaskSpec(
+        module="manyheads.tasks.translation.task",
+        architecture="encoder-decoder",
+        reads="pairs",
+        metrics=("loss", "bleu", "chrf"),
+        command="translate",
+        page="translation",
+    ),
+    "classification": TaskSpec(
+        module="manyheads.tasks.classification.task",
+        architecture="classifier",
+        reads="labelled",
+        metrics=("loss", "accuracy", "macro_f1"),
+        command="classify",
+        page="classification",
+    ),
+    "language-modeling": TaskSpec(
+        module="manyheads.tasks.language_modeling.task",
+        architecture="decoder",
+        reads="stream",
+        command="generate",
+        page="language-modeling",
+    ),
+    "masked-lm": TaskSpec(
+        module="manyheads.tasks.masked_lm.task", architecture="masked-encoder", reads="documents"
+    ),
+}
