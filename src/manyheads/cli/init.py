@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Choose a model and settings that fit into N minutes of training on this machine.",
 )
-@option("--yes", is_flag=True, help="Divide text without train and valid, and do not ask first.")
+@option("--yes", is_flag=True, help="Divide text without train and valid, and require no answer.")
 @device_option
 def init(
     folder: Path,
