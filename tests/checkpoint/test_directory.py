@@ -260,7 +260,7 @@ def test_a_kill_at_any_moment_of_a_save_leaves_a_complete_checkpoint(
         assert leftover_drafts(copy) == []
 
 
-@pytest.mark.parametrize(("step", "failure"), zip((2, 3, 2, 3), FAILURES, strict=True))
+@pytest.mark.parametrize(("step", "failure"), [*zip((2, 3, 2, 3), FAILURES, strict=True)])
 def test_a_failure_at_any_moment_of_a_save_loses_no_checkpoint(
     tmp_path: Path, step: int, failure: BaseException
 ) -> None:
