@@ -262,13 +262,6 @@ def test_every_command_in_running_text_has_a_verb_and_options_that_exist() -> No
             continue
 
 
-def test_every_example_of_the_help_has_options_that_exist() -> None:
-    found = [text for _, text in examples() if not text.startswith("curl")]
-    assert len(found) > 50
-    for text in found:
-        parse_command(split(text)[0][1:])
-
-
 def remove(path: Path) -> None:
     if path.is_dir():
         shutil.rmtree(path)
