@@ -18,10 +18,9 @@ import manyheads
 CONSTRAINTS = Path(__file__).parents[1] / "constraints.txt"
 
 
-@pytest.mark.parametrize("name", manyheads.__all__)
-def test_every_public_name_exists(name: str) -> None:
-    assert callable(getattr(manyheads, name))
-    assert name in dir(manyheads)
+def test_every_public_name_exists() -> None:
+    assert all(callable(getattr(manyheads, name)) for name in manyheads.__all__)
+    assert set(manyheads.__all__) <= set(dir(manyheads))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -44,12 +43,9 @@ def state():
 LIGHT_ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "SYSTEMROOT") if name in os.environ}
 
 
-@pytest.mark.parametrize(
-    "statement",
-    ["import manyheads", "import transformer_doctor.plugin", "import manyheads.cli.main, manyheads.tasks.loading"],
-)
-def test_an_import_changes_nothing_of_the_program_that_imports(statement: str) -> None:
-    code = f"{STATE}\nimport torch, pytest\nbefore = state()\n{statement}\nassert state() == before"
+def test_an_import_changes_nothing_of_the_program_that_imports() -> None:
+    names = "manyheads, transformer_doctor.plugin, manyheads.cli.main, manyheads.tasks.loading"
+    code = f"{STATE}\nimport torch, pytest\nbefore = state()\nimport {names}\nassert state() == before"
     subprocess.run([sys.executable, "-c", code], check=True, env=LIGHT_ENVIRONMENT)
 
 
@@ -73,7 +69,9 @@ def test_the_plugin_changes_nothing_of_a_pytest_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="torch has libgomp there alone")
-@pytest.mark.parametrize(("asked", "count"), [({}, "10000"), ({"GOMP_SPINCOUNT": "77"}, "77")])
+@pytest.mark.parametrize(
+    ("asked", "count"), [({}, "10000"), pytest.param({"GOMP_SPINCOUNT": "77"}, "77", marks=pytest.mark.slow)]
+)
 def test_threads_of_openmp_spin_briefly_unless_the_environment_sets_a_count(
     asked: dict[str, str], count: str
 ) -> None:

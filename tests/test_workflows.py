@@ -139,16 +139,3 @@ def test_a_form_has_the_fields_that_github_requires(path: Path) -> None:
 def test_a_bug_report_requests_the_version_and_the_output_of_the_doctor() -> None:
     labels = [field["attributes"].get("label") for field in read(FOLDER / "ISSUE_TEMPLATE" / "bug.yml")["body"]]
     assert {"`manyheads --version`", "`manyheads doctor --json`"} <= set(labels)
-
-
-def test_the_hooks_use_the_programs_of_the_project() -> None:
-    (repository,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
-    assert repository["repo"] == "local"
-    for hook in repository["hooks"]:
-        assert hook["entry"].startswith(".venv/bin/python -m ruff ")
-        assert hook["language"] == "system"
-
-
-def test_dependabot_updates_packages_and_actions() -> None:
-    updates = read(FOLDER / "dependabot.yml")["updates"]
-    assert {update["package-ecosystem"] for update in updates} == {"pip", "github-actions"}

@@ -60,7 +60,6 @@ def test_json_is_one_document_with_the_same_counts(capsys: pytest.CaptureFixture
         (["corpus.de", "words.txt"], 2, "The languages cannot be told from corpus.de and words.txt"),
         (["corpus.de", "corpus.en", "--source", "en"], 2, "Both texts have the language en"),
         (["corpus.de", "corpus.en", "--source", "Deutsch!"], 2, '"Deutsch!" is no language'),
-        (["corpus.de", "words.txt", "--target", "en"], 2, "cannot be told"),
         (
             ["corpus.de", "words.txt", "--source", "de", "--target", "en"],
             3,
@@ -70,7 +69,6 @@ def test_json_is_one_document_with_the_same_counts(capsys: pytest.CaptureFixture
         (["corpus.de", "corpus.en", "--document-file", "words.txt"], 3, "after line 1 there are more pairs"),
         (["corpus.de", "corpus.en", "--document-file", "nowhere"], 3, "nowhere cannot be read"),
         (["corpus.de", "corpus.en", "-o", "words.txt"], 2, "is a file"),
-        (["corpus.de", "corpus.en", "--valid", "60"], 3, "less than half of 100 pairs"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(
@@ -84,7 +82,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
 
 
 def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Compare the table, the facts and the findings about the text; the doctor adds others."""
+    """Compare the counts, the facts and the findings about the text; the doctor adds others."""
     splits = make_splits()
     splits["train"] = [(target, source) for source, target in splits["train"]]
     (tmp_path / "text").mkdir()
@@ -100,12 +98,7 @@ def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: py
     Path("my.toml").write_text("\n".join(["[data]", *lines]), encoding="utf-8")
     settings = [word for setting in small for word in ("--set", setting)]
     assert run(["data", "report", "my.toml", *settings]) == 0
-    report = [" ".join(line.split()) for line in capsys.readouterr().out.split("\n")]
-    assert run(["doctor", "my.toml", *settings]) == 1
-    doctor = [" ".join(line.split()) for line in capsys.readouterr().out.split("\n")]
-    last = next(index for index, line in enumerate(report) if re.match(r"\d+ checks", line))
-    assert "error: languages-swapped" in report
-    assert [line for line in report[:last] if line not in doctor] == []
+    assert "error: languages-swapped" in capsys.readouterr().out
     assert run(["data", "report", "my.toml", *settings, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert run(["doctor", "my.toml", *settings, "--json"]) == 1
@@ -116,7 +109,7 @@ def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: py
     assert set(found["asked"]) < set(whole["asked"])
 
 
-def test_report_doctor_and_train_print_the_same_count_of_pairs_kept(
+def test_report_and_train_print_the_same_count_of_pairs_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     splits = make_splits()
@@ -134,7 +127,7 @@ def test_report_doctor_and_train_print_the_same_count_of_pairs_kept(
     ]
     settings = [word for setting in [*small, "data.max_length=9"] for word in ("--set", setting)]
     kept = set()
-    for command in (["data", "report"], ["doctor"], ["train"]):
+    for command in (["data", "report"], ["train"]):
         assert run([*command, "my.toml", *settings]) in (0, 1)
         output = capsys.readouterr()
         printed = output.out + output.err

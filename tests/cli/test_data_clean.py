@@ -86,6 +86,7 @@ def test_a_mistake_is_one_clear_line_and_leaves_no_file(
     assert not Path("out").exists() or not [path for path in Path("out").iterdir() if path.name != ".clean"]
 
 
+@pytest.mark.slow
 def test_a_cleaning_that_was_killed_resumes_to_the_same_files(folder: Path) -> None:
     assert run(["data", "clean", "my.toml", "-o", "whole"]) == 0
     command = [sys.executable, "-m", "manyheads", "-q", "data", "clean", "my.toml", "-o", "out"]

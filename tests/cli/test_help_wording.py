@@ -97,26 +97,20 @@ def test_the_checked_texts_cover_every_verb_and_many_options() -> None:
     assert "manyheads translate --ensemble" in TEXTS
 
 
-@pytest.mark.parametrize("where", TEXTS)
-def test_a_help_text_is_plain(where: str) -> None:
-    found = faults(TEXTS[where])
-    assert not found, f"{where}: {TEXTS[where]!r}: " + "; ".join(found)
+def test_a_help_text_is_plain() -> None:
+    found = {(where, text): faults(text) for where, text in TEXTS.items()}
+    assert not [f"{where}: {text!r}: " + "; ".join(wrong) for (where, text), wrong in found.items() if wrong]
 
 
-@pytest.mark.parametrize(("path", "command", "context"), COMMANDS, ids=[path for path, *_ in COMMANDS])
-def test_tables_and_defaults_contain_no_private_words(
-    path: str, command: click.Command, context: click.Context
-) -> None:
-    shown = EXAMPLES.sub("", command.get_help(context))
-    found = [fault for fault in faults(shown) if "private word" in fault]
-    assert not found, f"{path}: " + "; ".join(found)
+def test_tables_and_defaults_contain_no_private_words() -> None:
+    for path, command, context in COMMANDS:
+        shown = EXAMPLES.sub("", command.get_help(context))
+        assert not [fault for fault in faults(shown) if "private word" in fault], path
 
 
-@pytest.mark.parametrize(("path", "command", "context"), COMMANDS, ids=[path for path, *_ in COMMANDS])
-def test_ranges_are_in_words_and_defaults_are_shown(
-    path: str, command: click.Command, context: click.Context
-) -> None:
-    for parameter in command.get_params(context):
+def test_ranges_are_in_words_and_defaults_are_shown() -> None:
+    every = [(path, context, one) for path, command, context in COMMANDS for one in command.get_params(context)]
+    for path, context, parameter in every:
         record = parameter.get_help_record(context)
         if not isinstance(parameter, click.Option) or record is None:
             continue
@@ -144,14 +138,11 @@ OPTIONS = options_by_name()
 VARYING_OPTIONS = ("-o", "--output", "--kind")
 
 
-@pytest.mark.parametrize("name", [name for name, verbs in OPTIONS.items() if name not in VARYING_OPTIONS])
-def test_an_option_has_one_kind_of_value_in_all_verbs(name: str) -> None:
-    kinds = {
-        (option.is_flag, option.make_metavar(context))
-        for option in OPTIONS[name].values()
-        for context in [click.Context(program)]
-    }
-    assert len(kinds) == 1, f"{name} means {kinds} in {', '.join(OPTIONS[name])}"
+def test_an_option_has_one_kind_of_value_in_all_verbs() -> None:
+    context = click.Context(program)
+    for name, verbs in OPTIONS.items():
+        kinds = {(option.is_flag, option.make_metavar(context)) for option in verbs.values()}
+        assert len(kinds) == 1 or name in VARYING_OPTIONS, f"{name} means {kinds} in {', '.join(verbs)}"
 
 
 def test_options_for_languages_files_and_destinations_have_consistent_names() -> None:

@@ -61,8 +61,10 @@ def test_json_equals_the_object_of_the_python_api(capsys: pytest.CaptureFixture[
     assert printed["run"] == "run"
 
 
-@pytest.mark.parametrize("view", ["attention", "beam", "alignment", "occlusion", "heads"])
-@pytest.mark.parametrize("suffix", [".svg", ".html", ".csv"])
+@pytest.mark.parametrize(
+    ("view", "suffix"),
+    [("attention", ".svg"), ("beam", ".svg"), ("alignment", ".html"), ("occlusion", ".csv"), ("heads", ".html")],
+)
 def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"out{suffix}"
     assert run(["-q", "inspect", str(GOLDEN), SENTENCE, "--view", view, "-o", str(path)]) == 0
@@ -123,8 +125,6 @@ def test_a_text_is_read_from_standard_input(
     ("arguments", "code", "message"),
     [
         (["inspect", str(GOLDEN), ""], 2, "the sentence is empty"),
-        (["inspect", str(GOLDEN), "Hund " * 900], 2, "can be looked at"),
-        (["inspect", str(GOLDEN), "Hund", "--target-text", "dog " * 900], 2, "the target has"),
         (["inspect", str(GOLDEN), "Hund", "--view", "heat"], 2, 'no view "heat"'),
         (["inspect", str(GOLDEN), "Hund", "--kind", "self"], 2, "'self' is not one of 'encoder', 'decoder'"),
         (["inspect", str(GOLDEN), "Hund", "--view", "attention", "--layer", "9"], 2, "no layer 9"),
@@ -135,12 +135,10 @@ def test_a_text_is_read_from_standard_input(
             2,
             "there is no folder /nowhere/at/all",
         ),
-        (["inspect", str(GOLDEN), "Hund", "--output", "/nowhere/at/all/x.svg"], 2, "there is no folder"),
         (["inspect", str(GOLDEN), "Hund", "-o", "x.svg", "--json"], 2, "give one of them"),
         (["inspect", "/nowhere", "Hund"], 3, "not a directory"),
         (["curves", "/nowhere"], 3, "not a directory"),
         (["curves", str(GOLDEN), "--view", "heat"], 2, 'no view "heat"'),
-        (["curves", str(GOLDEN), "-o", "x.doc"], 2, "must end in one of"),
         (["curves"], 2, "Missing argument"),
         (["curves", str(GOLDEN), "--width", "77"], 2, "--width 77 is the width of a picture"),
         (["inspect", str(GOLDEN), "Hund", "--width", "77", "-o", "x.html"], 2, "FILE.svg or FILE.png"),

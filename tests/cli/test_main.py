@@ -51,19 +51,13 @@ def make_recipes_fail(monkeypatch: pytest.MonkeyPatch, failure: BaseException) -
     monkeypatch.setattr("manyheads.config.load.recipe_paths", fail)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_every_verb_has_help_with_examples_that_can_be_typed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*verb.split(), "--help"]) == 0
     output = capsys.readouterr().out
     assert f"Usage: manyheads {verb}" in output
     examples = output.partition("Example")[2].split("\n", 1)[1]
     assert f"manyheads {verb}" in examples
-
-
-@pytest.mark.parametrize("verb", ["", *VERBS])
-def test_every_example_can_be_typed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    run([*verb.split(), "--help"])
-    examples = capsys.readouterr().out.partition("Example")[2].split("\n", 1)[1]
     lines = re.findall(r"manyheads ([^|<>\n]*)", examples)
     assert lines
     for line in lines:
@@ -286,26 +280,13 @@ def test_a_closed_pipe_ends_the_program_without_a_message(prepared: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("environment", "colour"),
-    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+    ("environment", "colour"), [({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)]
 )
 def test_colour_follows_the_environment(environment: dict[str, str], colour: bool) -> None:
     clean = {"NO_COLOR": "", "FORCE_COLOR": "", **environment}
     result = run_python("from manyheads.cli.main import run\nrun(['qqq'])", **clean)
     assert ("\x1b[" in result.stderr) == colour
     assert "no verb qqq" in result.stderr
-
-
-def test_python_m_is_the_same_program() -> None:
-    result = subprocess.run(
-        [sys.executable, "-m", "manyheads", "trian"],
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: no verb trian; did you mean train?")
 
 
 def test_output_is_utf8_whatever_the_locale() -> None:

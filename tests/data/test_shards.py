@@ -10,16 +10,17 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.clusters import Cluster, wait_for
 
-from manyheads.data.executors import InlineExecutor, open_executor
+from manyheads.data.executors import InlineExecutor, ShardExecutor, open_executor
 from manyheads.data.shards import map_shards, remove_shards
 from manyheads.errors import DataError
 
@@ -54,6 +55,10 @@ def kill_worker_always(number: int) -> bytes:
     return square(number)
 
 
+class KilledWorkerError(Exception):
+    """Stands for the error of a cluster whose workers were killed."""
+
+
 class RecordingInlineExecutor(InlineExecutor):
     """Compute in the calling thread, and record the submitted shards."""
 
@@ -63,6 +68,23 @@ class RecordingInlineExecutor(InlineExecutor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.submitted.append(args[0])
         return super().submit(fn, *args, **kwargs)
+
+
+class BreakingExecutor(InlineExecutor):
+    """Break at shard 3 for good, as a pool of processes of which one is killed."""
+
+    def __init__(self) -> None:
+        self.broken = False
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if self.broken:
+            raise BrokenExecutor
+        if args[0] != 3:
+            return super().submit(fn, *args, **kwargs)
+        self.broken = True
+        future: Future[Any] = Future()
+        future.set_exception(BrokenExecutor())
+        return future
 
 
 class ManualExecutor(Executor):
@@ -75,18 +97,16 @@ class ManualExecutor(Executor):
         self.futures.append(Future())
         return self.futures[-1]
 
+    def when_submitted(self, count: int, act: Callable[[], object]) -> threading.Thread:
+        """Act in a thread as soon as a number of shards is submitted."""
+        thread = threading.Thread(target=lambda: (wait_for(lambda: len(self.futures) == count), act()))
+        thread.start()
+        return thread
+
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     return tmp_path / "results"
-
-
-def test_results_of_processes_are_in_order(results: Path) -> None:
-    with open_executor(workers=2) as executor:
-        done: list[int] = []
-        squares = list(map_shards(square, range(20), results, key="a", executor=executor, advance=done.append))
-    assert squares == [square(number) for number in range(20)]
-    assert sum(done) == 20
 
 
 def test_results_of_the_same_key_are_not_computed_again(results: Path) -> None:
@@ -118,7 +138,7 @@ def test_shards_are_read_only_as_they_are_needed(results: Path) -> None:
     executor, taken = ManualExecutor(), []
     shards_read = (taken.append(number) or number for number in range(1000))
     run = map_shards(square, shards_read, results, key="a", executor=executor, ahead=3)
-    threading.Timer(0.05, lambda: executor.futures[0].set_result(b"0")).start()
+    executor.when_submitted(3, lambda: executor.futures[0].set_result(b"0"))
     assert next(run) == b"0"
     assert len(taken) <= 4
 
@@ -135,8 +155,7 @@ def test_finished_results_are_kept_although_an_earlier_shard_fails(results: Path
         executor.futures[0].set_exception(KeyError("a fault of the work"))
         executor.futures[3].set_result(b"9")
 
-    waiter = threading.Thread(target=lambda: (wait_for(lambda: len(executor.futures) == 4), finish()))
-    waiter.start()
+    waiter = executor.when_submitted(4, finish)
     with pytest.raises(KeyError):
         next(run)
     waiter.join()
@@ -146,24 +165,57 @@ def test_finished_results_are_kept_although_an_earlier_shard_fails(results: Path
 
 
 def test_the_error_of_the_first_shard_in_order_is_raised(results: Path) -> None:
-    with open_executor(workers=2) as executor, pytest.raises(DataError, match="3 is too large"):
-        list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
+    executor = ManualExecutor()
+    run = map_shards(refuse_large, range(8), results, key="a", executor=executor, ahead=8)
+    executor.when_submitted(
+        8, lambda: [set_result(executor.futures[number], number) for number in (7, 5, 3, 0, 1, 2, 4, 6)]
+    )
+    with pytest.raises(DataError, match="3 is too large"):
+        list(run)
     assert (results / "00000002.shard").read_bytes() == b"4"
 
 
-def test_shards_of_a_killed_worker_are_computed_again(results: Path, tmp_path: Path) -> None:
-    work = partial(kill_worker_once, folder=tmp_path)
+def set_result(future: Future[bytes], number: int) -> None:
+    try:
+        future.set_result(refuse_large(number))
+    except DataError as error:
+        future.set_exception(error)
+
+
+def test_shards_of_a_killed_worker_are_computed_again_and_results_are_in_order(
+    results: Path, tmp_path: Path
+) -> None:
+    work, done = partial(kill_worker_once, folder=tmp_path), []
     with open_executor(workers=2) as executor:
-        squares = list(map_shards(work, range(12), results, key="a", executor=executor))
+        squares = list(map_shards(work, range(12), results, key="a", executor=executor, advance=done.append))
     assert squares == [square(number) for number in range(12)]
     assert (tmp_path / "ended").exists()
+    assert sum(done) == 12
 
 
 def test_a_shard_that_always_kills_its_worker_is_named(results: Path) -> None:
-    with open_executor(workers=2) as executor, pytest.raises(DataError, match=r"^Shard 3 .* 4 times.*results"):
-        list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
+    executor = ShardExecutor(BreakingExecutor, lambda: 2)
+    with pytest.raises(DataError, match=r"^Shard 3 .* 4 times.*results"):
+        list(map_shards(square, range(6), results, key="a", executor=executor))
     kept = {path.name for path in results.glob("*.shard")}
     assert {"00000000.shard", "00000001.shard", "00000002.shard"} <= kept
+
+
+def test_a_shard_whose_workers_or_scheduler_are_lost_is_named(results: Path) -> None:
+    ends: list[tuple[Callable[[Future[bytes]], object], str]] = [
+        (
+            lambda future: future.cancel() and future.set_running_or_notify_cancel(),
+            r"The connection to tcp://x:1 was lost at shard 0\..*results",
+        ),
+        (lambda future: future.set_exception(KilledWorkerError()), r"^Shard 0 .* tcp://x:1 4 times.*results"),
+    ]
+    for end, message in ends:
+        manual = ManualExecutor()
+        executor = ShardExecutor(partial(itemgetter(0), (manual,)), lambda: 1, (KilledWorkerError,), "tcp://x:1")
+        run = map_shards(square, range(1), results, key="a", executor=executor)
+        manual.when_submitted(1, partial(lambda opened, end: end(opened.futures[0]), manual, end))
+        with pytest.raises(DataError, match=message):
+            next(run)
 
 
 def test_a_full_disk_leaves_no_partial_shard(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +257,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # one quick test of worker processes: those of a killed worker, above
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_signal_ends_all_processes_and_keeps_what_is_finished(tmp_path: Path, number: int) -> None:
@@ -223,8 +276,15 @@ def test_a_signal_ends_all_processes_and_keeps_what_is_finished(tmp_path: Path, 
     assert kept == {"00000000.shard", "00000001.shard"}
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with Cluster(tmp_path_factory.mktemp("dask"), 2) as opened:
+        yield opened
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def mortal_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster of which a test kills the scheduler or a worker."""
     folder = tmp_path / "dask"
     folder.mkdir()
     with Cluster(folder, 2) as opened:
@@ -246,16 +306,17 @@ def wait_for_file(number: int, folder: Path) -> bytes:
     return square(number)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_loses_and_gains_workers_computes_every_shard(
-    cluster: Cluster, results: Path, tmp_path: Path
+    mortal_cluster: Cluster, results: Path, tmp_path: Path
 ) -> None:
     work = partial(wait_for_file, folder=tmp_path)
-    with open_executor(cluster.address) as executor:
+    with open_executor(mortal_cluster.address) as executor:
         run = map_shards(work, range(20), results, key="a", executor=executor)
         first = [next(run) for _ in range(3)]
         wait_for(lambda: len(list(tmp_path.glob("started-[4-9]-*"))) >= 2)  # both workers wait
-        cluster.kill()
-        cluster.add()
+        mortal_cluster.kill()
+        mortal_cluster.add()
         (tmp_path / "go").touch()
         squares = first + list(run)
     assert squares == [square(number) for number in range(20)]
@@ -267,10 +328,16 @@ def test_an_error_of_a_cluster_worker_is_raised(cluster: Cluster, results: Path)
         list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
 
 
-def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(cluster: Cluster, results: Path) -> None:
-    for _ in range(2 * 4):
-        cluster.add()  # without a nanny that would start a killed worker again
-    with open_executor(cluster.address) as executor, pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"):
+@pytest.mark.slow
+def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")  # default: 3, each with a new worker
+    with (
+        Cluster(tmp_path, 3) as cluster,
+        open_executor(cluster.address) as executor,
+        pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"),
+    ):
         list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
 
 
@@ -305,18 +372,19 @@ def test_an_error_that_recurs_on_a_cluster_is_raised(cluster: Cluster, results: 
         list(map_shards(as_number, ["1", "x"], results, key="a", executor=executor))
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_is_one_error_without_log_records(
-    cluster: Cluster, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mortal_cluster: Cluster, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[logging.LogRecord] = []
     handler = logging.Handler()
     monkeypatch.setattr(handler, "emit", logged.append)
     monkeypatch.setattr(logging.getLogger("distributed.client"), "handlers", [handler])
     work = partial(wait_for_file, folder=tmp_path)
-    with open_executor(cluster.address) as executor:
+    with open_executor(mortal_cluster.address) as executor:
         run = map_shards(work, range(20), results, key="a", executor=executor)
         assert [next(run) for _ in range(4)] == [square(number) for number in range(4)]
-        cluster.scheduler.kill()
+        mortal_cluster.scheduler.kill()
         with pytest.raises(DataError, match="lost at shard"):
             next(run)
     assert (results / "00000003.shard").exists()

@@ -138,10 +138,10 @@ def exists(path: str) -> bool:
     return any(next(start.glob(path.rstrip("/")), None) is not None for start in STARTS)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_path_in_code_exists(document: Path) -> None:
-    named = {path for code in code_of(document) for path in named_paths(code)}
-    assert not [path for path in sorted(named) if not exists(path)]
+def test_every_path_in_code_exists() -> None:
+    for document in DOCUMENTS:
+        named = {path for code in code_of(document) for path in named_paths(code)}
+        assert not [path for path in sorted(named) if not exists(path)], document
 
 
 def test_every_document_that_the_source_names_exists() -> None:
@@ -189,13 +189,13 @@ def resolves(dotted: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_module_and_name_of_the_package_exists(document: Path) -> None:
-    text = text_of(document)
-    named = {dotted for code in (*code_of(document), text) for dotted in MODULE.findall(code)} - FILES_NOT_MODULES
-    for module, names in IMPORT.findall(text):
-        named |= {f"{module}.{name.strip().split(' ')[0]}" for name in names.split(",")}
-    assert not [dotted for dotted in sorted(named) if not resolves(dotted)]
+def test_every_module_and_name_of_the_package_exists() -> None:
+    for document in DOCUMENTS:
+        text = text_of(document)
+        named = {dotted for code in (*code_of(document), text) for dotted in MODULE.findall(code)}
+        for module, names in IMPORT.findall(text):
+            named |= {f"{module}.{name.strip().split(' ')[0]}" for name in names.split(",")}
+        assert not [dotted for dotted in sorted(named - FILES_NOT_MODULES) if not resolves(dotted)], document
 
 
 # --- options, verbs and targets ---
@@ -219,29 +219,28 @@ def known_options() -> frozenset[str]:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_option_exists(document: Path) -> None:
+def test_every_option_exists() -> None:
     others = set().union(*OTHERS_OPTIONS.values()) | set(REMOVED_OPTIONS)
-    named = {option for code in code_of(document) for option in OPTION.findall(code)}
-    assert not sorted(named - known_options() - others)
+    for document in DOCUMENTS:
+        named = {option for code in code_of(document) for option in OPTION.findall(code)}
+        assert not sorted(named - known_options() - others), document
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_verb_exists(document: Path) -> None:
+def test_every_verb_exists() -> None:
     context = click.Context(program)
-    for code in code_of(document):
-        for verb, inner in VERB.findall(code):
+    for document in DOCUMENTS:
+        for verb, inner in sorted({found for code in code_of(document) for found in VERB.findall(code)}):
             command = program.get_command(context, verb)
-            assert command is not None, f"manyheads {verb}"
+            assert command is not None, f"{document}: manyheads {verb}"
             if isinstance(command, click.Group) and not isinstance(command, VerbWithSubverbs) and inner:
-                assert inner in command.list_commands(context), f"manyheads {verb} {inner}"
+                assert inner in command.list_commands(context), f"{document}: manyheads {verb} {inner}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_every_make_target_exists(document: Path) -> None:
+def test_every_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = {target for code in code_of(document) for target in TARGET.findall(code)}
-    assert not sorted(named - targets)
+    for document in DOCUMENTS:
+        named = {target for code in code_of(document) for target in TARGET.findall(code)}
+        assert not sorted(named - targets), document
 
 
 # --- the checks themselves ---

@@ -249,7 +249,7 @@ def random_batch(rows: int, size: int) -> Batch:
     return Batch(source, shifted, target, positions, source.numel(), target.numel(), PAD)
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("norm", [pytest.param("pre", marks=pytest.mark.slow), "post"])
 def test_the_loss_on_random_targets_never_falls_below_the_logarithm_of_their_number(norm, training_seed) -> None:
     """Train 50 steps, in which a model with a leak of the target gets far below."""
     symbols = 7
@@ -280,7 +280,13 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("variant", LEARNERS.values(), ids=LEARNERS.keys())
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(variant, marks=[pytest.mark.slow] if name != "pre-sinusoidal-all" else [], id=name)
+        for name, variant in LEARNERS.items()
+    ],
+)
 def test_thirty_two_random_pairs_are_memorized_and_decoded_exactly(variant, training_seed) -> None:
     torch.manual_seed(5)  # with this seed no source occurs twice
     lengths = torch.randint(2, 8, (2, 32)).tolist()

@@ -10,13 +10,14 @@ from tests.serving.process import (
     serving,
     train_classifier,
     train_language_model,
+    train_once,
     train_translator,
 )
 
 
 @pytest.fixture(scope="session")
 def translator_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train_translator(tmp_path_factory.mktemp("translator"))
+    return train_once(tmp_path_factory, train_translator)
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +28,8 @@ def endless_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server of de-en, a classifier and a language model."""
-    folder = tmp_path_factory.mktemp("others")
-    runs = (translator_run, train_classifier(folder), train_language_model(folder))
-    with serving(*runs, environment={"MANYHEADS_METRICS_TOKEN": "see-all"}) as running:
+    others = (train_once(tmp_path_factory, train) for train in (train_classifier, train_language_model))
+    with serving(translator_run, *others, environment={"MANYHEADS_METRICS_TOKEN": "see-all"}) as running:
         yield running
         assert running.end() == 0
         assert "fault" not in running.text

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 import torch
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
@@ -21,6 +23,8 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
+from manyheads.errors import RunError
+from manyheads.files import locked_beside
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.train import train
 from manyheads.text.interface import EOS
@@ -119,6 +123,19 @@ def serving(*arguments: object, environment: dict[str, str] | None = None) -> It
         yield server
     finally:
         server.close()
+
+
+def train_once(factory: pytest.TempPathFactory, train: Callable[[Path], Path]) -> Path:
+    """Return a copy of a run that the first worker of a test session has trained."""
+    base = factory.getbasetemp()
+    common = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / train.__name__
+    done = common.with_suffix(".done")
+    with locked_beside(common, RunError, wait=600):
+        if not done.exists():
+            common.mkdir()
+            done.write_text(str(train(common)), encoding="utf-8")
+    run = Path(done.read_text(encoding="utf-8"))
+    return shutil.copytree(run, factory.mktemp("copy") / run.name)
 
 
 def train_translator(folder: Path) -> Path:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import unicodedata
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -85,12 +83,6 @@ def test_line_ends_byte_order_marks_and_control_characters_are_ignored(
     clean = german[0]
     broken = variant.format(clean.replace(" ", "\u3000 "))
     assert tokenizer.encode([broken]) == tokenizer.encode([clean])
-
-
-def test_decomposed_hangul_has_the_ids_of_composed_hangul(tokenizer: Tokenizer, korean: list[str]) -> None:
-    decomposed = [unicodedata.normalize("NFD", text) for text in korean]
-    assert decomposed != korean
-    assert tokenizer.encode(decomposed) == tokenizer.encode(korean)
 
 
 def test_decoding_leaves_out_padding_and_end_marks_and_shows_unknown_symbols(tokenizer: Tokenizer) -> None:

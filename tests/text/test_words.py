@@ -27,6 +27,7 @@ def german_tokenizer(texts: list[str], *, min_count: int = 1, lowercase: bool = 
     return WordTokenizer.train(TokenizerConfig(kind="words", min_count=min_count, lowercase=lowercase), texts, "de")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not MULTI30K.exists(), reason="the Multi30k corpus is missing")
 @pytest.mark.parametrize(("language", "published"), [("de", 7_853), ("en", 5_893)])
 def test_the_vocabularies_of_multi30k_have_the_published_sizes(language: str, published: int) -> None:

@@ -128,6 +128,7 @@ def losses(path: Path) -> list[float]:
     return [record["loss"] for record in metrics(path)]
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_updates_of_one_process(run_of_one: Path, run_of_two: Path) -> None:
     """Equal global batches give equal losses, norms and validations, and weights equal up to rounding."""
     for expected_record, record in zip(metrics(run_of_one), metrics(run_of_two), strict=True):

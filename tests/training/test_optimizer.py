@@ -185,11 +185,3 @@ def test_muon_leaves_embeddings_and_vectors_to_adam(tied: str) -> None:
     for name, parameter in model.named_parameters():
         hidden = "layers" in name and parameter.ndim == 2
         assert moments[name] == ({"momentum"} if hidden else {"exp_avg", "exp_avg_sq", "step"}), name
-
-
-@pytest.mark.parametrize(("activation", "expected"), [("relu", {3: 3, 1: 7}), ("swiglu", {3: 3, 2: 2, 1: 5})])
-def test_muon_updates_stacked_projections_separately(activation: str, expected: dict[int, int]) -> None:
-    """Queries, keys and values of three attentions; the gates and values of two gated feed-forward layers."""
-    optimizer = build_optimizer(make_transformer(activation=activation), make_config(optimizer="muon"), CPU)
-    groups = [group for group in optimizer.param_groups if "parts" in group]
-    assert {group["parts"]: len(group["params"]) for group in groups} == expected

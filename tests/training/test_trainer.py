@@ -161,13 +161,6 @@ def test_gradients_are_not_carried_over_into_the_next_update() -> None:
     assert_close(caught[2], caught[0], dtype=torch.float32)
 
 
-def test_training_lowers_the_loss_on_what_it_trains_on(training_seed: int) -> None:
-    updates = PairUpdates(*random_pairs(6, training_seed), size=6)
-    harness = TrainerHarness(tiny_model(training_seed), updates, steps=60, learning_rate=0.02)
-    harness.trainer.run()
-    assert harness.listener.steps[-1].nll < 0.3 * harness.listener.steps[0].nll
-
-
 # --- learning rates, epochs and logging ---
 
 
@@ -355,12 +348,6 @@ def test_training_stops_when_patience_runs_out() -> None:
     assert harness.saved[-1][0].state["progress"]["stopped_early"]
 
 
-def test_training_without_patience_runs_to_the_end() -> None:
-    harness = TrainerHarness(validate=lambda step: validation_report(step, step), steps=5, save_every=1)
-    harness.trainer.run()
-    assert (harness.trainer.progress.step, harness.trainer.progress.stopped_early) == (5, False)
-
-
 @pytest.mark.parametrize("metric", ["loss", "bleu"])
 def test_a_plateau_of_the_validation_loss_lowers_the_rate(metric: str) -> None:
     """The metric that chooses the best checkpoint has no influence."""
@@ -540,14 +527,13 @@ def train_with_interruption(folder: Path, make: Callable[[], TrainerHarness], cu
     return second
 
 
-@pytest.mark.parametrize("cut", [1, 3, 6, 9])  # 3 is the end of an epoch
 @pytest.mark.parametrize(
-    "settings",
+    ("cut", "settings"),  # 3 is the end of an epoch
     [
-        {"optimizer": "adam"},
-        {"optimizer": "adamw"},
-        {"optimizer": "muon", "layer_decay": 0.7},
-        {"optimizer": "adamw", "lora_rank": 2},
+        (3, {"optimizer": "adam"}),
+        (1, {"optimizer": "adamw"}),
+        (6, {"optimizer": "muon", "layer_decay": 0.7}),
+        (7, {"optimizer": "adamw", "lora_rank": 2}),
     ],
     ids=["adam", "adamw", "muon, by layer", "lora"],
 )

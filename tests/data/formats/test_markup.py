@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manyheads.data.formats.markup import read_tmx, read_xliff
@@ -125,6 +125,7 @@ def test_generated_files_are_read_exactly(make, encoding: str, seed: int) -> Non
     assert text.languages == ("de", "en")
 
 
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cn"])), st.text("ab<&"))
@@ -328,7 +329,7 @@ def tmx_blocks(count: int) -> Iterator[bytes]:
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     peaks = []
-    for count in (1_000, 20_000):
+    for count in (1_000, 12_000):
         path = tmp_path / f"{count}.tmx.gz"
         with gzip.open(path, "wb", compresslevel=1) as stream:
             stream.writelines(tmx_blocks(count))
@@ -337,14 +338,14 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
             assert sum(1 for _ in read_tmx(stream, REQUEST, "x").pairs) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 600_000  # the document is 2 MB larger
+    assert peaks[1] < peaks[0] + 500_000  # the document is 1.2 MB larger
 
 
 def test_a_compressed_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tmx.gz"
     packer = zlib.compressobj(9, wbits=31)
     with path.open("wb") as stream:
-        for _ in range(200):
+        for _ in range(40):
             stream.write(packer.compress(b"<tu></tu>" * 100_000))
         stream.write(packer.flush())
     with pytest.raises(DataError, match=r"x\.tmx\.gz unpacks to more than 200 times"):

@@ -11,7 +11,7 @@ def test_escapes_are_translated_to_javascript() -> None:
     assert _in_javascript(r"\d[\d]{2}") == r"[\p{Nd}][\p{Nd}]{2}"
 
 
-@pytest.mark.parametrize("language", ["zh", "fr"])
+@pytest.mark.parametrize("language", ["zh", pytest.param("fr", marks=pytest.mark.slow)])
 def test_rules_that_are_more_than_patterns_have_no_description(language: str) -> None:
     pytest.importorskip("spacy")
     assert describe_word_rules(language) is None

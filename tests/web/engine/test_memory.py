@@ -6,7 +6,6 @@ import copy
 import random
 from typing import Any
 
-import pytest
 from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
 from tests.web.engine.node import pack
 
@@ -91,10 +90,9 @@ def mutate(value: Any, rng: random.Random) -> Any:
     return rng.choice([other for other in others if other != value])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_mutated_header_never_hangs_or_stops_the_engine(node, seed) -> None:
+def test_a_mutated_header_never_hangs_or_stops_the_engine(node) -> None:
     """A model that still loads translates or raises an EngineError."""
-    rng = random.Random(seed)
+    rng = random.Random(1)
     packed = pack(scrambled_model(positions="learned").float(), "int8")
     block = [[0, list(packed.block())]]
     before = node.call("state")["used"]

@@ -231,7 +231,7 @@ def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_s
                 assert getattr(node_, name) == approx(getattr(other, name)), name
 
 
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize("variant", [*VARIANTS.values()][:3], ids=[*VARIANTS][:3])  # one of each kind of positions
 def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node, variant) -> None:
     """Greedy and beam outputs agree; the mask changes some of them."""
     model = load_model(node, ending_model(**variant), search=SEARCH)
@@ -247,8 +247,9 @@ def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node,
             assert outputs != TorchEngine([model]).search(ROWS, chosen)
 
 
-@pytest.mark.parametrize("beam_size", [1, 2, 5])
-@pytest.mark.parametrize("prefix", [(), (7, 9), (8,) * 30], ids=["free", "prefix", "long prefix"])
+@pytest.mark.parametrize(
+    ("prefix", "beam_size"), [((), 1), ((7, 9), 5), ((8,) * 30, 2)], ids=["free", "prefix", "long prefix"]
+)
 def test_the_recorded_steps_without_the_causal_mask_give_the_beam_tree_of_python(node, prefix, beam_size) -> None:
     model = load_model(node, ending_model(positions="rotary"), search=SEARCH)
     engine = _RereadingEngine(TorchEngine([model]), never_cancelled)
@@ -361,13 +362,9 @@ def continue_greedily(stepper: Stepper, most: int) -> Hypothesis:
     [
         (4, "sinusoidal", "fp32"),
         (4, "rotary", "int8"),
-        (4, "learned", "fp32"),
-        (7, "rotary", "int8"),
         (7, "learned", "fp32"),
-        (7, "sinusoidal", "int8"),
-        (40, "sinusoidal", "fp32"),
+        (40, "sinusoidal", "int8"),
         (40, "rotary", "fp32"),
-        (40, "learned", "int8"),
     ],
 )
 def test_a_language_model_generates_the_text_of_python(node, window, positions, precision) -> None:
@@ -382,8 +379,7 @@ def test_a_language_model_generates_the_text_of_python(node, window, positions, 
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary", "learned"])
-@pytest.mark.parametrize("window", [4, 7, 40])
+@pytest.mark.parametrize(("window", "positions"), [(4, "sinusoidal"), (7, "rotary"), (40, "learned")])
 def test_a_language_model_without_its_mask_generates_the_text_of_python(node, window, positions) -> None:
     """Text beyond the window is included; the mask changes some texts."""
     model = language_model(positions=positions, tied_embeddings="none")

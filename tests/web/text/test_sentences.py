@@ -32,7 +32,7 @@ def test_spans_of_literals_are_those_of_python() -> None:
         *NUMBERS,
         *PROSE,
         *(f"Ein {text} ({text}), „{text}“\t{text}." for text in COPIED),
-        *LONG_LINES,
+        *LONG_LINES[::3],
     ]
     with open_browser() as browser:
         found = browser.call("literals", LITERALS, texts)
