@@ -408,9 +408,8 @@ def test_a_worker_that_failed_is_started_again(page_file: Any, browser: Browser)
     for _ in range(2):
         error = page.evaluate(
             """(text) => {
-              const waiting = window.manyheads.translate(text);
-              worker.postMessage(null); // no message of the page: the worker throws
-              return waiting.then(() => "", (error) => error.message);
+              worker.postMessage(null); // no message of the page: the worker throws, before it reads the next one
+              return window.manyheads.translate(text).then(() => "", (error) => error.message);
             }""",
             LONG,
         )

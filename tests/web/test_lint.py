@@ -17,6 +17,15 @@ SETTINGS = ("package.json", "package-lock.json", "eslint.config.js", "tsconfig.j
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "manyheads-web"
 
 
+def node_version() -> tuple[int, ...]:
+    """Return the version of Node.js, such as (20, 19, 2); () without it."""
+    program = shutil.which("node")
+    if program is None:
+        return ()
+    text = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in text.strip().removeprefix("v").split("."))
+
+
 def installed_packages(npm: str) -> Path:
     """Return a folder of the packages of package-lock.json: that of the checkout, or one in the user's cache."""
     if (ROOT / "node_modules").is_dir():
@@ -42,8 +51,8 @@ def installed_packages(npm: str) -> Path:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the browser code and its tests, with the packages of package-lock.json."""
     npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("needs npm")
+    if npm is None or node_version() < (20, 19):
+        pytest.skip("eslint needs npm, and Node.js 20.19 or newer")
     copy = tmp_path_factory.mktemp("web")
     for name in SETTINGS:
         shutil.copy(ROOT / name, copy)
