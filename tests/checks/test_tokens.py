@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from manyheads.checks.evidence import QuotedLines
 from manyheads.checks.tokens import (
     SideTokens,
     Vocabulary,
@@ -17,7 +18,6 @@ from manyheads.checks.tokens import (
     size_findings,
     use_findings,
 )
-from transformer_doctor.evidence import QuotedLines
 from transformer_doctor.report import Finding
 
 

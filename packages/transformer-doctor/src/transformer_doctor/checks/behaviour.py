@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_doctor.checks.calls import error_of, gradients, run
+from transformer_doctor.checks.calls import gradients, run
 from transformer_doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
 from transformer_doctor.errors import is_for_users
-from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.module_state import weight_count
 from transformer_doctor.tolerances import NO_GRADIENT, percentage, relative_change
 

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.calls import error_of, trace_pass
+from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.cases import at_line, in_case
 from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
 from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
 from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
-from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.report import Finding, reason_of
 from transformer_doctor.tolerances import relative_change
 from transformer_doctor.trace import HIDES, Attention
