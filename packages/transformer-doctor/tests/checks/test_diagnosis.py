@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -24,6 +24,11 @@ def examined(style: str, plan: Plan, dtype: torch.dtype = torch.float32) -> Repo
     if style == "nano":
         return examine(Nano(plan).to(dtype), vocab_size=VOCABULARY, kind="decoder", **marks)
     return examine(Host(STYLES[style], plan).to(dtype), vocab_size=VOCABULARY, **marks)
+
+
+def scales_of(style: str) -> list[str]:
+    """Return the wrong scales of a style; one factor of 1 / E is that of muP."""
+    return [scale for scale in STYLES[style].scales if (style, scale) != ("folded", "twice")]
 
 
 def serious(report: Report) -> list[str]:
@@ -69,13 +74,10 @@ def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
 @pytest.mark.parametrize(
     ("style", "scale"),
     covering(
-        [(style, scale) for style in STYLES for scale in STYLES[style].scales]
-        + [("nano", scale) for scale in NAMES]
+        [(style, scale) for style in STYLES for scale in scales_of(style)] + [("nano", scale) for scale in NAMES]
     ),
 )
 def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
-    if (style, scale) == ("folded", "twice"):
-        pytest.skip("one factor of 1 / E is that of muP")
     assert serious(examined(style, Plan(scale=scale))) == [NAMES[scale]]
 
 
@@ -90,55 +92,34 @@ def test_a_softmax_over_another_axis_is_named(style: str, axis: str) -> None:
     assert serious(examined(style, Plan(axis=axis))) == ["softmax-axis"]
 
 
-@pytest.mark.parametrize(
-    ("style", "kind"), covering(product(["einsum", "fused", "by hand"], ["halves", "tensor2tensor"]))
-)
+@pytest.mark.parametrize(("style", "kind"), [("fused", "halves"), ("by hand", "tensor2tensor")])
 def test_sound_sinusoids_in_another_order_give_no_alarm(style: str, kind: str) -> None:
     assert serious(examined(style, Plan(positions=kind))) == []
 
 
-@pytest.mark.parametrize(
-    ("style", "kind"),
-    covering(
-        product(
-            ["einsum", "heads", "folded"],
-            ["exponent", "half", "sign", "linear", "one frequency each", "only sines"],
-        )
-    ),
-)
-def test_wrong_sinusoids_are_named(style: str, kind: str) -> None:
-    assert serious(examined(style, Plan(positions=kind))) == ["wrong-sinusoids"]
+@pytest.mark.parametrize("kind", ["exponent", "half", "sign", "linear", "one frequency each", "only sines"])
+def test_wrong_sinusoids_are_named(kind: str) -> None:
+    assert serious(examined("einsum", Plan(positions=kind))) == ["wrong-sinusoids"]
+
+
+@pytest.mark.parametrize(("style", "tied"), [("einsum", "up"), ("torch", "down"), ("by hand", "t5")])
+def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(style: str, tied: str) -> None:
+    assert serious(examined(style, Plan(tied=tied))) == ["tied-logits-scaled"] * (tied != "t5")
 
 
 @pytest.mark.parametrize(
-    ("style", "tied", "names"),
-    covering(
-        (style, tied, ["tied-logits-scaled"] * (tied != "t5"))
-        for style in ("einsum", "torch", "by hand")
-        for tied in ("up", "down", "t5")
-    ),
-)
-def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(
-    style: str, tied: str, names: list[str]
-) -> None:
-    assert serious(examined(style, Plan(tied=tied))) == names
-
-
-@pytest.mark.parametrize(
-    ("style", "plan", "name"),
+    ("style", "plan", "names"),
     [
-        ("heads", Plan(), None),
-        ("fused", Plan(), None),
-        ("heads", Plan(look_ahead="wide"), "sees-the-future"),
-        ("folded", Plan(padding="late"), "no-source-padding-mask"),
-        ("einsum", Plan(scale="width"), "scaled-by-model-width"),
-        ("by hand", Plan(axis="queries"), "softmax-axis"),
-        ("torch", Plan(positions="exponent"), "wrong-sinusoids"),
-        ("fused", Plan(tied="up"), "tied-logits-scaled"),
+        ("heads", Plan(), []),
+        ("folded", Plan(padding="late"), ["no-source-padding-mask"]),
+        ("einsum", Plan(scale="width"), ["scaled-by-model-width"]),
+        ("by hand", Plan(axis="queries"), ["softmax-axis"]),
+        ("torch", Plan(positions="exponent"), ["wrong-sinusoids"]),
+        ("fused", Plan(tied="up"), ["tied-logits-scaled"]),
     ],
 )
-def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, name: str | None) -> None:
-    assert serious(examined(style, plan, torch.bfloat16)) == ([name] if name else [])
+def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, names: list[str]) -> None:
+    assert serious(examined(style, plan, torch.bfloat16)) == names
 
 
 class WrittenNorm(torch.nn.Module):
@@ -154,9 +135,14 @@ class WrittenNorm(torch.nn.Module):
         return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
 
 
-@pytest.mark.parametrize("norm", ["layer", "rms"])
-@pytest.mark.parametrize(("positions", "named"), [("", []), ("exponent", ["wrong-sinusoids"])])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("norm", "positions", "named", "dtype"),
+    [
+        ("layer", "", [], torch.bfloat16),
+        ("layer", "exponent", ["wrong-sinusoids"], torch.float32),
+        ("rms", "exponent", ["wrong-sinusoids"], torch.bfloat16),
+    ],
+)
 def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
     norm: str, positions: str, named: list[str], dtype: torch.dtype
 ) -> None:
@@ -175,16 +161,12 @@ class ConstantOutput(torch.nn.Module):
         return torch.full_like(x, 0.5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_constant_memory_is_not_taken_for_a_mask(dtype: torch.dtype) -> None:
+def test_a_constant_memory_is_not_taken_for_a_mask() -> None:
     torch.manual_seed(3)
     model = Transformer()
     model.sublayers[1] = ConstantOutput()
-    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(model.bfloat16(), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
     assert serious(report) == ["source-not-read"]
-    model = Transformer("mask-as-value").to(dtype)
-    report = examine(model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
-    assert serious(report) == ["mask-as-value"]
 
 
 def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:
@@ -196,9 +178,27 @@ def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:
     assert finding.place.path.endswith("tests/specimens/hosts.py")
 
 
-def test_two_defects_at_once_are_both_named() -> None:
-    report = examined("by hand", Plan(look_ahead="inverted", padding="multiplied", scale="width"))
-    assert set(serious(report)) == {"sees-the-future", "no-source-padding-mask", "scaled-by-model-width"}
+def together(style: str) -> Iterator[tuple[str, Plan]]:
+    """Yield plans with a wrong look-ahead mask, padding mask and scale; each that the style can have is in one."""
+    attention, scales = STYLES[style], [*scales_of(style), ""]
+    look_ahead = [defect for defect in LOOK_AHEAD if defect in attention.styles]
+    padding = [defect for defect in PADDING if defect in attention.styles]
+    for index in range(max(len(look_ahead), len(padding))):
+        defects = look_ahead[index % len(look_ahead)], padding[(index + 2) % len(padding)]
+        scale = scales[index % len(scales)]
+        # numbers that a mask adds are taken for a bias by distance, as in T5, which needs no scale
+        yield style, Plan(*defects, scale="" if scale == "missing" and "added" in defects else scale)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("style", "plan"), [pair for style in STYLES for pair in together(style)])
+def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(style: str, plan: Plan) -> None:
+    report = examined(style, plan)
+    expected = {"sees-the-future", "no-source-padding-mask", *([NAMES[plan.scale]] if plan.scale else [])}
+    assert set(serious(report)) == expected, report
+    assert f"; decoder self-attention 2 of 2 {_PHRASES[plan.look_ahead]}" in evidence(report, "sees-the-future")
+    observed = evidence(report, "no-source-padding-mask")
+    assert f"encoder self-attention 2 of 2 {_PHRASES[plan.padding]}" in observed
 
 
 class BothSides(Nano):
@@ -226,14 +226,13 @@ def test_a_mask_of_padded_queries_and_keys_gives_no_alarm() -> None:
     assert report.names == ["mask-fill"]  # -1e9, a note
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(look_ahead="absent")])
-def test_a_model_whose_last_layers_are_zero_is_judged_by_its_masks(plan: Plan) -> None:
+def test_a_model_whose_last_layers_are_zero_is_judged_by_its_masks() -> None:
     torch.manual_seed(3)
-    model = Nano(plan)
+    model = Nano(Plan(look_ahead="absent"))
     for layer in (model.head, *(block.project for block in model.blocks)):
         torch.nn.init.zeros_(layer.weight)
     report = examine(model, vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64)
-    assert serious(report) == (["sees-the-future"] if plan.look_ahead else [])
+    assert serious(report) == ["sees-the-future"]
     assert not model.head.weight.any()
 
 

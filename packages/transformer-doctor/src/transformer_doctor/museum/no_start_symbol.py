@@ -52,6 +52,4 @@ def show() -> Iterator[str]:
         yield f"wanted {row}   got {output[1:ended]}"
 
 
-report = partial(
-    examine, model, vocab_size=V, pad=PAD, bos=BOS, eos=EOS, train_step=train_step, collate=collate, greedy=greedy
-)
+report = partial(examine, model, vocab_size=V, pad=PAD, bos=BOS, eos=EOS, train_step=train_step, collate=collate)
