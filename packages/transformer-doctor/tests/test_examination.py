@@ -159,6 +159,15 @@ def test_scores_that_are_nan_are_named() -> None:
     assert "not-a-number" in examined(Empty("plain"), kind="decoder").names
 
 
+def test_an_inverted_mask_that_leaves_a_query_without_keys_is_named() -> None:
+    class Inverted(Written):
+        def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
+            return scores.masked_fill(~hidden, -math.inf)
+
+    torch.manual_seed(2)
+    assert "sees-the-future" in examined(Inverted("plain"), kind="decoder").names
+
+
 def test_a_mask_that_one_head_lacks_is_named() -> None:
     class OneHead(Written):
         def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:

@@ -141,13 +141,6 @@ def test_zero_weights_are_restored_after_an_error_too() -> None:
     assert contents(model) == before
 
 
-def test_biases_of_zero_are_left_alone() -> None:
-    torch.manual_seed(3)
-    model = Transformer()
-    nn.init.zeros_(model.output.bias)
-    assert not examined(model, **MARKS | {"kind": None}).remarks
-
-
 @pytest.mark.parametrize("where", ["list", "dict", "buffer", "attribute"])
 def test_state_that_a_model_keeps_between_calls_is_stated_and_restored(where: str) -> None:
     torch.manual_seed(3)

@@ -73,30 +73,6 @@ class Classifier(nn.Module):
         return self.output((self.embedding(source) * real).sum(1) / real.sum(1))
 
 
-class ValidLengths(nn.Module):
-    """A decoder that masks scores by lengths: the mask is (B * H * T, S) and applied by assignment."""
-
-    def __init__(self, fill: float) -> None:
-        super().__init__()
-        self.embedding, self.output, self.fill = nn.Embedding(SIZE, 16), nn.Linear(16, SIZE), fill
-        self.positions = nn.Embedding(64, 16)
-        self.max_length = 64
-        self.queries, self.keys, self.values = (nn.Linear(16, 16) for _ in range(3))
-
-    def forward(self, target: Tensor) -> Tensor:
-        batch, length = target.shape
-        x = self.embedding(target) + self.positions(torch.arange(length))
-        query, key, value = (
-            part(x).unflatten(-1, (2, 8)).transpose(1, 2).flatten(0, 1)
-            for part in (self.queries, self.keys, self.values)
-        )
-        scores = (query @ key.transpose(1, 2) / 8**0.5).reshape(-1, length)
-        seen = torch.arange(1, length + 1).repeat(2 * batch)
-        scores[torch.arange(length)[None] >= seen[:, None]] = self.fill
-        mixed = scores.reshape(2 * batch, length, length).softmax(-1) @ value
-        return self.output(x + mixed.unflatten(0, (batch, 2)).transpose(1, 2).flatten(2))
-
-
 def test_flat_logits_are_unflattened() -> None:
     assert examined(Flat(9)).names == ["no-source-padding-mask"]
 
@@ -145,11 +121,6 @@ def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
     assert report.ok == masked
 
 
-def test_a_mask_of_lengths_is_understood() -> None:
-    assert examined(ValidLengths(-torch.inf), kind="decoder").ok
-    assert examined(ValidLengths(-1e-12), kind="decoder").names == ["mask-fill"]
-
-
 @pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize("shifted", [True, False])
 def test_labels_are_read_where_the_output_layer_is_called_separately(shifted: bool) -> None:
@@ -181,7 +152,6 @@ def test_labels_are_read_where_the_output_layer_is_called_separately(shifted: bo
         (Transformer, {"vocab_size": (SIZE, 99)}, "IndexError.*98 on the target side.*vocab_size"),
         (Transformer, {"vocab_size": 4}, "too few are left that are no marks"),
         (Transformer, {"pad": 40}, "pad = 40 is no id of the source side"),
-        (lambda: lambda source: source, {}, r"returned Tensor \(int64 \(3, 5\)\).*returns the logits"),
         (lambda: lambda source, target: None, {}, "NoneType, in which no scores.*returns the logits"),
         (lambda: "model", {}, "str can neither be called.*lambda source, target"),
         (lambda: nn.Transformer(16, 2, 1, 1, batch_first=True), {}, "takes no token ids"),

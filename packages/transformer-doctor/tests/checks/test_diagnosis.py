@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 
-from specimens.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, D, Host, Nano, Plan
+from specimens.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, D, Host, Plan
 from specimens.planted import Transformer
 from specimens.sweep import covering
+from specimens.unusual_models import NanoGPT
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.masks import _PHRASES
 
 LOOK_AHEAD = ("absent", "inverted", "wide", "late", "multiplied", "added")
 PADDING = ("absent", "inverted", "late", "multiplied", "added", "queries")
+MARKS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
 NAMES = {"missing": "unusual-scale", "twice": "unusual-scale", "width": "scaled-by-model-width"}
 
 
 def examined(style: str, plan: Plan, dtype: torch.dtype = torch.float32) -> Report:
     torch.manual_seed(3)
-    marks = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
-    if style == "nano":
-        return examine(Nano(plan).to(dtype), vocab_size=VOCABULARY, kind="decoder", **marks)
-    return examine(Host(STYLES[style], plan).to(dtype), vocab_size=VOCABULARY, **marks)
+    return examine(Host(STYLES[style], plan).to(dtype), **MARKS)
 
 
 def scales_of(style: str) -> list[str]:
@@ -39,23 +39,19 @@ def evidence(report: Report, name: str) -> str:
     return next(finding.evidence for finding in report.findings if finding.name == name)
 
 
-@pytest.mark.parametrize("style", [*STYLES, "nano"])
+@pytest.mark.parametrize("style", STYLES)
 def test_a_sound_model_gives_no_alarm(style: str) -> None:
     assert serious(examined(style, Plan())) == []
 
 
 @pytest.mark.parametrize(
     ("style", "defect"),
-    covering(
-        [(style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles]
-        + [("nano", defect) for defect in LOOK_AHEAD]
-    ),
+    covering((style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles),
 )
 def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(look_ahead=defect))
     assert serious(report) == ["sees-the-future"], report
-    name = "self-attention" if style == "nano" else "decoder self-attention"
-    assert f"; {name} 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
+    assert f"; decoder self-attention 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
 
 
 @pytest.mark.parametrize(
@@ -73,9 +69,7 @@ def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "scale"),
-    covering(
-        [(style, scale) for style in STYLES for scale in scales_of(style)] + [("nano", scale) for scale in NAMES]
-    ),
+    covering((style, scale) for style in STYLES for scale in scales_of(style)),
 )
 def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
     assert serious(examined(style, Plan(scale=scale))) == [NAMES[scale]]
@@ -83,10 +77,7 @@ def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "axis"),
-    covering(
-        [(style, axis) for style in STYLES for axis in STYLES[style].axes]
-        + [("nano", "queries"), ("nano", "heads")]
-    ),
+    covering((style, axis) for style in STYLES for axis in STYLES[style].axes),
 )
 def test_a_softmax_over_another_axis_is_named(style: str, axis: str) -> None:
     assert serious(examined(style, Plan(axis=axis))) == ["softmax-axis"]
@@ -150,7 +141,7 @@ def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
     model = Host(STYLES["einsum"], Plan(positions=positions))
     for layer in (*model.encoder, *model.decoder):
         layer.norms = torch.nn.ModuleList(WrittenNorm(norm) for _ in layer.norms)
-    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(model.to(dtype), **MARKS)
     assert serious(report) == named
 
 
@@ -165,7 +156,7 @@ def test_a_constant_memory_is_not_taken_for_a_mask() -> None:
     torch.manual_seed(3)
     model = Transformer()
     model.sublayers[1] = ConstantOutput()
-    report = examine(model.bfloat16(), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(model.bfloat16(), **MARKS)
     assert serious(report) == ["source-not-read"]
 
 
@@ -201,50 +192,47 @@ def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(style: str
     assert f"encoder self-attention 2 of 2 {_PHRASES[plan.padding]}" in observed
 
 
-class BothSides(Nano):
+class BothSides(NanoGPT):
     """A mask that hides padded queries as well as padded keys, with a finite fill: padding does no harm."""
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         real = ids != PAD
         later = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
         hide = later | ~(real[:, :, None] & real[:, None, :])
-        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
+        x = self.wte(ids) + self.wpe(torch.arange(ids.size(1)))
         for block in self.blocks:
-            q, k, v = block.qkv(block.first(x)).unflatten(-1, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+            q, k, v = block.c_attn(block.ln_1(x)).unflatten(-1, (3, 2, 8)).permute(2, 0, 3, 1, 4)
             scores = (q @ k.mT * 8**-0.5).masked_fill(hide[:, None], -1e9)
-            x = x + block.project((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
-            x = x + block.mlp(block.second(x))
-        return self.head(self.norm(x))
+            x = x + block.c_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+            x = x + block.mlp(block.ln_2(x))
+        return self.lm_head(self.ln_f(x))
 
 
 def test_a_mask_of_padded_queries_and_keys_gives_no_alarm() -> None:
     torch.manual_seed(3)
-    report = examine(
-        BothSides(Plan()), vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64
-    )
+    report = examine(BothSides(), kind="decoder", **MARKS)
     assert serious(report) == []
     assert report.names == ["mask-fill"]  # -1e9, a note
 
 
-def test_a_model_whose_last_layers_are_zero_is_judged_by_its_masks() -> None:
+def test_a_decoder_alone_without_a_look_ahead_mask_is_named() -> None:
     torch.manual_seed(3)
-    model = Nano(Plan(look_ahead="absent"))
-    for layer in (model.head, *(block.project for block in model.blocks)):
-        torch.nn.init.zeros_(layer.weight)
-    report = examine(model, vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(NanoGPT(causal=False), kind="decoder", **MARKS)
     assert serious(report) == ["sees-the-future"]
-    assert not model.head.weight.any()
+    assert "; self-attention 2 of 2 without a mask" in evidence(report, "sees-the-future")
 
 
-class Limited(Nano):
-    """Learned positions for few tokens; longer texts raise an assertion that says so, or an IndexError."""
+class Limited(NanoGPT):
+    """Learned positions for eight tokens; longer texts raise an assertion that says so, or an IndexError."""
 
-    def __init__(self, limit: int, message: str) -> None:
-        super().__init__(Plan())
-        self.positions, self.message = torch.nn.Embedding(limit, 32), message
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self.wpe, self.message = torch.nn.Embedding(8, 16), message
+        torch.nn.init.normal_(self.wpe.weight, std=0.02)
+        del self.block_size
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        assert not self.message or ids.size(1) <= self.positions.num_embeddings, self.message
+        assert not self.message or ids.size(1) <= 8, self.message
         return super().forward(ids)
 
 
@@ -253,7 +241,6 @@ def test_a_short_length_limit_is_a_note_where_the_error_states_it_and_else_a_war
     message: str, severity: str
 ) -> None:
     torch.manual_seed(3)
-    marks = {"pad": PAD, "bos": BOS, "eos": EOS}
-    report = examine(Limited(8, message), vocab_size=VOCABULARY, kind="decoder", **marks)
+    report = examine(Limited(message), kind="decoder", **MARKS)
     assert [(finding.name, finding.severity) for finding in report.findings] == [("position-limit", severity)]
     assert "attention is scaled, masked and projected as in the paper" in report.asked

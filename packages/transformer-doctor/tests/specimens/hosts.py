@@ -317,53 +317,6 @@ class Host(nn.Module):
         return functional.linear(y, self.embedding.weight)
 
 
-class Nano(nn.Module):
-    """A decoder alone: fused projection, learned positions, tril buffer cut to the length, untied output."""
-
-    class Block(nn.Module):
-        def __init__(self, plan: Plan) -> None:
-            super().__init__()
-            self.plan, self.qkv, self.project = plan, nn.Linear(D, 3 * D), nn.Linear(D, D)
-            self.mlp = nn.Sequential(nn.Linear(D, 29), nn.GELU(), nn.Linear(29, D))
-            self.first, self.second = nn.LayerNorm(D), nn.LayerNorm(D)
-            self.register_buffer("bias", torch.tril(torch.ones(600, 600)).view(1, 1, 600, 600), persistent=False)
-
-        def attend(self, x: Tensor) -> Tensor:
-            (B, T, C), plan = x.size(), self.plan
-            q, k, v = (part.view(B, T, H, C // H).transpose(1, 2) for part in self.qkv(x).split(D, dim=2))
-            att = q @ k.transpose(-2, -1)
-            if plan.scale != "missing":
-                att = att * (1.0 / math.sqrt(C if plan.scale == "width" else k.size(-1)))
-            att = att / math.sqrt(k.size(-1)) if plan.scale == "twice" else att
-            mask = self.bias[:, :, :T, :T]
-            if plan.look_ahead == "inverted":
-                att = att.masked_fill(mask == 1, float("-inf"))
-            elif plan.look_ahead == "multiplied":
-                att = att * mask
-            elif plan.look_ahead == "added":
-                att = att + mask
-            elif plan.look_ahead == "wide":
-                att = att.masked_fill(torch.tril(torch.ones(T, T), 1) == 0, float("-inf"))
-            elif plan.look_ahead not in ("absent", "late"):
-                att = att.masked_fill(mask == 0, float("-inf"))
-            att = functional.softmax(att, dim={"": -1, "queries": -2, "heads": 1}[plan.axis])
-            att = att * mask if plan.look_ahead == "late" else att
-            return self.project((att @ v).transpose(1, 2).contiguous().view(B, T, C))
-
-        def forward(self, x: Tensor) -> Tensor:
-            x = x + self.attend(self.first(x))
-            return x + self.mlp(self.second(x))
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__()
-        self.tokens, self.positions = nn.Embedding(VOCABULARY, D), nn.Embedding(600, D)
-        self.blocks = nn.Sequential(*(self.Block(plan) for _ in range(2)))
-        self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, VOCABULARY)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.head(self.norm(self.blocks(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))))
-
-
 STYLES: dict[str, type[Attention]] = {
     "einsum": Einsum,
     "heads": HeadModules,

@@ -32,17 +32,14 @@ def positions(length: int) -> Tensor:
 class Seq2Seq(nn.Module):
     """nn.Transformer between embeddings and a generator that is called separately or by forward."""
 
-    def __init__(self, defect: str, *, tied: bool = False) -> None:
+    def __init__(self, defect: str) -> None:
         super().__init__()
         self.defect = defect
-        self.source_embedding = nn.Embedding(V, D)
-        self.target_embedding = self.source_embedding if tied else nn.Embedding(V, D)
+        self.source_embedding, self.target_embedding = nn.Embedding(V, D), nn.Embedding(V, D)
         self.transformer = nn.Transformer(D, 2, 1, 1, 31, batch_first=True)
         self.generator = nn.Linear(D, V, bias=False)
         nn.init.normal_(self.source_embedding.weight, std=D**-0.5)
         nn.init.normal_(self.target_embedding.weight, std=D**-0.5)
-        if tied:
-            self.generator.weight = self.source_embedding.weight
         if defect == "first-loss-too-high":
             nn.init.normal_(self.generator.weight, std=3.0)
 
@@ -151,7 +148,6 @@ class Annotated:
         rate = torch.optim.lr_scheduler.LambdaLR
         self.scheduler = rate(self.optimizer, lambda step: D**-0.5 * min(max(step, 1) ** -0.5, step * 20**-1.5))
         self.criterion = LabelSmoothing(0.1, defect)
-        self.steps = 0
 
     def scores(self, source: Tensor, target: Tensor) -> Tensor:
         return self.model.generator(self.model.hidden(source, target))
