@@ -8,8 +8,8 @@ import pytest
 
 import transformer_doctor
 from transformer_doctor.catalogue import CATALOGUE
+from transformer_doctor.checks import learning
 from transformer_doctor.checks.behaviour import OUTPUT_CHECKS
-from transformer_doctor.checks.learning import _ALL_CHECKS, _REASONS
 from transformer_doctor.checks.stepping import STEPPING
 from transformer_doctor.texts import (
     CHECKS_IN_KOREAN,
@@ -34,7 +34,8 @@ def test_texts_that_agree_are_accepted() -> None:
 
 def test_every_check_and_every_reason_has_a_korean_name() -> None:
     """Check the sentences of the tables and the sentences written in the code."""
-    named = {check.sentence for check in OUTPUT_CHECKS} | {STEPPING, *_ALL_CHECKS, *_REASONS}
+    training = {text for name, text in vars(learning).items() if name.isupper() and isinstance(text, str)}
+    named = {check.sentence for check in OUTPUT_CHECKS} | {STEPPING} | training
     assert named - CHECKS_IN_KOREAN.keys() == set()
 
 

@@ -173,7 +173,6 @@ def masks_wanted(callee: Callee, sides: Sequence[str]) -> str:
 
 
 def _best(calls: Iterable[FoundCall]) -> FoundCall:
-    """Return the call with the most points, the first of several."""
     return max(calls, key=lambda call: call.points)
 
 
@@ -233,7 +232,6 @@ def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
 
 
 def _holds(observe: Callable[[], bool]) -> bool:
-    """Return the outcome of an observation, False where it raises an error."""
     try:
         return observe()
     except Exception:  # any exception of the user's model

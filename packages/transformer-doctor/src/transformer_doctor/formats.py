@@ -86,7 +86,6 @@ def _to_markdown(report: Report, language: Language = "en") -> str:
 
 
 def _markdown_lines(report: Report, language: Language) -> Iterator[str]:
-    """Yield the verdict, the findings, and folded lists of remarks, checks and skipped checks."""
     labels = report.labels(language)
     yield f"**transformer-doctor**: {report.verdict(language)}"
     for finding in report.findings:

@@ -152,7 +152,6 @@ def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator
 
 
 def _succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
-    """Return whether a training step raises no error."""
     with restore_weights(module), torch.enable_grad():
         try:
             step()

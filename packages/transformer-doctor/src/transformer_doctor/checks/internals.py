@@ -180,7 +180,6 @@ class Internals:
 
 
 def _hides_every_key(attention: Attention, padded: Tensor) -> bool:
-    """Return whether every key of some padded query (B, T) is hidden."""
     return any(
         bool(rows.all(1)[padded].all(-1).any())
         for rows in per_row(attention, covered_scores(attention), len(padded))
@@ -314,7 +313,6 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
 
 
 def _softmax_findings(internals: Internals) -> Iterator[Finding]:
-    """Yield a finding about attentions whose softmax is taken over another axis than that of the keys."""
     wrong = internals.over_other_axes
     if wrong:
         axes = {"queries": "the queries", "other": "the heads or the rows of the batch"}

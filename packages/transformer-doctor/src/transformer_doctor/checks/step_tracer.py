@@ -160,7 +160,6 @@ class StepTracer(TorchFunctionMode):
         self._record_scores(scores, normalized=True, axis=axis)
 
     def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
-        """Record scores of the width of the vocabulary, and later their gradient."""
         if not isinstance(scores, Tensor) or not scores.requires_grad or scores.dim() < 2:
             return
         if scores.size(axis) not in self.widths or id(scores) in self._known:
