@@ -48,7 +48,7 @@ class Orderless(Transformer):
         self.source_embedding = Tokens(VOCABULARY, frozenset())
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_an_encoder_without_positions_is_named(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     options = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
@@ -68,7 +68,6 @@ def test_one_layer_without_positions_is_named_and_two_causal_layers_are_sound() 
     torch.manual_seed(3)
     assert examined(unusual_models.NanoGPT(layers=1, positions=False)).names == ["no-positions"]
     assert not examined(unusual_models.NanoGPT(layers=2, positions=False)).findings
-    assert not examined(unusual_models.NanoGPT(layers=1)).findings
 
 
 def test_weak_positions_are_recognised() -> None:

@@ -16,7 +16,7 @@ E = D // H
 
 
 class Attention(nn.Module):
-    """Attention whose mask has one of four encodings."""
+    """Attention whose mask has one of three encodings."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()
@@ -32,8 +32,6 @@ class Attention(nn.Module):
             mask = mask[:, None] if mask.dim() == 3 else mask
             if self.encoding == "added":
                 scores = scores + mask
-            elif self.encoding == "multiplied":
-                scores = scores + mask * -1e4
             else:
                 hidden = mask == 0 if self.encoding == "keep" else mask.bool()
                 scores = scores.masked_fill(hidden, -torch.inf)

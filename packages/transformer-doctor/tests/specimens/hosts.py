@@ -269,19 +269,13 @@ def sinusoids(length: int, kind: str) -> Tensor:
     time, pairs = torch.arange(length)[:, None].double(), torch.arange(0, D, 2).double()
     exponents = {
         "exponent": 2 * pairs / D,
-        "half": pairs / 2 / D,
         "tensor2tensor": torch.arange(D // 2).double() / (D // 2 - 1),
         "sign": -pairs / D,
-        "linear": pairs * 0,
     }.get(kind, pairs / D)
     angles = time / 10_000**exponents
-    if kind == "linear":
-        angles = time / (1 + 10_000 * pairs / D)
     if kind == "one frequency each":  # as in a well-known tutorial
         odd = time / 10_000 ** (2 * (pairs + 1) / D)
         return torch.stack([(time / 10_000 ** (2 * pairs / D)).sin(), odd.cos()], -1).flatten(1).float()
-    if kind == "only sines":
-        return torch.stack([angles.sin(), angles.sin()], -1).flatten(1).float()
     if kind in ("halves", "tensor2tensor"):
         return torch.cat([angles.sin(), angles.cos()], -1).float()
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
