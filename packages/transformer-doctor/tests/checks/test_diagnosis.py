@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from specimens.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, D, Host, Plan
-from specimens.planted import Transformer
+from specimens.hosts import STYLES, D, Host, Plan
+from specimens.planted import BOS, EOS, PAD, VOCABULARY, Transformer
 from specimens.sweep import covering
 from specimens.unusual_models import NanoGPT
 from transformer_doctor import Report, examine

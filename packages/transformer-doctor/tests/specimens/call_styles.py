@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from specimens.planted import PAD, VOCABULARY, D, Embedding, H, Transformer
+from specimens.unusual_models import NanoGPT
 
 E = D // H
 
@@ -185,20 +186,13 @@ class TimeFirst(Wrapped):
         return self.inner(src.t(), trg.t()).transpose(0, 1)
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(NanoGPT):
     """Scores the last position alone, unless labels are given, as nanoGPT does."""
 
-    def __init__(self, *, causal: bool = True) -> None:
-        super().__init__()
-        self.embedding, self.attention = Embedding(VOCABULARY, frozenset()), Attention("keep")
-        self.output, self.causal = nn.Linear(D, VOCABULARY), causal
-
-    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        length, x = idx.size(1), self.embedding(idx)
-        x = x + self.attention(x, x, torch.ones(length, length).tril() if self.causal else None)
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
+        scores = super().forward(idx)
         if targets is None:
-            return self.output(x[:, [-1]]), None
-        scores = self.output(x)
+            return scores[:, [-1]], None
         return scores, functional.cross_entropy(scores.flatten(0, 1), targets.flatten())
 
 

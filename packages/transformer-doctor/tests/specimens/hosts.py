@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-PAD, BOS, EOS = 0, 1, 2
-VOCABULARY = 23
+from specimens.planted import PAD, VOCABULARY
+
 D, H = 32, 4
 E = D // H
 

@@ -14,14 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-PAD, BOS, EOS = 0, 1, 2
+from specimens import peers
+from specimens.planted import BOS, EOS, PAD
+from specimens.planted import padded as pad_rows
+
 V, D = 29, 16
 Rows = list[list[int]]
-
-
-def pad_rows(rows: Rows) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
 
 
 def positions(length: int) -> Tensor:
@@ -318,8 +316,6 @@ class HuggingFace:
     """BART with labels of -100, which it shifts by itself."""
 
     def __init__(self, defect: str) -> None:
-        from specimens import peers
-
         self.defect = defect
         self.model = peers.make("bart")
         if defect == "first-loss-too-high":
