@@ -1,16 +1,15 @@
 """Test the doctor: count untrue findings in sound models, and planted defects that it does not name.
 
-    python -m benchmarks.doctor [--part sound|planted|projects] [--only WORDS] [--rows FOLDER] [--pairs] [--json]
+    python -m benchmarks.doctor [--part sound|planted] [--only WORDS] [--rows FOLDER] [--pairs] [--json]
 
 sound      every text architecture of transformers that can be built small, models of x-transformers, timm and
            torchtune, nn.Transformer, tutorials: in float32, bfloat16 and float16, with two kinds of weights
 planted    every defect of a model or of its training, in five models of different styles, float32 and bfloat16
-projects   the 18 defects of the museum in a whole project with data, metrics and schedule
 
-Run it from the root of the repository: models and defects are those of
-packages/transformer-doctor/tests/specimens. Each case runs in a process of its own, with limits of time and memory.
-With --rows a stopped run resumes. All weights are random and seeded. Findings that are true of a sound model are
-listed in true_findings.toml there, with the reason.
+Run it from the root of the repository, with packages/transformer-doctor/tests in PYTHONPATH: some models are those
+of its tests. Each case runs in a process of its own, with limits of time and memory. With --rows a stopped run
+resumes. All weights are random and seeded. Findings that are true of a sound model are listed with the reason in
+doctor_trial/true_findings.toml.
 """
 
 from __future__ import annotations
@@ -24,17 +23,12 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import torch
+from benchmarks.doctor_trial import defective, sound, trial
 
 from benchmarks import machine
-from specimens import defective, sound, trial
-from specimens.full_project import Project
-from transformer_doctor.catalogue import CATALOGUE
-from transformer_doctor.museum import EXHIBITS
 
 Row = dict[str, Any]
 PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Row]]]] = {
@@ -150,46 +144,24 @@ def time_summary(rows: Sequence[Row]) -> dict[str, float]:
     return {"median": statistics.median(seconds), "longest": max(seconds)} if seconds else {}
 
 
-def projects(max_sets: int | None, *, pairs: bool) -> Iterator[Row]:
-    """Plant defects of the museum in a whole project; yield which of them the doctor names."""
-    data = ("unseeded-split", "vocabulary-from-test-set", "wrong-tokenizer/same-text")
-    defect_sets: list[tuple[int | str, ...]] = [*combinations(range(1, 19), 1), *combinations(data, 1)]
-    defect_sets += combinations([*range(1, 19)], 2) if pairs else ()
-    for defects in defect_sets[:max_sets]:
-        torch.manual_seed(5)
-        report = Project(*defects).examined()
-        numbers = {name: CATALOGUE[name].exhibit for name in report.names}
-        planted_names = {str(defect).partition("/")[0] for defect in defects} | set(defects)
-        yield {
-            "planted": [str(defect) for defect in defects],
-            "named": report.names,
-            "missed": [str(defect) for defect in defects if defect not in numbers.values()
-                       and str(defect).partition("/")[0] not in numbers],
-            "wrong": sorted(name for name, number in numbers.items() if not {name, number} & planted_names),
-        }  # fmt: skip
-
-
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("--part", action="append", choices=[*PARTS, "projects"], help="only this (default: all)")
+    parser.add_argument("--part", action="append", choices=[*PARTS], help="only this (default: all)")
     parser.add_argument("--only", nargs="+", help="only cases whose names hold a word, or all words joined by &")
     parser.add_argument("--rows", type=Path, help="folder of the results so far, one JSON line a case")
     parser.add_argument("--pairs", action="store_true", help="also plant pairs of defects")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default 2)")
     parser.add_argument("--seconds", type=float, default=300.0, help="seconds a case may take (default 300)")
-    parser.add_argument("--most", type=int, help="largest number of defects planted in projects (default: all)")
     parser.add_argument("--quick", action="store_true", help="sound models in float32 with their own weights alone")
-    options = machine.parse(parser, tiny={"most": 2, "quick": True})
+    options = machine.parse(parser, tiny={"quick": True})
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     document: Row = {"unit": "s", **machine.about("transformers")}
-    parts = options.part or [*PARTS, "projects"]
+    parts = options.part or [*PARTS]
     if "sound" in parts:
         document |= alarms(list(measured_rows("sound", options)))
     if "planted" in parts:
         document |= shares(list(measured_rows("planted", options)))
-    if "projects" in parts:
-        document["projects"] = list(projects(options.most, pairs=options.pairs))
     document["seconds"] = time.perf_counter() - start
     if options.json:
         print(json.dumps(document))
@@ -221,15 +193,6 @@ def report_lines(document: Row, parts: Sequence[str]) -> Iterator[str]:
         yield from (f"  beside  {entry['case']}: {entry['found']}" for entry in document["beside"])
         yield from (f"  failed  {entry['case']}: {entry['error']}" for entry in document["planted failures"])
         yield f"  seconds {document['planted seconds']}"
-    if "projects" in parts:
-        titles = {str(entry.number): entry.text("en").title for entry in EXHIBITS}
-        rows = document["projects"]
-        correct = sum(not row["missed"] and not row["wrong"] for row in rows)
-        yield f"projects: {correct} of {len(rows)} named, and nothing else"
-        for row in rows:
-            if row["missed"] or row["wrong"]:
-                planted = " and ".join(titles.get(defect, defect) for defect in row["planted"])
-                yield f"  {planted}: missed {row['missed']}, named without cause {row['wrong']}"
 
 
 if __name__ == "__main__":

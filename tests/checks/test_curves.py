@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.checks.severities import severities
 
 from manyheads.checks.curves import Curves, curve_findings
-from transformer_doctor.report import Finding
-
-
-def names(findings: Iterable[Finding]) -> dict[str, str]:
-    return {finding.name: finding.severity for finding in findings}
 
 
 def curves(validations: list[float], train: list[float] | None = None, **changes: Any) -> Curves:
@@ -30,9 +25,9 @@ SOUND = [5.0, 3.0, 2.2, 1.8, 1.6, 1.5, 1.46, 1.44, 1.43, 1.43]
 
 
 def test_a_sound_curve_has_no_finding() -> None:
-    assert names(curve_findings(curves(SOUND), 6.5)) == {}
-    assert names(curve_findings(curves([*SOUND, 1.47]), None)) == {}
-    assert names(curve_findings(Curves((), (), 0, 0), 6.5)) == {}
+    assert severities(curve_findings(curves(SOUND), 6.5)) == {}
+    assert severities(curve_findings(curves([*SOUND, 1.47]), None)) == {}
+    assert severities(curve_findings(Curves((), (), 0, 0), 6.5)) == {}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +44,7 @@ def test_a_sound_curve_has_no_finding() -> None:
     ],
 )
 def test_a_curve_with_a_fault_is_named(found: Curves, expected: dict[str, str]) -> None:
-    assert names(curve_findings(found, 6.5)) == expected
+    assert severities(curve_findings(found, 6.5)) == expected
 
 
 def test_curves_are_read_from_a_log_with_other_records() -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from tests.checks.severities import severities
 
 from manyheads.checks.outputs import _output_findings
 from manyheads.data.defects import repeats
 from manyheads.evaluation.outputs import Output
-from transformer_doctor.report import Finding
-
-
-def names(findings: Iterable[Finding]) -> dict[str, str]:
-    return {finding.name: finding.severity for finding in findings}
 
 
 def outputs(change: dict[int, str] | None = None, count: int = 40) -> list[Output]:
@@ -26,7 +21,7 @@ def outputs(change: dict[int, str] | None = None, count: int = 40) -> list[Outpu
 
 
 def findings_of(found: list[Output], *, whole_words: bool = False) -> dict[str, str]:
-    return names(_output_findings(found, whole_words=whole_words))
+    return severities(_output_findings(found, whole_words=whole_words))
 
 
 def test_sound_outputs_raise_no_alarm() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from tests.checks.severities import severities
 
+from manyheads.checks.evidence import QuotedLines
 from manyheads.checks.tokens import (
     SideTokens,
     Vocabulary,
@@ -17,12 +18,6 @@ from manyheads.checks.tokens import (
     size_findings,
     use_findings,
 )
-from transformer_doctor.evidence import QuotedLines
-from transformer_doctor.report import Finding
-
-
-def names(findings: Iterable[Finding]) -> dict[str, str]:
-    return {finding.name: finding.severity for finding in findings}
 
 
 def test_entropy_is_that_of_the_distribution() -> None:
@@ -32,20 +27,20 @@ def test_entropy_is_that_of_the_distribution() -> None:
 
 def test_vocabularies_that_are_too_large_or_unused_are_named() -> None:
     vocabulary = Vocabulary("vocabulary", 5_000, 900, 100, 800_000)
-    assert names(use_findings(vocabulary)) == {}
-    assert names(use_findings(replace(vocabulary, unused=1_000))) == {"unused-vocabulary": "note"}
-    assert names(use_findings(replace(vocabulary, unused=4_000))) == {"unused-vocabulary": "warning"}
-    assert names(size_findings(vocabulary)) == {}
-    assert names(size_findings(replace(vocabulary, rare=4_000))) == {"vocabulary-too-large": "warning"}
+    assert severities(use_findings(vocabulary)) == {}
+    assert severities(use_findings(replace(vocabulary, unused=1_000))) == {"unused-vocabulary": "note"}
+    assert severities(use_findings(replace(vocabulary, unused=4_000))) == {"unused-vocabulary": "warning"}
+    assert severities(size_findings(vocabulary)) == {}
+    assert severities(size_findings(replace(vocabulary, rare=4_000))) == {"vocabulary-too-large": "warning"}
 
 
 def test_unknown_tokens_failed_round_trips_and_long_texts_are_named() -> None:
     sound = SideTokens("valid, source", 10_000, 300, 400, QuotedLines())
-    assert names(side_findings(sound)) == {}
-    assert names(side_findings(replace(sound, unknown=600))) == {"many-unknown": "warning"}
-    assert names(side_findings(replace(sound, unknown=3_000))) == {"many-unknown": "error"}
-    assert names(side_findings(replace(sound, changed=QuotedLines(20)))) == {"round-trip": "warning"}
-    assert names(length_findings(10, 1_000, 128, dropped=True)) == {}
-    assert names(length_findings(100, 1_000, 128, dropped=True)) == {"cut-or-dropped": "warning"}
-    assert names(length_findings(100, 1_000, 128, dropped=False)) == {"cut-or-dropped": "note"}
-    assert names(length_findings(900, 1_000, 128, dropped=False)) == {"cut-or-dropped": "warning"}
+    assert severities(side_findings(sound)) == {}
+    assert severities(side_findings(replace(sound, unknown=600))) == {"many-unknown": "warning"}
+    assert severities(side_findings(replace(sound, unknown=3_000))) == {"many-unknown": "error"}
+    assert severities(side_findings(replace(sound, changed=QuotedLines(20)))) == {"round-trip": "warning"}
+    assert severities(length_findings(10, 1_000, 128, dropped=True)) == {}
+    assert severities(length_findings(100, 1_000, 128, dropped=True)) == {"cut-or-dropped": "warning"}
+    assert severities(length_findings(100, 1_000, 128, dropped=False)) == {"cut-or-dropped": "note"}
+    assert severities(length_findings(900, 1_000, 128, dropped=False)) == {"cut-or-dropped": "warning"}

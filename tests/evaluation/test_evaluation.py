@@ -221,8 +221,8 @@ def test_an_unknown_protocol_or_metric_is_named() -> None:
 
 
 @pytest.mark.parametrize("metric", [BLEU, CHRF])
-@pytest.mark.parametrize("share", [0.26, 0.3, 0.36, 0.5])
-def test_the_bootstrap_agrees_with_that_of_sacrebleu(metric, share, monkeypatch) -> None:
+@pytest.mark.parametrize(("share", "low", "high"), [(0.3, 0.2, 1.0), (0.5, 0.0, 0.01)], ids=["chance", "certain"])
+def test_the_bootstrap_agrees_with_that_of_sacrebleu(metric, share, low, high, monkeypatch) -> None:
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     baseline = with_errors(REFERENCES, share, seed=3)
     signatures, table = PairedTest(
@@ -237,16 +237,8 @@ def test_the_bootstrap_agrees_with_that_of_sacrebleu(metric, share, monkeypatch)
     assert ours.score == approx(table[name][1].score, dtype=torch.float64)
     assert ours.baseline == approx(table[name][0].score, dtype=torch.float64)
     assert ours.p_value == pytest.approx(table[name][1].p_value)
+    assert low < ours.p_value < high
     assert ours.signature == str(signatures[name])
-
-
-def test_the_cases_of_the_comparison_with_sacrebleu_range_from_chance_to_certainty() -> None:
-    values = [
-        paired_bootstrap(OUTPUTS, with_errors(REFERENCES, share, seed=3), REFERENCES, samples=300).p_value
-        for share in (0.26, 0.3, 0.36, 0.5)
-    ]
-    assert min(values) < 0.01
-    assert max(values) > 0.2
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf"])

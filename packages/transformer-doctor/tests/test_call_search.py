@@ -28,7 +28,7 @@ def examined(model: nn.Module, **options: Any) -> Report:
     )
 
 
-@pytest.mark.parametrize("encoding", ["keep", "hide", "added", "multiplied"])
+@pytest.mark.parametrize("encoding", ["keep", "hide", "added"])
 def test_masks_are_made_as_the_model_reads_them(encoding: str) -> None:
     torch.manual_seed(3)
     report = examined(call_styles.Masked(encoding))
@@ -58,10 +58,9 @@ def test_a_time_first_model_with_seven_arguments_is_called_correctly() -> None:
     assert "src_padding_mask, memory_key_padding_mask (B, S), True where a key is hidden" in report.remarks[0]
 
 
-@pytest.mark.parametrize("make", [call_styles.Masked, call_styles.OptionalMasks])
-def test_an_unused_mask_of_a_model_that_uses_its_other_masks_is_named(make: Callable[..., nn.Module]) -> None:
+def test_an_unused_mask_of_a_model_that_uses_its_other_masks_is_named() -> None:
     torch.manual_seed(3)
-    assert examined(make(cross=False)).names == ["no-source-padding-mask"]
+    assert examined(call_styles.OptionalMasks(cross=False)).names == ["no-source-padding-mask"]
 
 
 def test_masks_of_an_unknown_encoding_are_requested() -> None:
@@ -92,11 +91,9 @@ def test_unusual_forms_of_call_and_defects_of_such_models_are_found(
     make: Callable[..., nn.Module], remark: str | None
 ) -> None:
     torch.manual_seed(3)
-    report = examined(make())
-    assert report.names == [], report
+    report = examined(make(9))
+    assert report.names == ["no-source-padding-mask"], report
     assert list(report.remarks) == ([remark] if remark else [])
-    torch.manual_seed(3)
-    assert examined(make(9)).names == ["no-source-padding-mask"]
 
 
 @pytest.mark.parametrize(("causal", "names"), [(True, []), (False, ["sees-the-future"])])
@@ -117,37 +114,33 @@ def test_segments_are_filled_with_zeros_and_the_kind_is_requested() -> None:
     assert "segment_info were filled with zeros" in report.remarks[0]
 
 
+class AlongSecondAxis(call_styles.TorchTutorial):
+    """An encoder whose positions number the rows, if ids are given with the time first."""
+
+    def forward(self, src: Tensor) -> Tensor:  # type: ignore[override]
+        positions = self.positions[: src.size(1)].transpose(0, 1)
+        return self.output(self.transformer.encoder(self.source(src) * 4 + positions))
+
+
+class Unordered(call_styles.TorchTutorial):
+    def forward(self, src: Tensor) -> Tensor:  # type: ignore[override]
+        return self.output(self.transformer.encoder(self.source(src) * 4))
+
+
 @ignore_nested_tensor_warning
-def test_time_first_is_not_guessed_for_positions_along_the_second_axis() -> None:
-    """With time first, positions along the second axis would number the rows."""
-
-    class Mistaken(call_styles.TorchTutorial):
-        def forward(self, src: Tensor) -> Tensor:  # type: ignore[override]
-            positions = self.positions[: src.size(1)].transpose(0, 1)
-            return self.output(self.transformer.encoder(self.source(src) * 4 + positions))
-
+@pytest.mark.parametrize("make", [AlongSecondAxis, Unordered])
+def test_time_first_is_not_guessed_where_the_order_of_the_tokens_would_not_matter(
+    make: Callable[[], nn.Module],
+) -> None:
     torch.manual_seed(3)
-    report = examined(Mistaken(), kind="encoder", pad=None)
+    report = examined(make(), kind="encoder", pad=None)
     assert "rows-mixed" in report.names, report
 
 
 @ignore_nested_tensor_warning
-def test_time_first_is_not_guessed_for_a_model_without_positions() -> None:
-    class Unordered(call_styles.TorchTutorial):
-        def forward(self, src: Tensor) -> Tensor:  # type: ignore[override]
-            return self.output(self.transformer.encoder(self.source(src) * 4))
-
-    torch.manual_seed(3)
-    report = examined(Unordered(), kind="encoder", pad=None)
-    assert "rows-mixed" in report.names, report
-
-
-@ignore_nested_tensor_warning
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_model_that_mixes_rows_is_examined_with_texts_of_one_length(dtype: torch.dtype) -> None:
+def test_a_model_that_mixes_rows_is_examined_with_texts_of_one_length() -> None:
     """nn.Transformer reads the batch axis as time: it rejects texts of two lengths and mixes rows of one length."""
     torch.manual_seed(5)
-    model = TorchTransformer("rows-mixed").to(dtype)
-    report = examine(model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(TorchTransformer("rows-mixed"), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
     assert {"rows-mixed"} <= set(report.names) <= {"rows-mixed", "no-source-padding-mask"}, report
     assert "the batch number of src and tgt must be equal" in report.remarks[0]

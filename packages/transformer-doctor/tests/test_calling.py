@@ -31,14 +31,6 @@ def test_masks_and_lengths_without_a_default_are_made() -> None:
     assert call_model(model).shape == (2, 2, 7)
 
 
-def test_only_the_model_receives_ids_with_time_first() -> None:
-    def model(src: Tensor, tgt: Tensor) -> Tensor:
-        assert src.shape == (3, 2)
-        return tgt[..., None].float().expand(-1, -1, 7)
-
-    assert torch.equal(call_model(model, CallForm(time_first=True))[..., 0], TARGET.float())
-
-
 def test_a_mapping_batch_makes_its_entries_on_access() -> None:
     def model(batch: Any) -> Tensor:
         assert torch.equal(batch["src"], SOURCE)

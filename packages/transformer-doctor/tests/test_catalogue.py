@@ -8,7 +8,7 @@ import pytest
 
 from transformer_doctor.catalogue import CATALOGUE, explain, model_finding
 from transformer_doctor.errors import UsageError
-from transformer_doctor.texts import _CHECKS_IN_KOREAN, LANGUAGES, Language
+from transformer_doctor.texts import CHECKS_IN_KOREAN, LANGUAGES, Language
 
 ALL = [*CATALOGUE.values()]
 
@@ -36,7 +36,7 @@ def test_a_misspelt_finding_is_answered_with_similar_names() -> None:
 
 def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
     """Every check of a report has its Korean text."""
-    assert {known.check for known in ALL} <= set(_CHECKS_IN_KOREAN)
+    assert {known.check for known in ALL} <= set(CHECKS_IN_KOREAN)
 
 
 def test_every_finding_has_a_korean_text() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from specimens import library_models, peers
+from specimens import peers
 from transformer_doctor import examine
 from transformer_doctor.errors import UsageError
 from transformer_doctor.huggingface import _limit_of, _stated_kind, from_huggingface, huggingface_config
@@ -38,10 +38,10 @@ def test_unstated_vocabulary_sizes_are_those_of_the_embeddings() -> None:
     assert from_huggingface(model, config, None, None).sizes == (23, 23)
 
 
-@pytest.mark.parametrize("name", ["bart", "mt5"])
+@pytest.mark.parametrize("name", ["bart-classifier", "mt5-classifier"])
 def test_an_encoder_decoder_classifier_reads_one_text_that_ends_with_eos(name: str) -> None:
     torch.manual_seed(0)
-    model = library_models.make(f"ForSequenceClassification {name}")
+    model = peers.make(name)
     rows: list[Tensor] = []
     model.register_forward_pre_hook(lambda module, args, given: rows.append(given["input_ids"]), with_kwargs=True)
     report = examine(model)

@@ -95,6 +95,7 @@ def test_a_function_of_token_ids_is_accepted_as_a_model(program: str, capsys: py
     assert report(capsys, f"{program}:scores", "--vocab-size", "23", "--pad", "0")[0] == 0
 
 
+@pytest.mark.usefixtures("few_updates")
 def test_quick_skips_the_checks_that_train(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     checks = "on random targets the loss stays above chance"
     _, document = report(capsys, f"{program}:taught", "--quick")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 
 import pytest
 
 import transformer_doctor
 from transformer_doctor import Report
 from transformer_doctor.catalogue import CATALOGUE, model_finding
-from transformer_doctor.progress import Advance, SilentListener
-from transformer_doctor.report import Check, Severity, make_checks, make_report, merge_findings
-from transformer_doctor.texts import LANGUAGES, check_text
+from transformer_doctor.report import Severity, make_report
+from transformer_doctor.texts import LANGUAGES
 
 
 def test_findings_are_sorted_by_severity_and_each_defect_is_listed_once() -> None:
@@ -40,13 +38,7 @@ def test_a_check_with_a_finding_is_not_listed_as_one_that_holds() -> None:
         damaged, used = report.asked_lines(language)
         assert "unseeded-split" in damaged
         assert damaged in str("\n".join(report.lines(language)))
-        assert used == check_text("the vocabulary is used", language)
-
-
-def test_findings_of_a_name_are_merged_with_the_evidence_of_all() -> None:
-    parts = [model_finding("unseeded-split", "train: 1"), model_finding("unseeded-split", "test: 2", "error")]
-    (merged,) = merge_findings(parts)
-    assert (merged.severity, merged.evidence) == ("error", "train: 1; test: 2")
+        assert used == "the vocabulary is used"
 
 
 def test_a_report_of_notes_alone_is_ok() -> None:
@@ -68,28 +60,30 @@ def test_the_json_document_holds_the_text_of_the_report() -> None:
 
 
 def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason() -> None:
-    checks = [
-        Check("scores are numbers", lambda subject: []),
-        Check("scores depend on the source", lambda subject: [], lambda subject: False, "quick leaves it out"),
-        Check(None, lambda subject: [], lambda subject: False, "quick leaves it out"),
-    ]
-    report = make_checks(checks, None)
+    reason = "no id of padding was given"
+    report = make_report([], ["scores are numbers"], [("scores depend on the source", reason)])
     assert report.lines() == [
         "checked:",
         "  - scores are numbers",
         "not checked:",
-        "  - scores depend on the source (quick leaves it out)",
+        f"  - scores depend on the source ({reason})",
         "1 check passed, 1 not made: nothing has to be corrected",
     ]
     assert report.brief_lines() == report.lines()[-1:]
     document = report.to_json()
-    assert document["skipped"] == [{"check": "scores depend on the source", "reason": "quick leaves it out"}]
+    assert document["skipped"] == [{"check": "scores depend on the source", "reason": reason}]
     assert document["verdict"] == report.lines()[-1]
     assert report.lines("ko")[1:4] == [
         "  - 점수가 유한한 수이다",
         "검사하지 못한 항목:",
-        "  - 점수가 소스에 따라 달라진다 (quick으로 생략함)",
+        "  - 점수가 소스에 따라 달라진다 (패딩 ID(pad)를 주지 않음)",
     ]
+
+
+def test_merged_reports_know_the_korean_names_of_both() -> None:
+    other = Report(asked=("few lines are empty",), korean={"few lines are empty": "빈 줄이 적다"})
+    report = make_report([], ["scores are numbers"]) + other
+    assert [*report.asked_lines("ko")] == ["점수가 유한한 수이다", "빈 줄이 적다"]
 
 
 def test_a_check_made_in_one_of_two_merged_reports_is_not_skipped() -> None:
@@ -106,18 +100,6 @@ def test_a_check_made_in_one_of_two_merged_reports_is_not_skipped() -> None:
 )
 def test_the_last_line_gives_advice_for_the_severity(severity: Severity, advice: str) -> None:
     assert str(make_report([model_finding("mask-fill", "a", severity)], ["x"])).endswith(f"1 check, {advice}")
-
-
-def test_the_running_check_is_shown() -> None:
-    shown: list[str] = []
-
-    class PhaseRecorder(SilentListener):
-        def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
-            shown.append(name)
-            return super().phase(name, total, unit)
-
-    make_checks([Check("the source is read", lambda subject: [])], None, PhaseRecorder())
-    assert shown == ["checking: the source is read"]
 
 
 def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:

@@ -8,16 +8,15 @@ import pytest
 
 import transformer_doctor
 from transformer_doctor.catalogue import CATALOGUE
+from transformer_doctor.checks import learning
 from transformer_doctor.checks.behaviour import OUTPUT_CHECKS
-from transformer_doctor.checks.learning import _ALL_CHECKS, _REASONS
 from transformer_doctor.checks.stepping import STEPPING
 from transformer_doctor.texts import (
-    _CHECKS_IN_KOREAN,
+    CHECKS_IN_KOREAN,
     FINDING_TEXTS,
     LANGUAGES,
     _check_agreement,
-    _parse,
-    check_text,
+    load_check_texts,
     load_texts,
 )
 
@@ -35,15 +34,14 @@ def test_texts_that_agree_are_accepted() -> None:
 
 def test_every_check_and_every_reason_has_a_korean_name() -> None:
     """Check the sentences of the tables and the sentences written in the code."""
-    named = {check.sentence for check in OUTPUT_CHECKS} | {STEPPING, *_ALL_CHECKS, *_REASONS}
-    assert named - _CHECKS_IN_KOREAN.keys() == set()
-    assert check_text(STEPPING, "en") == STEPPING
-    assert check_text(STEPPING, "ko") == _CHECKS_IN_KOREAN[STEPPING]
+    training = {text for name, text in vars(learning).items() if name.isupper() and isinstance(text, str)}
+    named = {check.sentence for check in OUTPUT_CHECKS} | {STEPPING} | training
+    assert named - CHECKS_IN_KOREAN.keys() == set()
 
 
 def test_every_korean_name_is_that_of_a_sentence_in_the_code() -> None:
     code = "".join(path.read_text("utf-8") for path in Path(transformer_doctor.__file__).parent.rglob("*.py"))
-    written = _parse("transformer_doctor", "checks.ko.toml")
+    written = load_check_texts("transformer_doctor")
     named = {known.check for known in CATALOGUE.values()}
     assert [name for name in written if f'"{name}"' not in code and name not in named] == []
 

@@ -15,7 +15,7 @@ from transformer_doctor.texts import load_check_texts, load_texts
 
 _PROGRAM = "manyheads doctor"
 _TEXTS = load_texts("manyheads.checks", "findings")
-load_check_texts("manyheads.checks")
+_CHECKS_IN_KOREAN = load_check_texts("manyheads.checks")
 
 # machine, config, run: what `manyheads doctor` examines without an argument, with a configuration, with a run.
 CATALOGUE: Mapping[str, Catalogue] = {
@@ -35,8 +35,14 @@ def explain(name: str) -> Sequence[KnownFinding]:
 
 
 def with_settings(report: Report, config: Config) -> Report:
-    """Return a report whose cures name the settings of a configuration that may help."""
-    return replace(report, findings=tuple(_with_settings(finding, config) for finding in report.findings))
+    """Return a report whose cures name the settings of a configuration that may help, with its checks in Korean."""
+    findings = tuple(_with_settings(finding, config) for finding in report.findings)
+    return in_korean(replace(report, findings=findings))
+
+
+def in_korean(report: Report) -> Report:
+    """Return a report that knows the Korean names of the checks of this package."""
+    return replace(report, korean={**report.korean, **_CHECKS_IN_KOREAN})
 
 
 def _with_settings(finding: Finding, config: Config) -> Finding:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checks.catalogue import run_finding
+from manyheads.checks.evidence import Share
 from manyheads.checks.losses import REPLACEMENT_DISTANCE, batching_findings, source_findings
 from manyheads.checks.subjects import TrainedClassifier
-from transformer_doctor.evidence import Share
 from transformer_doctor.report import Finding
 
 _BETTER = 0.02  # accuracy above that of the most frequent class

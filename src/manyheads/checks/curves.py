@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from manyheads.checks.catalogue import run_finding
-from transformer_doctor.evidence import Share
+from manyheads.checks.evidence import Share
 from transformer_doctor.report import Finding
 
 # Ratio of the last validation loss to the best one. A rise of some hundredths is random, and harmless: the best

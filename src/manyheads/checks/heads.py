@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from manyheads.checks.catalogue import run_finding
+from manyheads.checks.evidence import Share
 from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedTranslator
 from manyheads.data.batch import pad_rows
 from manyheads.data.examples import make_texts
@@ -23,7 +24,6 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import BOS, EOS, PAD
-from transformer_doctor.evidence import Share
 from transformer_doctor.model_adapter import device_of
 from transformer_doctor.report import Finding
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from manyheads.checks.catalogue import config_finding
+from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import damage
 from manyheads.data.report import SplitReport
 from transformer_doctor.checks.splits import Words, near_keys, words_of
-from transformer_doctor.evidence import QuotedLines, Share
 from transformer_doctor.report import Finding
 
 # Shares of the lines of a split from which on a defect is a warning, or an error.

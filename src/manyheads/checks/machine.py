@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from manyheads import __version__
-from manyheads.checks.catalogue import machine_finding
+from manyheads.checks.catalogue import in_korean, machine_finding
 from manyheads.decoding.native.build import instruction_set, library, origin, why_none
 from manyheads.training.precision import pick_device, pick_precision
 from transformer_doctor.report import Diagnosis, Finding, make_report
@@ -72,7 +72,7 @@ class _Machine:
 def examine_machine(folder: Path | None = None) -> Diagnosis:
     """Examine this machine; the disk is that of a folder, by default the working directory."""
     machine = _describe_machine(folder or Path.cwd())
-    report = make_report(_machine_findings(machine), ["Python", "torch", "memory", "disk"])
+    report = in_korean(make_report(_machine_findings(machine), ["Python", "torch", "memory", "disk"]))
     return Diagnosis(machine.facts(), report, {"machine": asdict(machine)})
 
 

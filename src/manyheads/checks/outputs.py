@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from manyheads.checks.catalogue import run_finding
+from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.data.defects import repeats
 from manyheads.evaluation import score
 from manyheads.evaluation.outputs import DEFECTS, MAX_LENGTH_RATIO, MIN_LENGTH_RATIO, WORRY, Output, length_ratio
-from transformer_doctor.evidence import QuotedLines, Share
 from transformer_doctor.report import Finding
 
 _TRANSLATED = 100  # validation sentences

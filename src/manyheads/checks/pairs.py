@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 
 from manyheads.checks.alignment import Alignment, measure_alignment
 from manyheads.checks.catalogue import config_finding
+from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.checks.languages import WORD, Classifier, likeness
 from manyheads.checks.lines import LEAST_LINES, LineCounts
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import LEAST_WORDS, letters_of
 from manyheads.data.letters import has_text
-from transformer_doctor.evidence import QuotedLines, Share
 from transformer_doctor.report import Finding
 
 # Shares of the pairs of a split from which on a defect is a warning, or an error. Khayrallah and Koehn (2018) put

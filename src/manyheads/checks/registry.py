@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from manyheads.checks import classes, decoding, heads, losses, outputs, plan, start, tokens
+from manyheads.checks.check import Check, make_checks
 from manyheads.checks.invariants import examine_own_model
 from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedModel, TrainedTranslator
 from manyheads.training.log import NO_LISTENER, Listener
-from transformer_doctor.report import Check, Finding, Report, make_checks
+from transformer_doctor.report import Finding, Report
 
 _MIN_TOKENS = 16  # tokens of a text in which contexts can be replaced
 _NO_TRAIN = "the training text is not on this machine"

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from manyheads.checks.catalogue import config_finding
+from manyheads.checks.check import merge_findings
+from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.checks.languages import language_classifier
 from manyheads.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
 from manyheads.checks.pairs import PairCounts, language_findings
@@ -14,8 +16,7 @@ from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.reading import READINGS
 from manyheads.data.report import DataReport, report
-from transformer_doctor.evidence import QuotedLines, Share
-from transformer_doctor.report import Diagnosis, Finding, make_report, merge_findings
+from transformer_doctor.report import Diagnosis, Finding, make_report
 
 _UNBALANCED = 10  # times
 _LONG_LINE = 40  # characters from which on a repeated line is no coincidence

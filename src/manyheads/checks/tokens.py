@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checks.catalogue import config_finding, run_finding
+from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.data.letters import has_text
 from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
 from manyheads.text.tokenizer import EOS, SPECIALS, UNK, Tokenizer
-from transformer_doctor.evidence import QuotedLines, Share
 from transformer_doctor.report import Finding
 
 # Share of a held-out side's tokens that are unknown. Of whole words seen twice, 3 % of Multi30k's German are.

@@ -10,6 +10,7 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.catalogue import with_settings
+from manyheads.checks.check import make_checks
 from manyheads.checks.invariants import examine_own_model
 from manyheads.checks.machine import memory
 from manyheads.checks.plan import GIB, Plan
@@ -40,7 +41,7 @@ from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 from transformer_doctor.checks.formula import examine_attention
-from transformer_doctor.report import Diagnosis, Finding, make_checks
+from transformer_doctor.report import Diagnosis, Finding
 
 _VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
 _NUM_SAMPLE_TEXTS = 2_000  # texts of a side that are encoded once more

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.catalogue import run_finding, with_settings
+from manyheads.checks.check import merge_findings
 from manyheads.checks.curves import curve_findings
 from manyheads.checks.heads import weight_findings
 from manyheads.checks.registry import examine_trained
@@ -42,7 +43,7 @@ from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device
-from transformer_doctor.report import Diagnosis, Finding, Report, make_report, merge_findings
+from transformer_doctor.report import Diagnosis, Finding, Report, make_report
 
 _TRAIN, _VALID = 50_000, 1_000  # maximum number of pairs that are read
 _CURVES = "the curves come down, and to rest"

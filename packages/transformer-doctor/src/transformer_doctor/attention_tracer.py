@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -57,6 +57,17 @@ _COPIES = {
     "contiguous", "float", "double", "half", "bfloat16", "to", "type_as", "type", "clone", "detach", "dropout",
     "cpu", "alias", "requires_grad_",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Call of a torch function, the tensors among its arguments, and the first tensor of its result."""
+
+    name: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    tensors: Sequence[Tensor]
+    result: Tensor
 
 
 class AttentionTracer(TorchFunctionMode):
@@ -138,7 +149,7 @@ class AttentionTracer(TorchFunctionMode):
                 scores = None if known is None or index is None else replace(known, index=index)
                 self._remember(part, replace(trace, scores=scores))
             return
-        trace = self._trace_result(name, args, kwargs, tensors, parts[0])
+        trace = self._trace_result(_Call(name, args, kwargs, tensors, parts[0]))
         for part in parts:
             self._remember(part, trace)
 
@@ -164,10 +175,9 @@ class AttentionTracer(TorchFunctionMode):
             self._remember(result, TensorTrace(embedded=frozenset({name}), sides=frozenset({name}), content=True))
         return result
 
-    def _trace_result(
-        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Tensor], result: Tensor
-    ) -> TensorTrace:
+    def _trace_result(self, call: _Call) -> TensorTrace:
         """Return the facts about the result of a function, apart from arrangements and lookups."""
+        name, tensors = call.name, call.tensors
         traces = [self.trace(tensor) for tensor in tensors]
         if name in _READERS or name in PRODUCTS or name in _STATISTICS:
             for tensor, trace in zip(tensors, traces, strict=True):
@@ -181,25 +191,25 @@ class AttentionTracer(TorchFunctionMode):
             sides=frozenset().union(*(trace.sides for trace in traces)),
         )
         if name in _COPIES:
-            return self._trace_copy(name, traces[0], args, kwargs)
+            return self._trace_copy(call, traces[0])
         if name == "linear":
             return replace(base, projection=self._projection(tensors[0], tensors[1], *reversed(tensors[1].shape)))
         if name == "addmm" and len(tensors) == 3:  # bias + x @ weight
             return replace(base, projection=self._projection(tensors[1], tensors[2], *tensors[2].shape))
         if name == "softmax" and traces[0].scores:
-            return replace(base, scores=_trace_softmax(traces[0].scores, tensors[0], result, args, kwargs))
+            return replace(base, scores=_trace_softmax(traces[0].scores, call))
         if name == "log_softmax":
             return replace(base, projection=traces[0].projection, factors=traces[0].factors)
         if name in PRODUCTS:
-            return self._trace_product(base, name, args, kwargs, tensors, result)
+            return self._trace_product(base, call)
         if name == "scaled_dot_product_attention":
-            return self._trace_fused_attention(base, *args, **kwargs)
+            return self._trace_fused_attention(base, *call.args, **call.kwargs)
         if name == "multi_head_attention_forward":
-            return self._trace_multi_head_attention(base, *args, **kwargs)
+            return self._trace_multi_head_attention(base, *call.args, **call.kwargs)
         if name in ADDITIONS and len(traces) == 2:
             left, right = traces
             self.dropped_residuals += left.dropped in right.after or right.dropped in left.after
-        return self._trace_elementwise(base, name, args, kwargs, tensors, traces, result)
+        return self._trace_elementwise(base, call, traces)
 
     def _projection(self, source: Tensor, weight: Tensor, width_in: int, width_out: int) -> Projection:
         factors = (*self.trace(source).factors, *self.trace(weight).factors)
@@ -207,33 +217,24 @@ class AttentionTracer(TorchFunctionMode):
         weight = weight if parameter is None else parameter
         return Projection(width_in, width_out, tuple(source.shape), source, weight, factors)
 
-    def _trace_copy(
-        self, name: str, trace: TensorTrace, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> TensorTrace:
-        if name == "dropout" and trace.attended and trace.scores is None and is_active_dropout(args, kwargs):
+    def _trace_copy(self, call: _Call, trace: TensorTrace) -> TensorTrace:
+        drops = call.name == "dropout" and is_active_dropout(call.args, call.kwargs)
+        if drops and trace.attended and trace.scores is None:
             identity = 1 + len(self._alive)
             return replace(trace, dropped=identity, after=trace.after | {identity})
         return trace
 
-    def _trace_elementwise(
-        self,
-        base: TensorTrace,
-        name: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        tensors: Sequence[Tensor],
-        traces: Sequence[TensorTrace],
-        result: Tensor,
-    ) -> TensorTrace:
+    def _trace_elementwise(self, base: TensorTrace, call: _Call, traces: Sequence[TensorTrace]) -> TensorTrace:
         """Follow scores, and the layer that computed a tensor, through a function that works on each element."""
-        factor = scalar_factor(name, args)
+        name, tensors, result = call.name, call.tensors, call.result
+        factor = scalar_factor(name, call.args)
         for tensor, trace in zip(tensors, traces, strict=True):
             if trace.scores is None or tensor.shape != result.shape:
                 continue
             if not trace.scores.softmaxed and tensor.numel() == trace.scores.attention.raw.numel():
                 attention = trace.scores.attention
                 attention.factors += () if factor is None else (factor,)
-                fill, mask = mask_and_fill(name, [*args, *kwargs.values()], tensor)
+                fill, mask = mask_and_fill(name, [*call.args, *call.kwargs.values()], tensor)
                 if mask is not None:
                     attention.add_mask(fill, trace.scores.arrange(mask.expand(tensor.shape)))
             axis = softmax_axis(result) if name in SCALINGS and factor is None else None
@@ -256,21 +257,13 @@ class AttentionTracer(TorchFunctionMode):
             return replace(base, factors=first.factors, projection=first.projection)
         return base
 
-    def _trace_product(
-        self,
-        base: TensorTrace,
-        name: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        tensors: Sequence[Tensor],
-        result: Tensor,
-    ) -> TensorTrace:
-        if name == "__rmatmul__":
-            tensors = tensors[::-1]
+    def _trace_product(self, base: TensorTrace, call: _Call) -> TensorTrace:
+        name, result = call.name, call.result
+        tensors = call.tensors[::-1] if name == "__rmatmul__" else call.tensors
         if len(tensors) != 2 + (name == "baddbmm"):
             return base
         *before, left, right = tensors
-        product = product_of(args[0] if name == "einsum" else None, left, right)
+        product = product_of(call.args[0] if name == "einsum" else None, left, right)
         if product is None:
             return base
         for tensor, labels, value in ((left, product.left, right), (right, product.right, left)):
@@ -284,7 +277,7 @@ class AttentionTracer(TorchFunctionMode):
                 return replace(base, projection=replace(projection, shape=()))
         factor = 1.0
         if before:
-            result, factor = (left @ right).detach(), float(kwargs.get("alpha", 1.0))
+            result, factor = (left @ right).detach(), float(call.kwargs.get("alpha", 1.0))
         scores = self._trace_scores(product, left, right, result)
         if scores is None:
             return base
@@ -402,16 +395,14 @@ class AttentionTracer(TorchFunctionMode):
         return replace(base, attended=True)
 
 
-def _trace_softmax(
-    scores: ScorePart, logits: Tensor, weights: Tensor, args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> ScorePart:
+def _trace_softmax(scores: ScorePart, call: _Call) -> ScorePart:
     """Record the input, the output and the axis of a softmax."""
-    attention = scores.attention
-    axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    attention, logits = scores.attention, call.tensors[0]
+    axis = call.kwargs.get("dim", call.args[1] if len(call.args) > 1 else None)
     if axis is None:  # the default axis of functional.softmax
         axis = 0 if logits.dim() in (0, 1, 3) else 1
     attention.softmax_axis = scores.axis(axis)
-    attention.logits, attention.weights = scores.arrange(logits), scores.arrange(weights)
+    attention.logits, attention.weights = scores.arrange(logits), scores.arrange(call.result)
     return replace(scores, softmaxed=True)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from transformer_doctor.calling import Callee, CallForm, caller
+from transformer_doctor.calling import Callee, CallForm, as_function, caller
 from transformer_doctor.errors import UsageError
 from transformer_doctor.mask_guesses import mask_styles, refined_styles
 from transformer_doctor.model_adapter import ModelAdapter, Samples, with_padding
@@ -168,12 +168,11 @@ def masks_wanted(callee: Callee, sides: Sequence[str]) -> str:
     return (
         f"the model takes {len(names)} arguments ({', '.join(names)}), and what {', '.join(further)} should "
         "hold could not be found out. Say so: masks=a function of the ids that returns the further arguments, in "
-        f"order or by name. Or examine a function: lambda {', '.join(sides)}: model(...), all arguments by name."
+        f"order or by name. Or examine a function: {as_function(sides)}."
     )
 
 
 def _best(calls: Iterable[FoundCall]) -> FoundCall:
-    """Return the call with the most points, the first of several."""
     return max(calls, key=lambda call: call.points)
 
 
@@ -233,7 +232,6 @@ def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
 
 
 def _holds(observe: Callable[[], bool]) -> bool:
-    """Return the outcome of an observation, False where it raises an error."""
     try:
         return observe()
     except Exception:  # any exception of the user's model

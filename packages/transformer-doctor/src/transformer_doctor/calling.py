@@ -90,12 +90,16 @@ def callee_of(model: Any, sides: Sequence[str]) -> Callee:
         return Callee(model, arguments, partial(call_with, model, arguments))
     if hasattr(model, "encode") and hasattr(model, "decode"):
         return _encode_and_decode(model)
-    ids = ", ".join(sides)
     missing = "has neither forward nor" if isinstance(model, nn.Module) else "can neither be called nor has it"
     raise UsageError(
         f"{type(model).__name__} {missing} encode and decode. Examine a module, or a function: "
-        f"lambda {ids}: model(...), all arguments by name."
+        f"{as_function(sides)}."
     )
+
+
+def as_function(sides: Sequence[str]) -> str:
+    """Return the text of a lambda that adapts a model of any signature."""
+    return f"lambda {', '.join(sides)}: model(...), all arguments by name"
 
 
 def _has_forward(model: Any) -> bool:

@@ -24,8 +24,8 @@ from transformer_doctor.checks.stepping import STEPPING, Stepping, check_stepper
 from transformer_doctor.checks.training import Collate, arguments, default_collate
 from transformer_doctor.checks.trial import Trial
 from transformer_doctor.errors import UsageError
-from transformer_doctor.evidence import place_of
 from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes
+from transformer_doctor.places import place_of
 from transformer_doctor.preparation import (
     Preparation,
     in_any_precision,

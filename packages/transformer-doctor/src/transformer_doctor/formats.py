@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 from xml.etree import ElementTree
 
 from transformer_doctor import __version__
 from transformer_doctor.report import Finding, Report
-from transformer_doctor.texts import Language, check_text
+from transformer_doctor.texts import Language
 
 Format = Literal["sarif", "junit", "markdown"]
 
@@ -60,7 +60,7 @@ def _to_junit(report: Report, language: Language = "en") -> str:
     for finding in report.findings:
         by_check.setdefault(finding.check or finding.title(), []).append(finding)
     for check, findings in by_check.items():
-        case = _add_case(suite, check, language)
+        case = _add_case(suite, report.check_text(check, language))
         text = "\n".join(line for finding in findings for line in finding.lines(language))
         names = [finding.name for finding in findings if finding.severity != "note"]
         if names:
@@ -68,15 +68,15 @@ def _to_junit(report: Report, language: Language = "en") -> str:
         elif findings:
             ElementTree.SubElement(case, "system-out").text = text
     for check, reason in report.skipped:
-        ElementTree.SubElement(_add_case(suite, check, language), "skipped", message=check_text(reason, language))
+        case = _add_case(suite, report.check_text(check, language))
+        ElementTree.SubElement(case, "skipped", message=report.check_text(reason, language))
     for attribute, path in {"tests": "testcase", "failures": "*/failure", "skipped": "*/skipped"}.items():
         suite.set(attribute, str(len(suite.findall(path))))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def _add_case(suite: ElementTree.Element, check: str, language: Language) -> ElementTree.Element:
-    name = check_text(check, language)
+def _add_case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
     return ElementTree.SubElement(suite, "testcase", classname="transformer_doctor", name=name)
 
 
@@ -86,7 +86,6 @@ def _to_markdown(report: Report, language: Language = "en") -> str:
 
 
 def _markdown_lines(report: Report, language: Language) -> Iterator[str]:
-    """Yield the verdict, the findings, and folded lists of remarks, checks and skipped checks."""
     labels = report.labels(language)
     yield f"**transformer-doctor**: {report.verdict(language)}"
     for finding in report.findings:
@@ -95,16 +94,10 @@ def _markdown_lines(report: Report, language: Language) -> Iterator[str]:
         texts |= {"cause": finding.translate(language).cause, "cure": finding.translate(language).cure}
         yield from (f"- **{labels[label]}** {text}" for label, text in texts.items() if text)
         yield f"- `{finding.explain}`"
-    skipped = [
-        f"{check_text(check, language)} ({check_text(reason, language)})" for check, reason in report.skipped
-    ]
-    made = [*report.asked_lines(language)]
-    lists: Mapping[str, Sequence[str]] = {"remarks": report.remarks, "asked": made, "skipped": skipped}
-    for label, sentences in lists.items():
-        if sentences:
-            yield f"\n<details><summary>{labels[label]} {len(sentences)}</summary>\n"
-            yield from (f"- {sentence}" for sentence in sentences)
-            yield "\n</details>"
+    for label, sentences in report.lists(language).items():
+        yield f"\n<details><summary>{label} {len(sentences)}</summary>\n"
+        yield from (f"- {sentence}" for sentence in sentences)
+        yield "\n</details>"
 
 
 FORMATS: Mapping[Format, Callable[[Report, Language], str]] = {

@@ -90,6 +90,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     from transformer_doctor import examine
     from transformer_doctor.guesses import guess_missing_marks
     from transformer_doctor.model_adapter import find_modules
+    from transformer_doctor.module_state import weight_count
     from transformer_doctor.report import Diagnosis, make_report
 
     with listener.phase("loading the model"):
@@ -120,8 +121,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
             raise
         raise _as_usage_error(error, f"the functions of {subject}") from error
     report += make_report([], [], [], remarks)
-    count = sum(weight.numel() for weight in module.parameters()) if module is not None else 0
-    fact = f"{type(module or arguments['model']).__name__}, {count:,} parameters"
+    fact = f"{type(module or arguments['model']).__name__}, {weight_count(module):,} parameters"
     return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
@@ -23,6 +23,11 @@ from transformer_doctor.tolerances import Tolerances
 # Axis sizes of the samples: distinct primes, so that no axis is mistaken for another.
 _BATCH, SOURCE, TARGET = 3, 7, 5
 Kind = Literal["encoder-decoder", "encoder", "decoder"]
+SIDES: Mapping[Kind, Sequence[str]] = {
+    "encoder-decoder": ("source", "target"),
+    "encoder": ("source",),
+    "decoder": ("target",),
+}
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,14 @@ class ModelAdapter:
     remarks: tuple[str, ...] = ()
 
     @property
-    def sides(self) -> list[str]:
+    def sides(self) -> Sequence[str]:
         """Return the sides of the input, in order."""
-        return {"encoder-decoder": ["source", "target"], "encoder": ["source"], "decoder": ["target"]}[self.kind]
+        return SIDES[self.kind]
+
+    @property
+    def marks(self) -> list[int]:
+        """Return the ids of padding, begin and end that are known."""
+        return [mark for mark in (self.pad, self.bos, self.eos) if mark is not None]
 
     def __call__(self, ids: Mapping[str, Tensor], seed: int = 0) -> Tensor:
         """Return scores in float32 or float64: (B, T, V), of an encoder (B, S, V or D), of a classifier (B, 1, C).
@@ -89,7 +99,17 @@ class ModelAdapter:
 
     def content(self, side: str) -> list[int]:
         """Return the ids of a side that are no marks."""
-        return [token for token in range(self.size(side)) if token not in (self.pad, self.bos, self.eos)]
+        return [token for token in range(self.size(side)) if token not in self.marks]
+
+
+@torch.no_grad()
+def error_of(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Exception | None:
+    """Return the exception that a call raises, None where there is none."""
+    try:
+        adapter(ids)
+    except Exception as error:  # any exception of the user's model
+        return error
+    return None
 
 
 def _advice(scores: Tensor, ids: Tensor) -> str:

@@ -148,7 +148,7 @@ def stronger_matrices(module: nn.Module | None, factor: float) -> Iterator[None]
     """Multiply matrices, embeddings included, by a factor inside the context."""
 
     def multiply(tensor: Tensor) -> Tensor | None:
-        matrix = isinstance(tensor, nn.Parameter) and _is_usual(tensor) and tensor.dim() > 1
+        matrix = isinstance(tensor, nn.Parameter) and is_usual(tensor) and tensor.dim() > 1
         return tensor.data * factor if matrix else None
 
     with held_tensors(module, multiply):
@@ -169,7 +169,7 @@ def _zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     candidates: dict[str, nn.Parameter] = {}
     biases: set[int] = set()
     for prefix, part in module.named_modules() if module is not None else ():
-        own = {name: weight for name, weight in part.named_parameters(recurse=False) if _is_usual(weight)}
+        own = {name: weight for name, weight in part.named_parameters(recurse=False) if is_usual(weight)}
         if isinstance(part, nn.Embedding) and not part.weight.requires_grad:
             continue
         zero = {name: weight for name, weight in own.items() if not weight.detach().any()}
@@ -180,7 +180,7 @@ def _zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     return {name: weight for name, weight in candidates.items() if id(weight) not in biases}
 
 
-def _is_usual(weight: nn.Parameter) -> bool:
+def is_usual(weight: nn.Parameter) -> bool:
     """Return whether a weight is a plain tensor of floating-point numbers that can be read."""
     return type(weight.data) is Tensor and weight.is_floating_point() and not weight.is_meta and weight.numel() > 0
 

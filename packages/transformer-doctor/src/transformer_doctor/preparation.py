@@ -15,17 +15,26 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from transformer_doctor.checks.calls import error_of
 from transformer_doctor.errors import UsageError
-from transformer_doctor.model_adapter import SOURCE, TARGET, ModelAdapter, Samples, find_modules, restore_weights
+from transformer_doctor.model_adapter import (
+    SOURCE,
+    TARGET,
+    ModelAdapter,
+    Samples,
+    error_of,
+    find_modules,
+    restore_weights,
+)
 from transformer_doctor.module_state import (
     ModuleState,
     filled_zero_weights,
     held_tensors,
     in_precision,
+    is_usual,
     weight_count,
 )
 from transformer_doctor.tolerances import SAME_SHAPE, Tolerances, relative_change
+from transformer_doctor.user_errors import headline
 from transformer_doctor.wrapping import check_call
 
 _BATCHES = (1, 2, 4, 8, 16, 32)  # rows that are tried where the usual number is refused
@@ -143,7 +152,6 @@ def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator
 
 
 def _succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
-    """Return whether a training step raises no error."""
     with restore_weights(module), torch.enable_grad():
         try:
             step()
@@ -163,11 +171,11 @@ def _try_sizes(adapter: ModelAdapter, seed: int) -> _FirstCalls:
         if cause is None or isinstance(cause, torch.AcceleratorError) or not _find_sizes(adapter, samples):
             return _FirstCalls(samples, error=error)
         sizes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in samples.ids().items())
-        remarks.append(f"ids of the usual shapes raise {_first_line(cause)}; the model was examined with {sizes}")
+        remarks.append(f"ids of the usual shapes raise {headline(cause)}; the model was examined with {sizes}")
     refused = error_of(adapter, samples.ids(batch=1))
     if refused is not None:
         samples.smallest_batch = 2
-        remarks.append(f"a batch of one row raises {_first_line(refused)}; pairs of rows were compared instead")
+        remarks.append(f"a batch of one row raises {headline(refused)}; pairs of rows were compared instead")
     if samples.longer:
         longer = samples.ids(source=SOURCE + _MORE, target=TARGET + _MORE)
         samples.longer = error_of(adapter, longer) is None
@@ -196,11 +204,6 @@ def _find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
     return False
 
 
-def _first_line(error: BaseException) -> str:
-    message = str(error).partition("\n")[0].rstrip(".")
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
 def _half_precision(module: nn.Module | None) -> torch.dtype | None:
     """Return the dtype of the first weight in half precision, None if there is none."""
     weights = module.parameters() if module is not None else ()
@@ -217,11 +220,11 @@ def _as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: _First
         stack.enter_context(in_precision(adapter.module, torch.float32))
         trial = _try_sizes(adapter, seed)
         if trial.error is None:
-            failed = f"; in {name} it raises {_first_line(own.error.__cause__ or own.error)}" if own.error else ""
+            failed = f"; in {name} it raises {headline(own.error.__cause__ or own.error)}" if own.error else ""
             remark = f"the weights are {name}; the model was examined in float32{failed}"
             yield replace(trial, remarks=(*trial.remarks, remark))
             return
-    reason = _first_line(trial.error.__cause__ or trial.error)
+    reason = headline(trial.error.__cause__ or trial.error)
     remark = f"the weights are {name}; the model does not run in float32 ({reason}) and was examined in {name}"
     yield replace(own, remarks=(*own.remarks, remark))
 
@@ -267,11 +270,7 @@ def _measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
         generator = torch.Generator().manual_seed(1)
 
         def round_otherwise(tensor: Tensor) -> Tensor | None:
-            if (
-                not isinstance(tensor, nn.Parameter)
-                or type(tensor.data) is not Tensor
-                or not tensor.is_floating_point()
-            ):
+            if not isinstance(tensor, nn.Parameter) or not is_usual(tensor):
                 return None
             signs = torch.randint(0, 2, tensor.shape, generator=generator).mul_(2).sub_(1)
             return (tensor.data.cpu().double() * (1 + unit * signs)).to(tensor.data)
@@ -297,5 +296,5 @@ def _state_remarks(adapter: ModelAdapter, samples: Samples) -> Iterator[str]:
         change = relative_change(scores, keeping(ids))
         if change <= SAME_SHAPE or relative_change(scores, again) > SAME_SHAPE:
             return
-    seen = f"raise {_first_line(error)}" if error is not None else f"give scores that differ by {change:.1%}"
+    seen = f"raise {headline(error)}" if error is not None else f"give scores that differ by {change:.1%}"
     yield f"the model keeps something between calls: the same ids again {seen}; every call was made as the first"

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from transformer_doctor.columns import pad_label
 from transformer_doctor.errors import is_for_users
-from transformer_doctor.progress import NO_LISTENER, Listener
-from transformer_doctor.texts import FINDING_TEXTS, Language, check_text
+from transformer_doctor.texts import CHECKS_IN_KOREAN, FINDING_TEXTS, Language
 from transformer_doctor.user_errors import describe_error
-
-_Subject = TypeVar("_Subject")
 
 # error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
 # note: worth knowing; nothing has to be done.
 Severity = Literal["error", "warning", "note"]
 
-_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
@@ -119,12 +116,14 @@ class Report:
         asked: the checks that were made, a sentence each.
         skipped: the checks that could not be made, each with its reason.
         remarks: what was assumed about the subject, or done to it, a sentence each, in English.
+        korean: names of checks, and of reasons why they are not made, in Korean.
     """
 
     findings: Sequence[Finding] = ()
     asked: Sequence[str] = ()
     skipped: Sequence[tuple[str, str]] = ()
     remarks: Sequence[str] = ()
+    korean: Mapping[str, str] = field(default_factory=lambda: CHECKS_IN_KOREAN, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -142,12 +141,13 @@ class Report:
         return [finding.name for finding in self.findings]
 
     def __add__(self, other: Report) -> Report:
-        return make_report(
+        report = make_report(
             [*self.findings, *other.findings],
             [*self.asked, *other.asked],
             [*self.skipped, *other.skipped],
             [*self.remarks, *other.remarks],
         )
+        return replace(report, korean={**self.korean, **other.korean})
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -165,23 +165,30 @@ class Report:
 
     def lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people, remarks, the checks that were made and not made, and the verdict."""
-        labels = FINDING_TEXTS[language]["report"]
-        made = [f"  - {line}" for line in self.asked_lines(language)]
+        *lines, verdict = self.brief_lines(language)
+        for label, sentences in self.lists(language).items():
+            lines += [label, *(f"  - {sentence}" for sentence in sentences)]
+        return [*lines, verdict]
+
+    def lists(self, language: Language = "en") -> Mapping[str, Sequence[str]]:
+        """Return remarks, checks that were made, and checks that were not made, by heading; no empty lists."""
         skipped = [
-            f"  - {check_text(check, language)} ({check_text(reason, language)})" for check, reason in self.skipped
+            f"{self.check_text(check, language)} ({self.check_text(reason, language)})"
+            for check, reason in self.skipped
         ]
-        lines = [line for finding in self.findings for line in finding.lines(language)]
-        lines += [labels["remarks"], *(f"  - {remark}" for remark in self.remarks)] if self.remarks else []
-        lines += [labels["asked"], *made] if made else []
-        lines += [labels["skipped"], *skipped] if skipped else []
-        return [*lines, self.verdict(language)]
+        lists = {"remarks": self.remarks, "asked": [*self.asked_lines(language)], "skipped": skipped}
+        return {self.labels(language)[label]: sentences for label, sentences in lists.items() if sentences}
+
+    def check_text(self, sentence: str, language: Language) -> str:
+        """Return the name of a check, or the reason why it was not made, in a language."""
+        return self.korean.get(sentence, sentence) if language == "ko" else sentence
 
     def asked_lines(self, language: Language = "en") -> Iterator[str]:
         """Yield the checks that were made; one that does not hold names its findings."""
         for check in self.asked:
             names = ", ".join(finding.name for finding in self.findings if finding.check == check)
             failed = self.labels(language)["failed"].format(names=names) if names else ""
-            yield f"{check_text(check, language)}{failed}"
+            yield f"{self.check_text(check, language)}{failed}"
 
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
@@ -193,7 +200,7 @@ class Report:
 
     def verdict(self, language: Language = "en") -> str:
         """Return the number of checks and of findings, and whether anything has to be corrected."""
-        labels = FINDING_TEXTS[language]["report"]
+        labels = self.labels(language)
         checks = _with_count("check" if self.findings else "passed", len(self.asked), language)
         skipped = _with_count("skipped", len(self.skipped), language) if self.skipped else ""
         counts = ", ".join(filter(None, (checks, skipped, _count_severities(self.findings, language))))
@@ -212,27 +219,13 @@ def make_report(
     A finding without a check belongs to the check that was made, if that was a single one.
     """
     unique: dict[str, Finding] = {}
-    for finding in sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity)):
+    for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         single = asked[0] if len(asked) == 1 else ""
         unique.setdefault(finding.name, finding if finding.check else replace(finding, check=single))
     left_out = {check: reason for check, reason in skipped if check not in asked}
     return Report(
         tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
     )
-
-
-def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings of the same name as one, with the evidence of all and the worst severity."""
-    merged: dict[str, Finding] = {}
-    for finding in findings:
-        first = merged.setdefault(finding.name, finding)
-        if finding is not first:
-            merged[finding.name] = replace(
-                first,
-                evidence=f"{first.evidence}; {finding.evidence}",
-                severity=min(first.severity, finding.severity, key=_SEVERITIES.index),
-            )
-    return list(merged.values())
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
@@ -249,39 +242,6 @@ def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
 def reason_of(error: Exception) -> str:
     """Return why a check that raised an error was not made."""
     return str(error) if is_for_users(error) else f"the code raised {describe_error(error)}"
-
-
-@dataclass(frozen=True)
-class Check(Generic[_Subject]):
-    """Check of an examination.
-
-    Attributes:
-        sentence: statement that is true where the check finds nothing, as the report lists it; None for a check
-            that is not listed by itself.
-        find: function that observes a subject and yields the findings.
-        possible: function that returns whether a subject can be observed.
-        reason: why a subject cannot be observed.
-    """
-
-    sentence: str | None
-    find: Callable[[_Subject], Iterable[Finding]]
-    possible: Callable[[_Subject], bool] = lambda subject: True
-    reason: str = ""
-
-
-def make_checks(checks: Iterable[Check[_Subject]], subject: _Subject, listener: Listener = NO_LISTENER) -> Report:
-    """Make the checks of a subject that can be made; the listener shows which one is running."""
-    report = Report()
-    for check in checks:
-        listed = [check.sentence] if check.sentence else []
-        if check.possible(subject):
-            with listener.phase(f"checking: {check.sentence or 'attention heads'}"):
-                findings = merge_findings(check.find(subject))
-                findings = [replace(finding, check=check.sentence or "") for finding in findings]
-                report += make_report(findings, listed)
-        else:
-            report += make_report([], [], [(sentence, check.reason) for sentence in listed])
-    return report
 
 
 @dataclass(frozen=True)
@@ -318,7 +278,7 @@ class Diagnosis:
 
 def _count_severities(findings: Sequence[Finding], language: Language) -> str:
     """Return the number of findings of each severity, such as "2 errors, 1 note"."""
-    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in _SEVERITIES}
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     return ", ".join(_with_count(severity, count, language) for severity, count in counts.items() if count)
 
 

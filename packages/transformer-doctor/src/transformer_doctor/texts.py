@@ -10,13 +10,8 @@ from typing import Any, Literal
 
 Language = Literal["en", "ko"]
 LANGUAGES: tuple[Language, ...] = ("en", "ko")
-_NOT_TEXTS = {
-    "severity",
-    "exhibit",
-    "check",
-    "number",
-    "origin",
-}  # keys of the English file alone, as they hold no words
+# Keys of the English file alone, as they hold no words.
+_NOT_TEXTS = {"severity", "exhibit", "check", "number", "origin"}
 
 
 def load_texts(package: str, name: str) -> dict[Language, dict[str, Any]]:
@@ -31,9 +26,9 @@ def load_texts(package: str, name: str) -> dict[Language, dict[str, Any]]:
     return texts
 
 
-def load_check_texts(package: str) -> None:
-    """Add the Korean names of checks, and of reasons why they are not made, from checks.ko.toml of a package."""
-    _CHECKS_IN_KOREAN.update(_parse(package, "checks.ko.toml"))
+def load_check_texts(package: str) -> dict[str, str]:
+    """Return the Korean names of checks, and of reasons why they are not made, from checks.ko.toml of a package."""
+    return _parse(package, "checks.ko.toml")
 
 
 def _parse(package: str, file: str) -> dict[str, Any]:
@@ -71,11 +66,5 @@ def placeholders(text: str) -> set[str]:
     return {field for _, field, _, _ in Formatter().parse(text) if field is not None}
 
 
-def check_text(sentence: str, language: Language) -> str:
-    """Return the name of a check, or the reason why it was not made, in a language."""
-    return _CHECKS_IN_KOREAN.get(sentence, sentence) if language == "ko" else sentence
-
-
 FINDING_TEXTS = load_texts("transformer_doctor", "findings")
-_CHECKS_IN_KOREAN: dict[str, str] = {}
-load_check_texts("transformer_doctor")
+CHECKS_IN_KOREAN = load_check_texts("transformer_doctor")

@@ -72,13 +72,18 @@ def _is_between(frame: traceback.FrameSummary) -> bool:
     return library or file.startswith("<") or _TORCH in file or frame.name == "__torch_function__"
 
 
+def headline(error: BaseException) -> str:
+    """Return the type of an exception and the first line of its message, without a full stop."""
+    message = str(error).strip().partition("\n")[0].rstrip(".")
+    return type(error).__name__ + (f": {message}" if message else "")
+
+
 def describe_error(error: BaseException) -> str:
     """Return type, message and place of an exception: "KeyError: 'mask' (model.py, line 41)".
 
     The place is the innermost line that belongs neither to the doctor nor to torch, where there is one.
     """
-    message = str(error).strip().partition("\n")[0].rstrip(".")
-    name = type(error).__name__ + (f": {message}" if message else "")
+    name = headline(error)
     frames = traceback.extract_tb(error.__traceback__)
     places = [frame for frame in frames if not _is_own(frame.filename) and not _is_between(frame)]
     return f"{name} ({Path(places[-1].filename).name}, line {places[-1].lineno})" if places else name

@@ -18,19 +18,16 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.call_search import CallSearch, FoundCall, judge, masks_wanted
-from transformer_doctor.calling import Callee, CallForm, batch_first, callee_of, caller
+from transformer_doctor.calling import Callee, CallForm, as_function, batch_first, callee_of, caller
 from transformer_doctor.errors import UsageError, is_for_users
 from transformer_doctor.guesses import attributes, guess_missing_marks, guess_sizes, safe_size
 from transformer_doctor.huggingface import from_huggingface, huggingface_config
-from transformer_doctor.model_adapter import Kind, ModelAdapter, device_of, find_modules, restore_modes
+from transformer_doctor.model_adapter import SIDES, Kind, ModelAdapter, device_of, find_modules, restore_modes
 from transformer_doctor.module_state import ModuleState
 from transformer_doctor.signatures import Role, parameters_of, role_of
-from transformer_doctor.user_errors import describe_error
+from transformer_doctor.user_errors import describe_error, headline
 
 _NO_SIZE = "vocab_size is missing: the number of token ids, or a pair (source, target)."
-_SIDES: Mapping[Kind, Sequence[str]] = {
-    "encoder-decoder": ("source", "target"), "encoder": ("source",), "decoder": ("target",)
-}  # fmt: skip
 _FILLED: Sequence[Role] = ("segments", "positions", "flag", "start", "state")
 Masks = Callable[..., Sequence[Any] | Mapping[str, Any]]
 # Modules of torch that take embeddings in the place of ids.
@@ -165,7 +162,7 @@ class _Wrapping:
 
     def possible_kinds(self) -> Sequence[Kind]:
         """Return the kinds that a model may have by its arguments, the likelier one first."""
-        sides = _SIDES["encoder-decoder"]
+        sides = SIDES["encoder-decoder"]
         arguments = callee_of(self.model, sides).arguments
         if arguments is None:
             return "encoder-decoder", "decoder"
@@ -205,7 +202,7 @@ class _Wrapping:
 
     def find(self, kind: Kind) -> FoundCall | Exception:
         """Return the best call of a model as a kind, or the error of the first one if all raise errors."""
-        callee = callee_of(self.model, _SIDES[kind])
+        callee = callee_of(self.model, SIDES[kind])
         size = safe_size(self.module)
         adapter = ModelAdapter(
             kind,
@@ -245,14 +242,14 @@ class _Wrapping:
     def call_given(self, callee: Callee, kind: Kind) -> Callable[..., Tensor]:
         """Return the call of a model with the masks of the user, or without masks if there are none."""
         if self.masks is None:
-            return caller(callee, _SIDES[kind], self.form, None, None)
+            return caller(callee, SIDES[kind], self.form, None, None)
         masks, time_first = self.masks, self.form.time_first
 
         def call(*ids: Tensor) -> Tensor:
             ids = tuple(rows.t() for rows in ids) if time_first else ids
             made = masks(*ids)
             if isinstance(made, Mapping):
-                by_side = dict(zip(_SIDES[kind], ids, strict=True))
+                by_side = dict(zip(SIDES[kind], ids, strict=True))
                 values = {
                     parameter.name: by_side[role] for parameter, role in callee.arguments or () if role in by_side
                 }
@@ -286,9 +283,9 @@ class _Wrapping:
         """
         if isinstance(outcome, FoundCall):
             return outcome.adapter
-        callee = callee_of(self.model, _SIDES[kind])
+        callee = callee_of(self.model, SIDES[kind])
         if self.masks is None and (callee.unknown() or callee.aids(required=True)):
-            raise UsageError(masks_wanted(callee, _SIDES[kind]))
+            raise UsageError(masks_wanted(callee, SIDES[kind]))
         if self.sizes is None:
             raise UsageError(f"{_NO_SIZE} The model was tried with few ids, and raised {describe_error(outcome)}.")
         plain = self.call_given(callee, kind)
@@ -303,12 +300,6 @@ class _Wrapping:
         return ModelAdapter(
             kind, call, self.module, self.sizes, pad, bos, eos, device=device_of(self.module), state=self.state
         )
-
-
-def _as_function(kind: Kind) -> str:
-    """Return the text of a lambda that adapts a model of any signature."""
-    ids = {"encoder-decoder": "source, target", "encoder": "source", "decoder": "target"}[kind]
-    return f"lambda {ids}: model(...), all arguments by name"
 
 
 def run_eagerly() -> AbstractContextManager[object]:
@@ -337,11 +328,10 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
             if too_large
             else f'If it reads one sequence, say kind="encoder" or "decoder" (here: "{adapter.kind}"); if it wants '
             "the time first, time_first=True; if masks, masks=a function of the ids.",
-            f"Else examine a function: {_as_function(adapter.kind)}.",
+            f"Else examine a function: {as_function(adapter.sides)}.",
         ]
-        message = str(error).partition("\n")[0].rstrip(".")
         raise UsageError(
-            f"the model was called with {shapes} and raised {type(error).__name__}: {message}. {' '.join(cures)}"
+            f"the model was called with {shapes} and raised {headline(error)}. {' '.join(cures)}"
         ) from error
 
 

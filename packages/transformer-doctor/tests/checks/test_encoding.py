@@ -1,12 +1,17 @@
-"""Tokenizers of the other side or of the wrong language and vocabularies built from the test set are named."""
+"""Wrong tokenizers, vocabularies built from the test set, and batches that cut or pad too much are named."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import pytest
+import torch
+from torch import Tensor
 
-from transformer_doctor import examine_encoding, examine_vocabulary
+from specimens.planted import BOS, EOS, PAD
+from specimens.planted import padded as padded_rows
+from transformer_doctor import examine_collate, examine_encoding, examine_vocabulary
 
 GERMAN = ["der hund läuft über die nasse straße", "zwei männer sitzen auf einer bank", "eine frau liest ein buch"]
 ENGLISH = ["the dog runs across the wet street", "two men are sitting on a bench", "a woman is reading a book"]
@@ -34,9 +39,10 @@ class Words:
         return "".join(self.pieces[token - self.first] for token in ids).strip()
 
 
-def names(source: Words, target: Words, used: Words | None = None) -> list[str]:
+def names(source: Words, target: Words, used: tuple[Words, Words] | None = None) -> list[str]:
     def encode_pair(one: str, two: str) -> tuple[list[int], list[int]]:
-        return source.encode(one), (used or target).encode(two)
+        own = used or (source, target)
+        return own[0].encode(one), own[1].encode(two)
 
     return examine_encoding(encode_pair, PAIRS, source=source, target=target).names
 
@@ -55,7 +61,24 @@ def test_a_tokenizer_of_the_wrong_language_is_named_although_round_trips_succeed
 def test_ids_of_the_other_tokenizer_are_named_although_round_trips_succeed() -> None:
     """The source tokenizer spells target words in letters, whose ids are the same in both tokenizers."""
     german, english = Words(GERMAN), Words(ENGLISH)
-    assert names(german, english, used=german) == ["wrong-tokenizer"]
+    assert names(german, english, used=(german, german)) == ["wrong-tokenizer"]
+    assert names(german, english, used=(english, german)) == ["wrong-tokenizer"]
+
+
+def test_marks_are_no_text_and_a_lossy_tokenizer_fails_the_round_trip() -> None:
+    class Lossy(Words):
+        def encode(self, text: str) -> list[int]:
+            return super().encode(text.replace("book", "boo"))
+
+    german, english = Words(GERMAN), Lossy(ENGLISH)
+
+    def encode(one: str, two: str) -> tuple[list[int], list[int]]:
+        return german.encode(one), [BOS + 900, *english.encode(two), EOS + 900]
+
+    marks = (BOS + 900, EOS + 900)
+    report = examine_encoding(encode, PAIRS, source=german, target=english, marks=marks)
+    assert report.names == ["round-trip"]
+    assert "2 of 3 target texts" in report.findings[0].evidence
 
 
 @pytest.mark.parametrize("includes_test_set", [True, False])
@@ -71,3 +94,65 @@ def test_a_vocabulary_of_much_other_text_has_no_finding() -> None:
     tokenizer = Words([*ENGLISH, *UNSEEN, *others])
     report = examine_vocabulary(tokenizer, vocab_size=len(tokenizer.pieces), train=ENGLISH, test=UNSEEN)
     assert report.names == []
+
+
+MARKS = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS}
+Rows = list[list[int]]
+
+
+def padded(rows: Rows, length: int = 0) -> Tensor:
+    """Pad rows to the longest, or to a length."""
+    ids = padded_rows(rows)
+    return torch.nn.functional.pad(ids, (0, max(0, length - ids.size(1))), value=PAD)
+
+
+def batch(sources: Rows, targets: Rows, *, limit: int, fixed: int = 0) -> dict[str, Tensor]:
+    return {
+        "source": padded([[*row[: limit - 1], EOS] for row in sources], fixed),
+        "target": padded([[BOS, *row[: limit - 2], EOS] for row in targets], fixed),
+    }
+
+
+@pytest.mark.parametrize(
+    ("limit", "fixed", "expected"),
+    [
+        (5000, 0, []),
+        (64, 0, ["end-kept-on-cut-targets", "silent-cut"]),
+        (5000, 64, ["fixed-padding"]),
+        (64, 64, ["end-kept-on-cut-targets", "fixed-padding", "silent-cut"]),
+    ],
+)
+def test_cut_rows_and_fixed_padding_are_named(limit: int, fixed: int, expected: list[str]) -> None:
+    report = examine_collate(lambda *rows: batch(*rows, limit=limit, fixed=fixed), **MARKS)
+    assert sorted(report.names) == expected
+
+
+def test_cutting_without_an_end_symbol_and_with_a_warning_is_no_defect() -> None:
+    def collate(sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
+        if max(map(len, sources)) > 60:
+            warnings.warn("1 source was cut", stacklevel=1)
+        return padded([row[:60] for row in sources]), padded([[BOS, *row, EOS][:60] for row in targets])
+
+    assert not examine_collate(collate, **MARKS).findings
+
+
+def test_labels_of_a_hugging_face_batch_are_read_instead_of_its_mask() -> None:
+    """Labels of Hugging Face are padded with -100, and its mask holds integers too."""
+
+    def collate(sources: Rows, targets: Rows) -> dict[str, Tensor]:
+        ids, labels = batch(sources, targets, limit=64).values()
+        return {
+            "input_ids": ids,
+            "attention_mask": (ids != PAD).long(),
+            "labels": labels.masked_fill(labels == PAD, -100),
+        }
+
+    assert sorted(examine_collate(collate, **MARKS).names) == ["end-kept-on-cut-targets", "silent-cut"]
+
+
+def test_labels_that_are_padded_below_zero_to_one_length_are_named() -> None:
+    def collate(sources: Rows, targets: Rows) -> dict[str, Tensor]:
+        labels = padded([[*row, EOS] for row in targets], 2100)
+        return {"input_ids": padded(sources), "labels": labels.masked_fill(labels == PAD, -100)}
+
+    assert examine_collate(collate, **MARKS).names == ["fixed-padding"]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from tests.tolerances import within
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.checks.scales import TiedLogits, _measured_factor, scale_findings, tied_logits_findings
+from transformer_doctor.tolerances import SAME_FACTOR
 from transformer_doctor.trace import Attention
 
 B, T, D, H = 3, 7, 32, 4
@@ -52,7 +52,7 @@ BIAS = torch.linspace(-3, 3, T)[:, None] - torch.linspace(-3, 3, T)
 )
 def test_the_factor_is_measured_in_every_way_of_writing_it(score: Callable[[Tensor, Tensor], Tensor]) -> None:
     first, second = traced(score)
-    assert _measured_factor(first, second) == within(E**-0.5, 1e-3 * E**-0.5)
+    assert _measured_factor(first, second) == pytest.approx(E**-0.5, rel=SAME_FACTOR)
     assert not list(scale_findings([first], [second]))
 
 

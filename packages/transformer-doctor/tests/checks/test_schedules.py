@@ -39,6 +39,14 @@ class NoamWithState(Noam):
         self.steps = state["steps"]
 
 
+class NoamWithEmptyState(NoamWithState):
+    def state_dict(self) -> dict[str, int]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        pass
+
+
 class Scheduled:
     """A schedule with step_and_update_lr alone, and the optimizer in a private attribute."""
 
@@ -77,6 +85,10 @@ def test_a_wrapper_that_does_not_save_its_step_is_named(make: Callable[[], Any])
     assert (
         "has no state_dict and load_state_dict; after 7 steps the rates continue as" in report.findings[0].evidence
     )
+
+
+def test_a_wrapper_that_saves_an_empty_state_is_named() -> None:
+    assert examine_schedule(lambda: NoamWithEmptyState(adam())).names == ["schedule-without-state"]
 
 
 @pytest.mark.parametrize(

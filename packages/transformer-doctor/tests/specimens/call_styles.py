@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from specimens.planted import PAD, VOCABULARY, D, Embedding, H, Transformer
+from specimens.unusual_models import NanoGPT
 
 E = D // H
 
 
 class Attention(nn.Module):
-    """Attention whose mask has one of four encodings."""
+    """Attention whose mask has one of three encodings."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()
@@ -32,8 +33,6 @@ class Attention(nn.Module):
             mask = mask[:, None] if mask.dim() == 3 else mask
             if self.encoding == "added":
                 scores = scores + mask
-            elif self.encoding == "multiplied":
-                scores = scores + mask * -1e4
             else:
                 hidden = mask == 0 if self.encoding == "keep" else mask.bool()
                 scores = scores.masked_fill(hidden, -torch.inf)
@@ -187,20 +186,13 @@ class TimeFirst(Wrapped):
         return self.inner(src.t(), trg.t()).transpose(0, 1)
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(NanoGPT):
     """Scores the last position alone, unless labels are given, as nanoGPT does."""
 
-    def __init__(self, *, causal: bool = True) -> None:
-        super().__init__()
-        self.embedding, self.attention = Embedding(VOCABULARY, frozenset()), Attention("keep")
-        self.output, self.causal = nn.Linear(D, VOCABULARY), causal
-
-    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        length, x = idx.size(1), self.embedding(idx)
-        x = x + self.attention(x, x, torch.ones(length, length).tril() if self.causal else None)
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
+        scores = super().forward(idx)
         if targets is None:
-            return self.output(x[:, [-1]]), None
-        scores = self.output(x)
+            return scores[:, [-1]], None
         return scores, functional.cross_entropy(scores.flatten(0, 1), targets.flatten())
 
 

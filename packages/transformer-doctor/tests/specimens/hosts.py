@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-PAD, BOS, EOS = 0, 1, 2
-VOCABULARY = 23
+from specimens.planted import PAD, VOCABULARY
+
 D, H = 32, 4
 E = D // H
 
@@ -269,19 +269,13 @@ def sinusoids(length: int, kind: str) -> Tensor:
     time, pairs = torch.arange(length)[:, None].double(), torch.arange(0, D, 2).double()
     exponents = {
         "exponent": 2 * pairs / D,
-        "half": pairs / 2 / D,
         "tensor2tensor": torch.arange(D // 2).double() / (D // 2 - 1),
         "sign": -pairs / D,
-        "linear": pairs * 0,
     }.get(kind, pairs / D)
     angles = time / 10_000**exponents
-    if kind == "linear":
-        angles = time / (1 + 10_000 * pairs / D)
     if kind == "one frequency each":  # as in a well-known tutorial
         odd = time / 10_000 ** (2 * (pairs + 1) / D)
         return torch.stack([(time / 10_000 ** (2 * pairs / D)).sin(), odd.cos()], -1).flatten(1).float()
-    if kind == "only sines":
-        return torch.stack([angles.sin(), angles.sin()], -1).flatten(1).float()
     if kind in ("halves", "tensor2tensor"):
         return torch.cat([angles.sin(), angles.cos()], -1).float()
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
@@ -315,53 +309,6 @@ class Host(nn.Module):
             y = layer(y, later[None], plan.look_ahead, x, across, plan.padding)
         y = self.norm(y) * {"": 1.0, "up": D**0.5, "down": D**-0.5, "t5": D**-0.5}[plan.tied]
         return functional.linear(y, self.embedding.weight)
-
-
-class Nano(nn.Module):
-    """A decoder alone: fused projection, learned positions, tril buffer cut to the length, untied output."""
-
-    class Block(nn.Module):
-        def __init__(self, plan: Plan) -> None:
-            super().__init__()
-            self.plan, self.qkv, self.project = plan, nn.Linear(D, 3 * D), nn.Linear(D, D)
-            self.mlp = nn.Sequential(nn.Linear(D, 29), nn.GELU(), nn.Linear(29, D))
-            self.first, self.second = nn.LayerNorm(D), nn.LayerNorm(D)
-            self.register_buffer("bias", torch.tril(torch.ones(600, 600)).view(1, 1, 600, 600), persistent=False)
-
-        def attend(self, x: Tensor) -> Tensor:
-            (B, T, C), plan = x.size(), self.plan
-            q, k, v = (part.view(B, T, H, C // H).transpose(1, 2) for part in self.qkv(x).split(D, dim=2))
-            att = q @ k.transpose(-2, -1)
-            if plan.scale != "missing":
-                att = att * (1.0 / math.sqrt(C if plan.scale == "width" else k.size(-1)))
-            att = att / math.sqrt(k.size(-1)) if plan.scale == "twice" else att
-            mask = self.bias[:, :, :T, :T]
-            if plan.look_ahead == "inverted":
-                att = att.masked_fill(mask == 1, float("-inf"))
-            elif plan.look_ahead == "multiplied":
-                att = att * mask
-            elif plan.look_ahead == "added":
-                att = att + mask
-            elif plan.look_ahead == "wide":
-                att = att.masked_fill(torch.tril(torch.ones(T, T), 1) == 0, float("-inf"))
-            elif plan.look_ahead not in ("absent", "late"):
-                att = att.masked_fill(mask == 0, float("-inf"))
-            att = functional.softmax(att, dim={"": -1, "queries": -2, "heads": 1}[plan.axis])
-            att = att * mask if plan.look_ahead == "late" else att
-            return self.project((att @ v).transpose(1, 2).contiguous().view(B, T, C))
-
-        def forward(self, x: Tensor) -> Tensor:
-            x = x + self.attend(self.first(x))
-            return x + self.mlp(self.second(x))
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__()
-        self.tokens, self.positions = nn.Embedding(VOCABULARY, D), nn.Embedding(600, D)
-        self.blocks = nn.Sequential(*(self.Block(plan) for _ in range(2)))
-        self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, VOCABULARY)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        return self.head(self.norm(self.blocks(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))))
 
 
 STYLES: dict[str, type[Attention]] = {

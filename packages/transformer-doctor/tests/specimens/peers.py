@@ -45,17 +45,23 @@ def make(name: str) -> Any:
             **SHARED, decoder_start_token_id=PAD, scale_embedding=name.endswith("scaled")
         )
         return transformers.MarianMTModel(config)
-    if name == "bart":
-        return transformers.BartForConditionalGeneration(
+    if name.startswith("bart"):
+        kind = "SequenceClassification" if name.endswith("classifier") else "ConditionalGeneration"
+        return getattr(transformers, f"BartFor{kind}")(
             transformers.BartConfig(**SHARED, decoder_start_token_id=EOS)
         )
     attention = {"attn_implementation": "eager"} if name.endswith("eager") else {}
-    if name.startswith("t5"):
-        config = transformers.T5Config(
-            vocab_size=23, d_model=16, d_kv=8, d_ff=29, num_layers=1, num_heads=2,
-            decoder_start_token_id=0, pad_token_id=0, eos_token_id=1, **attention,
-        )  # fmt: skip
-        return transformers.T5ForConditionalGeneration(config)
+    if name.startswith(("t5", "mt5")):
+        sizes = {
+            "vocab_size": 23, "d_model": 16, "d_kv": 8, "d_ff": 29, "num_layers": 1, "num_heads": 2,
+            "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1,
+        }  # fmt: skip
+        if name == "mt5-classifier":
+            return transformers.MT5ForSequenceClassification(transformers.MT5Config(**sizes))
+        return transformers.T5ForConditionalGeneration(transformers.T5Config(**sizes, **attention))
+    if name == "modernbert":
+        marks = {"bos_token_id": BOS, "eos_token_id": EOS, "cls_token_id": 3, "sep_token_id": 3}
+        return transformers.ModernBertForMaskedLM(transformers.ModernBertConfig(**BERT, **marks))
     if name == "roberta":  # its positions begin after the padding id
         return transformers.RobertaForMaskedLM(
             transformers.RobertaConfig(**BERT | {"pad_token_id": 1, "bos_token_id": 0})

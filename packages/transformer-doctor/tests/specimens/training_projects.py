@@ -14,14 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-PAD, BOS, EOS = 0, 1, 2
+from specimens import peers
+from specimens.planted import BOS, EOS, PAD
+from specimens.planted import padded as pad_rows
+
 V, D = 29, 16
 Rows = list[list[int]]
-
-
-def pad_rows(rows: Rows) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
 
 
 def positions(length: int) -> Tensor:
@@ -32,17 +30,14 @@ def positions(length: int) -> Tensor:
 class Seq2Seq(nn.Module):
     """nn.Transformer between embeddings and a generator that is called separately or by forward."""
 
-    def __init__(self, defect: str, *, tied: bool = False) -> None:
+    def __init__(self, defect: str) -> None:
         super().__init__()
         self.defect = defect
-        self.source_embedding = nn.Embedding(V, D)
-        self.target_embedding = self.source_embedding if tied else nn.Embedding(V, D)
+        self.source_embedding, self.target_embedding = nn.Embedding(V, D), nn.Embedding(V, D)
         self.transformer = nn.Transformer(D, 2, 1, 1, 31, batch_first=True)
         self.generator = nn.Linear(D, V, bias=False)
         nn.init.normal_(self.source_embedding.weight, std=D**-0.5)
         nn.init.normal_(self.target_embedding.weight, std=D**-0.5)
-        if tied:
-            self.generator.weight = self.source_embedding.weight
         if defect == "first-loss-too-high":
             nn.init.normal_(self.generator.weight, std=3.0)
 
@@ -151,7 +146,6 @@ class Annotated:
         rate = torch.optim.lr_scheduler.LambdaLR
         self.scheduler = rate(self.optimizer, lambda step: D**-0.5 * min(max(step, 1) ** -0.5, step * 20**-1.5))
         self.criterion = LabelSmoothing(0.1, defect)
-        self.steps = 0
 
     def scores(self, source: Tensor, target: Tensor) -> Tensor:
         return self.model.generator(self.model.hidden(source, target))
@@ -322,8 +316,6 @@ class HuggingFace:
     """BART with labels of -100, which it shifts by itself."""
 
     def __init__(self, defect: str) -> None:
-        from specimens import peers
-
         self.defect = defect
         self.model = peers.make("bart")
         if defect == "first-loss-too-high":

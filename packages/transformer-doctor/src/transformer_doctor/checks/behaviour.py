@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_doctor.checks.calls import error_of, gradients, run
+from transformer_doctor.checks.calls import gradients, run
 from transformer_doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
 from transformer_doctor.errors import is_for_users
-from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.module_state import weight_count
 from transformer_doctor.tolerances import NO_GRADIENT, percentage, relative_change
 
@@ -27,7 +27,6 @@ _WORK = 2e11  # weights times tokens of the longest text that is tried
 
 
 def _randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Check that two states of the random generator give the same scores."""
     ids = samples.ids()
     with torch.no_grad():
         first, second = adapter(ids), adapter(ids, seed=1)
@@ -41,13 +40,18 @@ def _randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
 
 
 def _not_finite(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Check that scores at real positions are finite."""
+    """Check that scores at real positions are finite, without and with padding at the end."""
     ids, real = samples.ids(), samples.source if adapter.kind == "encoder" else samples.target
+    passes = [(ids, real)]
     for side in adapter.sides if adapter.pad is not None else ():
         ids, real = samples.padded(ids, side, 2)
-    scores = run(adapter, ids)[:, :real]
-    bad = _no_numbers(scores)
-    return f"{bad} of {scores.numel()} scores of real positions are NaN or infinite" if bad else None
+    passes += [(ids, real)] if adapter.pad is not None else []
+    for ids, real in passes:
+        scores = run(adapter, ids)[:, :real]
+        bad = _no_numbers(scores)
+        if bad:
+            return f"{bad} of {scores.numel()} scores of real positions are NaN or infinite"
+    return None
 
 
 def _no_numbers(scores: Tensor) -> int:

@@ -1,4 +1,4 @@
-"""Call a model and return its scores, their gradients with respect to its embeddings, its trace, or its error.
+"""Call a model and return its scores, their gradients with respect to its embeddings, or its trace.
 
 Shapes: B batch, T target length, V vocabulary, D model width.
 """
@@ -57,13 +57,3 @@ def trace_pass(
     for attention in tracer.attentions:
         attention.to_cpu()
     return tracer, scores
-
-
-@torch.no_grad()
-def error_of(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Exception | None:
-    """Return the exception that a call raises, None where there is none."""
-    try:
-        adapter(ids)
-    except Exception as error:  # any exception of the user's model
-        return error
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from transformer_doctor.evidence import relative_path
+from transformer_doctor.places import relative_path
 from transformer_doctor.report import Finding, Place
 from transformer_doctor.texts import FINDING_TEXTS, LANGUAGES
 from transformer_doctor.trace import Attention

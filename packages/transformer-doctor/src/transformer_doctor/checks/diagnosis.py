@@ -16,6 +16,7 @@ from transformer_doctor.checks.internals import Internals, fill_findings, struct
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding, Report, make_report
+from transformer_doctor.user_errors import headline
 
 LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
@@ -63,11 +64,8 @@ def _diagnose(
 
 def _limit_findings(limit: LengthLimit) -> Iterator[Finding]:
     """Yield a finding about the longest text: a note if the code's own error states the limit."""
-    message = str(limit.error).partition("\n")[0]
-    evidence = (
-        f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise "
-        f"{type(limit.error).__name__}: {message}"
-    )
+    message = headline(limit.error)
+    evidence = f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise {message}"
     clear = isinstance(limit.error, AssertionError) and str(limit.length) in message
     yield model_finding("position-limit", evidence, "note" if clear else None)
 

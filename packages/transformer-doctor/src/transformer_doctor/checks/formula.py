@@ -81,7 +81,6 @@ def _naive_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, fa
 
 
 def _difference(result: Tensor, expected: Tensor) -> float:
-    """Return the largest absolute difference, infinite where shapes differ."""
     return float((result.double() - expected).abs().max()) if result.shape == expected.shape else math.inf
 
 

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.calls import error_of, trace_pass
+from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.cases import at_line, in_case
 from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
 from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
 from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
-from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.report import Finding, reason_of
 from transformer_doctor.tolerances import relative_change
 from transformer_doctor.trace import HIDES, Attention
@@ -180,7 +180,6 @@ class Internals:
 
 
 def _hides_every_key(attention: Attention, padded: Tensor) -> bool:
-    """Return whether every key of some padded query (B, T) is hidden."""
     return any(
         bool(rows.all(1)[padded].all(-1).any())
         for rows in per_row(attention, covered_scores(attention), len(padded))
@@ -314,7 +313,6 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
 
 
 def _softmax_findings(internals: Internals) -> Iterator[Finding]:
-    """Yield a finding about attentions whose softmax is taken over another axis than that of the keys."""
     wrong = internals.over_other_axes
     if wrong:
         axes = {"queries": "the queries", "other": "the heads or the rows of the batch"}

@@ -39,9 +39,7 @@ class _Alignment:
     @cached_property
     def content(self) -> Tensor:
         """Return the mask of the inputs that are no marks (B, T)."""
-        marks = (self.adapter.pad, self.adapter.bos, self.adapter.eos, UNKNOWN)
-        known = torch.tensor([mark for mark in marks if mark is not None])
-        return ~torch.isin(self.batch.inputs, known)
+        return ~torch.isin(self.batch.inputs, torch.tensor([*self.adapter.marks, UNKNOWN]))
 
     @cached_property
     def same(self) -> float:
@@ -189,16 +187,12 @@ def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: b
             bool(batch.labels[row, position] in torch.tensor(text))
             for row, text in enumerate(batch.targets)
             for position in batch.trained[row].nonzero()[:, 0].tolist()
-            if text and not padding[row, position] and not _is_mark(adapter, int(batch.labels[row, position]))
+            if text and not padding[row, position] and int(batch.labels[row, position]) not in adapter.marks
         ]
         if from_text and sum(from_text) < _MIN_SHARE * len(from_text):
             yield model_finding(
                 "wrong-labels", f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
             )
-
-
-def _is_mark(adapter: ModelAdapter, token: int) -> bool:
-    return token in (adapter.pad, adapter.bos, adapter.eos)
 
 
 def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:

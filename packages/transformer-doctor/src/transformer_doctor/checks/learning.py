@@ -71,8 +71,6 @@ _UNREADABLE = "the labels of the training step could not be read: no embedding o
 _NO_DECODING = "an encoder decodes nothing"
 _TRAINED_BEFORE = "the model has been trained before"
 _NO_PADDING = "no id of padding was given"
-_ALL_CHECKS = (*TRAINING_CHECKS, _SCORED, _MODE, _MEMORIZED, _CLASSES, _TOKEN_LABELS)
-_REASONS = (_NO_MEAN, _NO_CHANCE, _MODE_UNKNOWN, _UNREADABLE, _NO_DECODING, _TRAINED_BEFORE, _NO_PADDING)
 # Findings that explain a loss below chance.
 _EXPLAINED = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
 # Findings that explain a gradient of the embedding of padding.
@@ -152,8 +150,7 @@ class _TrainingTrial(Trial):
             explained = _READS_PADDING & {*named, *(finding.name for finding in findings)}
             findings += [] if explained else padding_row_findings(self.record, self.adapter.pad)
             asked.append(_PADDING_ROW)
-        assert self.adapter.module is not None
-        self.adapter.module.eval()
+        self.module.eval()
         updates = attempt(
             [_UPDATES],
             lambda: make_report(update_findings(self.adapter, self.record, self.samples), [_UPDATES]),
@@ -243,7 +240,6 @@ class _TrainingTrial(Trial):
 
     def first_cross_entropy(self) -> float | str:
         """Return the mean cross-entropy of the labels of the first step in nats, or why it cannot be judged."""
-        assert self.adapter.module is not None
         if not is_fresh(self.record.updates.start):
             return _TRAINED_BEFORE
         if self.classifier:
@@ -265,11 +261,9 @@ class _TrainingTrial(Trial):
 
     def mode_report(self, name: str, call: Callable[[], Any]) -> tuple[StepTracer, Report]:
         """Call a function in eval() and, if no dropout is active then, in train(); return the first trace."""
-        module = self.adapter.module
-        assert module is not None
         tracers: dict[bool, StepTracer] = {}
         for training in (False, True):
-            module.train(training)
+            self.module.train(training)
             with torch.no_grad(), StepTracer(self.width) as tracer:
                 call()
             tracers[training] = tracer
@@ -285,10 +279,9 @@ class _TrainingTrial(Trial):
         if "target" not in self.adapter.sides:
             return make_report([], [], [(_MEMORIZED, _NO_DECODING)])
         assert self.functions.greedy is not None
-        assert self.adapter.module is not None
         greedy, seen = self.functions.greedy, self.record.batches.get(0)
         least = least_loss(self.adapter, seen)
-        self.adapter.module.train()
+        self.module.train()
         with listener.phase("memorizing pairs", self.functions.updates, "updates") as advance:
             memorized = memorize(self.functions, self.vocabulary, least, advance)
         prompt = prompt_of(self.adapter, memorized.batch, memorized.targets)

@@ -90,8 +90,7 @@ def least_loss(adapter: ModelAdapter, batch: TrainedBatch | None) -> float:
     """
     if batch is None or adapter.kind != "decoder":
         return 0.0
-    marks = (adapter.pad, adapter.bos, adapter.eos)
-    guessed = sum(row[0] in marks for row in batch.inputs.tolist())
+    guessed = sum(row[0] in adapter.marks for row in batch.inputs.tolist())
     return guessed * math.log(max(guessed, 1)) / max(int(batch.trained.sum()), 1)
 
 
@@ -230,7 +229,7 @@ def _plain_row(row: Sequence[int], adapter: ModelAdapter, starts: Sequence[int])
     The marks before it are those before the targets in training, the end mark perhaps, and other marks.
     """
     row = list(row)
-    while row and row[0] in (adapter.bos, adapter.pad, adapter.eos, *starts):
+    while row and row[0] in (*adapter.marks, *starts):
         row = row[1:]
     if adapter.eos in row:
         row = row[: row.index(adapter.eos)]

@@ -22,13 +22,10 @@ from torch.optim.optimizer import (
 )
 from torch.overrides import TorchFunctionMode
 
-from transformer_doctor.torch_calls import is_active_dropout
+from transformer_doctor.torch_calls import PRODUCTS, is_active_dropout
 
-_PRODUCTS = {"linear", "matmul", "__matmul__", "addmm", "bmm", "baddbmm", "einsum", "mm"}
-_NORMALIZERS = {
-    "log_softmax",
-    "cross_entropy",
-}  # functions with a logarithm, whose inputs must not be probabilities
+_LINEAR = PRODUCTS | {"linear", "addmm"}
+_NORMALIZERS = {"log_softmax", "cross_entropy"}  # have a logarithm, so that their inputs must not be probabilities
 _SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
 _SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
 
@@ -123,7 +120,7 @@ class StepTracer(TorchFunctionMode):
             self._record_lookup(result, *args, **kwargs)
         elif name == "__getitem__" and isinstance(args[0], nn.Parameter) and isinstance(args[1], Tensor):
             self._record_lookup(result, args[1], args[0])
-        elif name in _PRODUCTS:
+        elif name in _LINEAR:
             self._record_scores(result, normalized=False)
         elif name == "dropout":
             self.active_dropouts += is_active_dropout(args, kwargs)
@@ -163,7 +160,6 @@ class StepTracer(TorchFunctionMode):
         self._record_scores(scores, normalized=True, axis=axis)
 
     def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
-        """Record scores of the width of the vocabulary, and later their gradient."""
         if not isinstance(scores, Tensor) or not scores.requires_grad or scores.dim() < 2:
             return
         if scores.size(axis) not in self.widths or id(scores) in self._known:

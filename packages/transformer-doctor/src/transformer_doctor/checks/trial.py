@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_doctor.checks.dependence import depends_on_own_token
 from transformer_doctor.checks.memorization import TrainingFunctions, as_number
@@ -85,6 +85,12 @@ class Trial:
             UpdateRecord(UpdateTracer.of(adapter.module)),
         )
 
+    @property
+    def module(self) -> nn.Module:
+        """Return the module of the model, without which there is no trial."""
+        assert self.adapter.module is not None
+        return self.adapter.module
+
     def step_rows(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Yield the sources and targets of each step."""
         vocabulary, lengths = (
@@ -113,8 +119,6 @@ class Trial:
 
     def trace(self, listener: Listener) -> None:
         """Make the steps, and record them; the first one begins in eval()."""
-        module = self.adapter.module
-        assert module is not None
         total = TRACED + RANDOM_UPDATES
         with self.record.updates.watch(), listener.phase("training", total, "updates") as advance:
             for number, (sources, targets) in enumerate(self.step_rows()):
@@ -127,8 +131,8 @@ class Trial:
                     self.failed[number] = reason_of(error)
                     self.record.calls += 1
                 if number == 0:
-                    self.sets_training = module.training
-                    module.train()
+                    self.sets_training = self.module.training
+                    self.module.train()
                     listener.message(
                         f"training checks: {_estimate(self.functions, time.perf_counter() - started)}; quick=True "
                         "(--quick) leaves them out"
@@ -137,12 +141,11 @@ class Trial:
 
     def make_step(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         """Make a step on a batch, and record it."""
-        assert self.adapter.module is not None
         batch = arguments(self.functions.collate(sources, targets))
         updates = self.record.updates
         updates.begin_call()
         widths = self.width if self.classifier else self.adapter.size(self.adapter.sides[-1]), self.width
-        with StepTracer(*widths, module=self.adapter.module, updates=updates) as tracer:
+        with StepTracer(*widths, module=self.module, updates=updates) as tracer:
             self.losses.append(as_number(self.functions.train_step(*batch)))
         self.normalized_twice |= tracer.probabilities > 0
         tracer.of_first_width()

@@ -183,7 +183,6 @@ def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]
 
 
 def _close(left: float, right: float) -> bool:
-    """Return whether two ratios of weights are equal up to rounding."""
     return math.isclose(left, right, rel_tol=_SAME_WEIGHT)
 
 

@@ -110,9 +110,9 @@ def update(optimizer: torch.optim.Optimizer, loss: Tensor) -> float:
 
 
 def fit(model: nn.Module, loss: Callable[[], Tensor]) -> Iterator[str]:
-    """Make 300 updates on the losses of random batches, and yield some of these losses."""
+    """Make 100 updates on the losses of random batches, and yield some of these losses."""
     optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-    for step in range(1, 301):
+    for step in range(1, 101):
         value = update(optimizer, loss())
-        if step in (1, 100, 300):
+        if step in (1, 50, 100):
             yield f"step {step:3}   loss {value:.3f}"

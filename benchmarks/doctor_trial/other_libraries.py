@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from benchmarks.doctor_trial.host_models import HOSTS
 from torch import Tensor, nn
 
 from specimens import peers
-from specimens.host_models import HOSTS
 from specimens.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
 
 MARKS = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 128}
@@ -190,7 +190,7 @@ def call_annotated(model: Any) -> Any:
 
 
 def huggingface(name: str) -> Peer:
-    from specimens.sound import call_huggingface
+    from benchmarks.doctor_trial.sound import call_huggingface
 
     return peers.make(name), {"call": call_huggingface}
 

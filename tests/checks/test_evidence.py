@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
-from torch import Tensor, nn
-
-from transformer_doctor.evidence import _QUOTED, QuotedLines, Share, place_of
+from manyheads.checks.evidence import _QUOTED, QuotedLines, Share
 
 
 def test_long_lines_are_quoted_in_part() -> None:
@@ -33,18 +28,3 @@ def test_a_share_names_its_part_and_its_whole() -> None:
     assert f"{Share(12, 1_000)}" == "12 of 1,000 (1.2 %)"
     assert f"{Share(1_500, 2_000)}" == "1,500 of 2,000 (75 %)"
     assert f"{Share(1, 3):.1%}" == "33.3%"
-
-
-class Model(nn.Module):
-    def forward(self, ids: Tensor) -> Tensor:
-        return ids
-
-
-def test_the_place_of_a_model_is_the_line_of_its_forward_or_of_its_function() -> None:
-    lines = Path(__file__).read_text("utf-8").splitlines()
-    for model in (Model(), functools.partial(Model.forward, Model()), Model().forward):
-        place = place_of(model)
-        assert place is not None
-        assert Path(place.path).name == Path(__file__).name
-        assert "def forward" in lines[place.line - 1]
-    assert place_of(eval("lambda ids: ids")) is None

@@ -1,14 +1,8 @@
-"""Parts of the evidence of a finding: shares, quoted lines, and lines of the examined code."""
+"""Parts of the evidence of a finding: shares and quoted lines."""
 
 from __future__ import annotations
 
-import functools
-import inspect
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-from transformer_doctor.report import Place
 
 _LONGEST_QUOTE = 80  # characters of a line that are shown
 _QUOTED = 3  # lines
@@ -48,21 +42,3 @@ class QuotedLines:
     def __str__(self) -> str:
         """Return the quotations as the end of a sentence; an empty text if there are none."""
         return "".join(f"; {quotation}" for quotation in self.quotations)
-
-
-def place_of(model: Any) -> Place | None:
-    """Return file and line of the code of a model: its forward, or the function; None if its source is unknown."""
-    while isinstance(model, functools.partial):
-        model = model.func
-    code = model if inspect.isroutine(model) else getattr(type(model), "forward", type(model))
-    try:
-        file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)
-    except (OSError, TypeError):
-        return None
-    return None if file is None else Place(relative_path(file), max(1, line))
-
-
-def relative_path(file: str) -> str:
-    """Return a path with forward slashes, relative to the working directory where it is below it."""
-    path = Path(file).resolve()
-    return (path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path).as_posix()

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 import torch
+from benchmarks.doctor_trial import library_models
+from benchmarks.doctor_trial.other_libraries import PEERS
 from torch import nn
 
-from specimens import library_models
-from specimens.other_libraries import PEERS
 from transformer_doctor import examine
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

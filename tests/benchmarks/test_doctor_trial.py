@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.doctor_trial import defective, library_models, sound
+from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
+from benchmarks.doctor_trial.trial import Limits, run_cases
 
-from specimens import defective, library_models, sound
-from specimens.host_models import HOSTS, TRAINING
-from specimens.trial import Limits, run_cases
 from transformer_doctor.catalogue import CATALOGUE
 
-TRUE_FINDINGS = Path(__file__).parent / "specimens" / "true_findings.toml"
+TRUE_FINDINGS = Path(defective.__file__).with_name("true_findings.toml")
 
 
 def case(name: str) -> list[dict[str, Any]]:

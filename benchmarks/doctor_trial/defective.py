@@ -7,10 +7,10 @@ from itertools import product
 from typing import Any
 
 import torch
+from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
+from benchmarks.doctor_trial.sound import PRECISIONS, examination_row
 
-from specimens.host_models import HOSTS, TRAINING
 from specimens.planted import BOS, EOS, PAD, VOCABULARY, as_defects
-from specimens.sound import PRECISIONS, examination_row
 from transformer_doctor import examine
 
 MARKS: dict[str, Any] = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 128}

@@ -1,0 +1,20 @@
+"""Fixtures of the tests of the package."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.fixture(scope="session", params=range(1, 1 + int(os.environ.get("MANYHEADS_TEST_SEEDS", "1"))))
+def training_seed(request: pytest.FixtureRequest) -> int:
+    """Return the seed of a test that trains a model and judges what it learned: 1, or 1 to MANYHEADS_TEST_SEEDS."""
+    return int(request.param)
+
+
+@pytest.fixture
+def few_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make 8 updates on random targets instead of 40, in tests that do not judge the loss they lead to."""
+    for module in ("trial", "learning"):
+        monkeypatch.setattr(f"transformer_doctor.checks.{module}.RANDOM_UPDATES", 8)
