@@ -40,7 +40,7 @@ from uvicorn.loops.auto import auto_loop_factory
 import machine
 from manyheads import Translator
 from manyheads.data.lines import read_lines
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import SearchOptions
 from tiny import train_run
 
 HEAD = (
@@ -236,7 +236,7 @@ def report(part: str, **figures: object) -> None:
 def offline(arguments: argparse.Namespace, lines: Sequence[str]) -> tuple[float, tuple[str, str]]:
     """Measure sentences/s without a server; return them and the languages."""
     translator = Translator.load(arguments.run, engine=arguments.engine)
-    options = TranslateOptions(split="sentences", token_scores=False)
+    options = SearchOptions(split="sentences", token_scores=False)
     translator.translate(lines[:200], options=options)
     speeds = []
     for _ in range(arguments.rounds):

@@ -24,7 +24,7 @@ ENGINE = ROOT / "src" / "manyheads" / "web" / "engine" / "engine.wasm"
 CHECKSUM = ENGINE.with_suffix(".wasm.sha256")
 
 COMPILER, LINKER = "clang-14", "wasm-ld-14"
-LIBC = Path("/usr/lib/wasm32-wasi/libc.a")  # expf, log, memcpy and memset
+LIBC = Path("/usr/lib/wasm32-wasi/libc.a")  # exp, expf, log, memcmp, memcpy and memset
 FUNCTIONS = (
     "struct_layout", "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
     "extend_beam",

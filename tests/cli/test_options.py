@@ -9,7 +9,7 @@ import pytest
 
 from manyheads.cli.main import _Program, program
 from manyheads.cli.options import _attribute_texts, field_option
-from manyheads.search.options import Sampling, TranslateOptions
+from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.settings import ServeSettings
 
 
@@ -54,7 +54,7 @@ def test_a_field_gives_name_default_and_help(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "7 True\n"
 
 
-@pytest.mark.parametrize("owner", [Sampling, TranslateOptions, ServeSettings])
+@pytest.mark.parametrize("owner", [Sampling, SearchOptions, ServeSettings])
 def test_every_field_is_documented(owner: type) -> None:
     assert set(_attribute_texts(owner)) >= {field.name for field in fields(owner)}
 
@@ -70,8 +70,11 @@ def test_a_verb_has_an_option_for_every_field_with_its_default(verb: str, owner:
         assert (default or None) == (field.default or None), field.name
 
 
-def test_translate_has_an_option_for_every_field_but_the_two_that_other_options_set() -> None:
-    assert {field.name for field in fields(TranslateOptions)} - set(options_of("translate")) == {
+def test_translate_has_an_option_for_every_field_but_those_that_other_options_set() -> None:
+    assert {field.name for field in fields(SearchOptions)} - set(options_of("translate")) == {
+        "beam_size",  # --beam
         "sampling",  # --sample
         "token_scores",  # --json
+        "max_length_offset",  # --set, also the next
+        "batch_tokens",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,21 +11,17 @@ from tests.tasks.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 
 from manyheads.data.batch import pad_rows
-from manyheads.decoding import model as inference_model
-from manyheads.decoding.batching import SUPPRESSED_IDS, ContinuousBatching
-from manyheads.decoding.continuous import TorchContinuousBatching
+from manyheads.decoding.batching import SPECIAL_IDS, ContinuousBatching
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native.beams import _CACHE_MARGIN
+from manyheads.decoding.native.beams import _CACHE_MARGIN, NativeBeams
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.continuous import NativeContinuousBatching
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import OverflowedError
 from manyheads.search.beam import beam_search
 from manyheads.search.interface import Hypothesis, never_cancelled
-from manyheads.search.options import SearchOptions
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.tokenizer import EOS, PAD
 
 needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
@@ -43,15 +40,9 @@ def search_separately(translator: Translator, row: list[int], search_options: Se
     """Search one sentence by itself with torch operators."""
     return beam_search(
         EncoderDecoderStepper(translator.model, pad_rows([row], PAD, last=EOS)),
-        SearchParameters(
-            beam_size=search_options.beam_size,
-            n_best=search_options.n_best,
-            length_penalty=search_options.length_penalty,
-            max_lengths=torch.tensor(search_options.longest([row], 40)),
-            bos=BOS,
-            eos=EOS,
-            suppressed=SUPPRESSED_IDS,
-        ),
+        search_options,
+        torch.tensor(search_options.longest([row], 40)),
+        SPECIAL_IDS,
     )[0]
 
 
@@ -61,9 +52,9 @@ def begin_search(translator: Translator, search_options: SearchOptions, *, compi
     assert isinstance(engine, TorchEngine)
     if not compiled:
         with engine.evaluating():
-            engine.packed[0].native = None
+            engine.native = None
     search = engine.begin(search_options)
-    assert isinstance(search, NativeContinuousBatching) == (compiled and library() is not None)
+    assert isinstance(search, NativeBeams) == (compiled and library() is not None)
     return search
 
 
@@ -110,8 +101,10 @@ def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(
 @pytest.mark.parametrize(
     ("beam_size", "n_best", "positions"), [(1, 1, "rotary"), (5, 2, "sinusoidal"), (3, 3, "learned")]
 )
-def test_outputs_of_beams_in_c_equal_those_in_python_to_the_bit(beam_size, n_best, positions, threads) -> None:
-    """Search with the same log-probabilities; some outputs are so long that the KV cache is enlarged."""
+def test_outputs_in_c_do_not_depend_on_the_step_at_which_a_sentence_is_added(
+    beam_size, n_best, positions, threads
+) -> None:
+    """Some outputs are so long that the KV cache is enlarged."""
     translator = make_translator(positions=positions, end_bias=0.5)
     search_options, rows = options(beam_size, n_best, offset=20), rows_of(translator, 40)
     before = torch.get_num_threads()
@@ -119,24 +112,12 @@ def test_outputs_of_beams_in_c_equal_those_in_python_to_the_bit(beam_size, n_bes
     try:
         search = begin_search(translator, search_options, compiled=True)
         found = search_with_random_arrivals(search, rows, seed=11)
-        assert found == search_with_random_arrivals(
-            TorchContinuousBatching(translator.engine.packed[0], search_options), rows, seed=13
-        )
+        again = begin_search(translator, search_options, compiled=True)
+        assert found == search_with_random_arrivals(again, rows, seed=13)
     finally:
         torch.set_num_threads(before)
     assert any(
         len(outputs[0].tokens) > len(row) + 1 + _CACHE_MARGIN for outputs, row in zip(found, rows, strict=True)
-    )
-
-
-@needs_compiler
-def test_sources_that_torch_encodes_are_searched_in_c(monkeypatch) -> None:
-    translator, search_options = make_translator(), options(4)
-    rows = rows_of(translator, 20)
-    monkeypatch.setattr(inference_model, "MAX_SOURCE_LENGTH", 6)
-    search = begin_search(translator, search_options, compiled=True)
-    assert search_with_random_arrivals(search, rows, seed=3) == search_with_random_arrivals(
-        TorchContinuousBatching(translator.engine.packed[0], search_options), rows, seed=3
     )
 
 
@@ -189,6 +170,7 @@ def test_nan_in_the_logits_raises_a_floating_point_error(compiled: bool) -> None
 def test_only_a_plain_search_can_be_batched_continuously() -> None:
     engine = make_translator().engine
     assert engine.can_batch_continuously(options(4, 2))  # type: ignore[attr-defined]
-    for changes in ({"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),)}, {"min_length_ratio": 0.5}):
-        other = SearchOptions(**(vars(options(4)) | changes))
+    assert not engine.can_batch_continuously(options(4), [Constraints((5,))])  # type: ignore[attr-defined]
+    for changes in ("no_repeat_ngram", 2), ("alignment", True), ("sampling", Sampling()), ("min_length_ratio", 0.5):
+        other = replace(options(4), **dict([changes]))
         assert not engine.can_batch_continuously(other)  # type: ignore[attr-defined]

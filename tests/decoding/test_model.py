@@ -9,7 +9,6 @@ from tests.model.samples import BOS, PAD, TARGET_SIZE, random_ids, scrambled_mod
 from tests.tolerances import assert_close, tolerance
 from torch import Tensor
 
-from manyheads.decoding import prepare
 from manyheads.decoding.linear import InferenceLinear, round_weight
 from manyheads.decoding.model import InferenceModel
 from manyheads.decoding.native.weights import _PRECISIONS, Precision, quantize_int8
@@ -43,12 +42,7 @@ def log_probs_of_three_steps(model: EncoderDecoder | InferenceModel, rows: int, 
 @pytest.mark.parametrize("precision", _PRECISIONS)
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize("rows", [1, 5])
-@pytest.mark.parametrize("compiler", [True, False])
-def test_a_packed_model_gives_the_log_probabilities_of_the_model(
-    precision, positions, rows, compiler, monkeypatch
-) -> None:
-    if not compiler:
-        monkeypatch.setattr(prepare, "library", lambda: None)
+def test_a_packed_model_gives_the_log_probabilities_of_the_model(precision, positions, rows) -> None:
     model = small_model(positions=positions)
     right = log_probs_of_three_steps(model, rows, TARGET_SIZE)
     found = log_probs_of_three_steps(pack(model, precision), rows, TARGET_SIZE)
@@ -57,15 +51,6 @@ def test_a_packed_model_gives_the_log_probabilities_of_the_model(
     assert float(difference.max()) < TOLERANCES[precision]
     if precision != "fp32":
         assert float(difference.max()) > 1e-4, "the weights are rounded"
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("precision", _PRECISIONS)
-def test_a_precision_means_the_same_with_and_without_compiled_code(precision, monkeypatch) -> None:
-    model = small_model(positions="rotary")
-    found = log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE)
-    monkeypatch.setattr(prepare, "library", lambda: None)
-    assert_close(found, log_probs_of_three_steps(pack(model, precision), 5, TARGET_SIZE))
 
 
 @pytest.mark.parametrize("bias", [True, False])

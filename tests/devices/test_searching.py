@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from tests.training.parts import CPU, EOS, PAD, VOCABULARY, random_pairs, tiny_m
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
+from manyheads.decoding import engine as engine_module
 from manyheads.decoding import language_model
 from manyheads.decoding import model as inference
 from manyheads.decoding.engine import TorchEngine
@@ -22,9 +22,8 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search import greedy
 from manyheads.search.ensemble import mean_logarithm
 from manyheads.search.greedy import greedy_search
-from manyheads.search.interface import Hypothesis
-from manyheads.search.options import Sampling, SearchOptions
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, SpecialIds
+from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.search.sampling import sample
 
 ROWS = random_pairs(7)[0]
@@ -35,20 +34,20 @@ BASE: dict[str, Any] = {
     "max_length_offset": 5,
     "batch_tokens": 60,
 }
-PREFIXES = tuple((5, 6) if number % 2 else () for number in range(len(ROWS)))
 SEARCHES: dict[str, dict[str, Any]] = {
     "greedy": {"beam_size": 1},
     "beam": {"n_best": 3},
     "sampling": {"sampling": Sampling(temperature=0.9, top_k=11, top_p=0.9), "n_best": 2},
-    "constrained": {"required": tuple(((7,), (8, 9)) if number % 2 else () for number in range(len(ROWS)))},
-    "prefixes and rules": {
-        "prefixes": PREFIXES,
-        "forbidden": tuple(((7, 8), (9,)) for _ in ROWS),
-        "no_repeat_ngram": 2,
-        "min_length_ratio": 0.5,
-    },
+    "constrained": {},
+    "prefixes and rules": {"no_repeat_ngram": 2, "min_length_ratio": 0.5},
     "rescoring": {"alternatives": 2, "alignment": True, "n_best": 2},
     "greedy rescoring": {"beam_size": 1, "alternatives": 2, "alignment": True},
+}
+CONSTRAINTS = {
+    "constrained": [Constraints(required=((7,), (8, 9)) if number % 2 else ()) for number in range(len(ROWS))],
+    "prefixes and rules": [
+        Constraints((5, 6) if number % 2 else (), forbidden=((7, 8), (9,))) for number in range(len(ROWS))
+    ],
 }
 POSITIONS = ("sinusoidal", "learned", "rotary")
 
@@ -69,10 +68,10 @@ def scores(outputs: Sequence[Sequence[Hypothesis]]) -> list[float]:
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("models", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_finds_the_outputs_of_the_cpu(search: str, models: int) -> None:
-    options = SearchOptions(**(BASE | SEARCHES[search]))
-    expected = engine_on(CPU, models).search(ROWS, options)
+    options, constraints = SearchOptions(**(BASE | SEARCHES[search])), CONSTRAINTS.get(search, ())
+    expected = engine_on(CPU, models).search(ROWS, options, constraints)
     with pretended_cuda() as device:
-        found = engine_on(device, models).search(ROWS, options)
+        found = engine_on(device, models).search(ROWS, options, constraints)
     assert tokens_of(found) == tokens_of(expected)
     assert scores(found) == approx(scores(expected))
 
@@ -93,7 +92,7 @@ def test_a_stream_and_a_cancelled_search_stay_on_the_device() -> None:
         engine = engine_on(device)
         assert list(engine.stream(ROWS[0], greedy_options)) == expected
         for search in ({}, SEARCHES["beam"], SEARCHES["sampling"]):
-            outputs = engine.search(ROWS, SearchOptions(**(BASE | search)), lambda: [1, 4])
+            outputs = engine.search(ROWS, SearchOptions(**(BASE | search)), cancelled=lambda: [1, 4])
             assert len(outputs) == len(ROWS)
 
 
@@ -136,11 +135,10 @@ def continuations(device: torch.device, positions: str, *, draw: bool) -> list[H
     """Continue contexts of different lengths beyond a window of 8 tokens."""
     stepper = DecoderOnlyStepper(language_model_on(device, positions), [[5], [6, 7, 8, 9, 10], [4] * 11], 8)
     limits = torch.tensor([13, 4, 17], device=device)
-    parameters = SearchParameters(max_lengths=limits, bos=2, eos=EOS, suppressed=(PAD,))
+    options, special = SearchOptions(length_penalty=1.0, n_best=2, sampling=Sampling()), SpecialIds(2, EOS, (PAD,))
     if not draw:
-        return greedy_search(stepper, parameters)
-    rows = [[1], [2], [3]]
-    return [output for row in sample(stepper, rows, Sampling(), parameters, draws=2) for output in row]
+        return greedy_search(stepper, options, limits, special)
+    return [output for row in sample(stepper, [[1], [2], [3]], options, limits, special) for output in row]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -161,15 +159,14 @@ class FaultyStepper(DecoderOnlyStepper):
         super().select(rows.cpu())
 
 
-PARAMETERS = TorchEngine.parameters
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "positions on the CPU": (inference, "torch", WithoutDevice("arange")),
     "the bias of padding on the CPU": (inference, "torch", WithoutDevice("zeros")),
     "first tokens on the CPU": (greedy, "torch", WithoutDevice("full")),
     "limits on the CPU": (
-        TorchEngine,
-        "parameters",
-        lambda self, job: replace(PARAMETERS(self, job), max_lengths=torch.tensor([9] * len(job.rows))),
+        engine_module,
+        "greedy_search",
+        lambda stepper, options, limits, special: greedy_search(stepper, options, limits.cpu(), special),
     ),
 }
 

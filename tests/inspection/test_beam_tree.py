@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.search.tables import BOS, EOS, PAD, Prefix, Table, TableStepper, permitted, score
+from tests.search.tables import BOS, EOS, PAD, Prefix, Table, TableStepper, parameters, permitted, score
 
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree, reason
 from manyheads.search.beam import beam_search
-from manyheads.search.parameters import SearchParameters
 
 FORBIDDEN = (PAD, BOS)
 SETTINGS = {"beam_size": 3, "n_best": 3, "length_penalty": 1.0, "limit": 7}
@@ -18,16 +17,9 @@ def recorded_tree(table: Table, *, beam_size: int, n_best: int, length_penalty: 
     recorder = BeamRecorder(
         beam_size=beam_size, length_penalty=length_penalty, eos=EOS, piece=lambda token: f"t{token}"
     )
-    options = {"beam_size": beam_size, "n_best": n_best, "length_penalty": length_penalty, "bos": BOS, "eos": EOS}
-    limits = torch.tensor([limit])
-    (found,) = beam_search(
-        TableStepper([table]),
-        SearchParameters(max_lengths=limits, suppressed=FORBIDDEN, **options),
-        observer=recorder,
-    )
-    (plain,) = beam_search(
-        TableStepper([table]), SearchParameters(max_lengths=limits, suppressed=FORBIDDEN, **options)
-    )
+    search = parameters([limit], beam_size=beam_size, n_best=n_best, length_penalty=length_penalty)
+    (found,) = beam_search(TableStepper([table]), *search, observer=recorder)
+    (plain,) = beam_search(TableStepper([table]), *search)
     assert found == plain, "recording changes nothing"
     best = found[0]
     return recorder.tree([*best.tokens, *[EOS][: best.ended]])

@@ -15,6 +15,7 @@ from tests.model.samples import VARIANTS
 from tests.tolerances import approx, assert_close
 
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.interop.ctranslate2 import convert
@@ -26,8 +27,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
-from manyheads.search.options import Sampling, SearchOptions
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 
 ctranslate2 = pytest.importorskip("ctranslate2")
@@ -59,24 +59,10 @@ def reference_search(parts: Parts, rows: list[list[int]], options: SearchOptions
     found = []
     for row in rows:
         stepper = EncoderDecoderStepper(parts[2], torch.tensor([[*row, EOS]]))
-        common: dict[str, Any] = {
-            "max_lengths": limits([row], options),
-            "bos": BOS,
-            "eos": EOS,
-            "suppressed": (PAD, BOS),
-        }
         if options.beam_size == 1:
-            found.append(greedy_search(stepper, SearchParameters(length_penalty=options.length_penalty, **common)))
+            found.append(greedy_search(stepper, options, limits([row], options), SPECIAL_IDS))
         else:
-            found += beam_search(
-                stepper,
-                SearchParameters(
-                    beam_size=options.beam_size,
-                    n_best=options.n_best,
-                    length_penalty=options.length_penalty,
-                    **common,
-                ),
-            )
+            found += beam_search(stepper, options, limits([row], options), SPECIAL_IDS)
     return found
 
 
@@ -247,17 +233,14 @@ def test_prefixes_forbidden_words_lengths_and_no_repetition_are_obeyed(tmp_path:
     parts = make_parts()
     engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
     plain = [row[0].tokens for row in engine.search(rows, GREEDY)]
-    prefix = tuple((9, 11) if i % 2 else () for i in range(len(rows)))
+    prefixed = [Constraints((9, 11) if i % 2 else ()) for i in range(len(rows))]
     for options in (GREEDY, BEAM):
-        for row, start, outputs in zip(
-            rows, prefix, engine.search(rows, replace(options, prefixes=prefix)), strict=True
-        ):
+        for row, constraints, outputs in zip(rows, prefixed, engine.search(rows, options, prefixed), strict=True):
             for hypothesis in outputs:
-                assert hypothesis.tokens[: len(start)] == start
+                assert hypothesis.tokens[: len(constraints.prefix)] == constraints.prefix
                 assert_scores_match(parts, row, hypothesis)
     common = max({t for row in plain for t in row}, key=lambda t: sum(t in row for row in plain))
-    forbidden = (((common,),),) * len(rows)
-    for outputs in engine.search(rows, replace(BEAM, forbidden=forbidden)):
+    for outputs in engine.search(rows, BEAM, [Constraints(forbidden=((common,),))] * len(rows)):
         assert all(common not in hypothesis.tokens for hypothesis in outputs)
     for row, outputs in zip(rows, engine.search(rows, replace(BEAM, min_length_ratio=1.0)), strict=True):
         assert all(len(hypothesis.tokens) >= len(row) for hypothesis in outputs if hypothesis.ended)
@@ -285,19 +268,21 @@ def test_attention_is_that_of_the_last_layer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "name"),
+    ("options", "constraints", "name"),
     [
-        (replace(GREEDY, sampling=Sampling()), "sampling"),
-        (replace(BEAM, alternatives=2), "alternatives"),
-        (replace(BEAM, required=(((5,),),)), "required"),
-        (replace(BEAM, alignment=True, attention_layer=0), "attention_layer"),
-        (replace(BEAM, alignment=True, prefixes=((5,),)), "prefixes"),
+        (replace(GREEDY, sampling=Sampling()), UNCONSTRAINED, "sampling"),
+        (replace(BEAM, alternatives=2), UNCONSTRAINED, "alternatives"),
+        (BEAM, Constraints(required=((5,),)), "required"),
+        (replace(BEAM, alignment=True, attention_layer=0), UNCONSTRAINED, "attention_layer"),
+        (replace(BEAM, alignment=True), Constraints((5,)), "prefixes"),
     ],
 )
-def test_unsupported_options_are_refused_by_name(tmp_path: Path, options: SearchOptions, name: str) -> None:
+def test_unsupported_options_are_refused_by_name(
+    tmp_path: Path, options: SearchOptions, constraints: Constraints, name: str
+) -> None:
     engine = make_engine(tmp_path / "x", make_parts())
     with pytest.raises(UsageError, match=rf"--engine ctranslate2 cannot do: {name}"):
-        engine.search([[5]], options)
+        engine.search([[5]], options, [constraints])
 
 
 def test_a_stream_gives_the_greedy_output(tmp_path: Path) -> None:
@@ -306,8 +291,7 @@ def test_a_stream_gives_the_greedy_output(tmp_path: Path) -> None:
     options = replace(GREEDY, max_length_ratio=0.5)
     for row, (hypothesis,) in zip(rows, engine.search(rows, options), strict=True):
         assert tuple(engine.stream(row, options)) == hypothesis.tokens
-    (prefixed,) = (engine.stream(rows[0], replace(options, prefixes=((9, 11),))),)
-    assert tuple(prefixed)[:2] == (9, 11)
+    assert tuple(engine.stream(rows[0], options, Constraints((9, 11))))[:2] == (9, 11)
 
 
 # --- the folder ---

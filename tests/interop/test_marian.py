@@ -13,6 +13,7 @@ from tests.interop.marian import write_marian_folder
 from tests.interop.parts import Parts, make_parts, sentences
 from tests.tolerances import assert_close
 
+from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
@@ -20,7 +21,7 @@ from manyheads.interop.marian.writer import marian_numbers, write_marian
 from manyheads.interop.parity import Samples, random_samples, reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 transformers = pytest.importorskip("transformers")
@@ -64,7 +65,7 @@ def both_logits(
 def greedy(model: EncoderDecoder, rows: list[list[int]], most: int = 30) -> list[list[int]]:
     stepper = EncoderDecoderStepper(model, padded(rows, PAD, last=EOS))
     limits = torch.full((len(rows),), most)
-    found = greedy_search(stepper, SearchParameters(max_lengths=limits, bos=BOS, eos=EOS, suppressed=(PAD, BOS)))
+    found = greedy_search(stepper, SearchOptions(length_penalty=1.0), limits, SPECIAL_IDS)
     return [list(hypothesis.tokens) for hypothesis in found]
 
 

@@ -21,12 +21,13 @@ from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import Batch, _real_positions, make_batch
+from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import SearchOptions
 from manyheads.training.objective import translation_loss
 
 B, S, T = 5, 11, 7
@@ -302,9 +303,7 @@ def test_thirty_two_random_pairs_are_memorized_and_decoded_exactly(variant, trai
         schedule.step()
         optimizer.zero_grad()
     stepper = EncoderDecoderStepper(model.eval(), batch.source)
-    found = greedy_search(
-        stepper, SearchParameters(max_lengths=torch.full((32,), 11), bos=BOS, eos=EOS, suppressed=(PAD, BOS))
-    )
+    found = greedy_search(stepper, SearchOptions(length_penalty=1.0), torch.full((32,), 11), SPECIAL_IDS)
     assert [list(output.tokens) for output in found] == targets
     assert all(output.ended for output in found)
 

@@ -27,7 +27,6 @@ from manyheads.decoding.model import InferenceModel
 from manyheads.runs.examine_run import _trained_model, examine_run
 from manyheads.runs.export import export
 from manyheads.runs.train import train
-from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS
 from transformer_doctor.report import Diagnosis
 
@@ -190,8 +189,8 @@ def test_a_search_whose_outputs_depend_on_the_batch_is_named(
 def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from manyheads.search.greedy import greedy_search
 
-    def short_greedy_search(stepper: Any, parameters: SearchParameters) -> Any:
-        return greedy_search(stepper, replace(parameters, max_lengths=parameters.max_lengths * 0 + 2))
+    def short_greedy_search(stepper: Any, options: Any, max_lengths: Any, special: Any) -> Any:
+        return greedy_search(stepper, options, max_lengths * 0 + 2, special)
 
     monkeypatch.setattr("manyheads.checks.decoding.greedy_search", short_greedy_search)
     assert "beam-one-differs" in serious(examine_run(trained))

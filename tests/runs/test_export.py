@@ -24,7 +24,7 @@ from manyheads.runs.evaluate import evaluate, with_line
 from manyheads.runs.export import export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation.translator import Translator
 
 pytest.importorskip("ctranslate2")
@@ -233,7 +233,7 @@ def test_options_of_the_command_reach_the_engine(
     lines = (tmp_path / "o").read_text(encoding="utf-8").split("\n")
     assert len(lines) == len(TEXTS) + 1
     found = Translator.load(trained, engine="ctranslate2")
-    options = TranslateOptions(token_scores=False)
+    options = SearchOptions(token_scores=False)
     assert lines[:-1] == [one.translation for one in found.translate(TEXTS, options=options)]
     assert program(["translate", str(trained), str(source), "--engine", "ctranslate2", "--sample"]) == 2
     assert "--engine ctranslate2 cannot do: sampling" in capsys.readouterr().err

@@ -33,7 +33,7 @@ from manyheads.runs.export import export
 from manyheads.runs.html_export import html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
 from manyheads.runs.train import train
-from manyheads.search.options import Sampling
+from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.generation import GenerateOptions
 from manyheads.tasks.inspecting import InspectOptions
@@ -42,7 +42,6 @@ from manyheads.tasks.inspecting.head import inspect_head
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
 from manyheads.tasks.inspecting.next_token import next_tokens
 from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation.translator import Translator
 
 TEXTS = [source for source, _ in SENTENCES][:8]
@@ -148,7 +147,7 @@ def test_the_page_translates_like_python(runs: dict[str, Path], open_run: Any) -
     translator = Translator.load(runs["translation"])
     for beam in (1, 3):
         for text in ["", " ", *TEXTS, LONG, f"  {TEXTS[0]}\n\n***\r\n\t12:30\n{LONG}\n| --- | "]:
-            (expected,) = translator.translate([text], beam_size=beam, options=TranslateOptions(alignment=True))
+            (expected,) = translator.translate([text], beam_size=beam, options=SearchOptions(alignment=True))
             found = page.evaluate("([text, beam]) => window.manyheads.translate(text, { beam })", [text, beam])
             assert_near(found, expected.to_json(), text)
 
@@ -241,7 +240,7 @@ def test_the_page_translates_without_the_causal_mask_like_python(
     page = open_run("translation")
     loaded = Translator.load(runs["translation"])
     with isolated_with_changes(loaded, Changes(mask=False)) as copied:
-        expected = copied.translate(TEXTS, beam_size=beam, n_best=beam, options=TranslateOptions(alignment=False))
+        expected = copied.translate(TEXTS, beam_size=beam, n_best=beam, options=SearchOptions(alignment=False))
     for text, right in zip(TEXTS, expected, strict=True):
         found = answer(page, "api/translate", q=text, beam=beam, changes={"mask": False})
         assert_near(found["sentences"], [right.to_json()], text)
@@ -361,7 +360,7 @@ VIEW = """((view, state) => {
 
 def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[str, Path], page_file: Any) -> None:
     loaded = Translator.load(runs["translation"], device="cpu")
-    (expected,) = loaded.translate([LONG], beam_size=3, options=TranslateOptions(alignment=True))
+    (expected,) = loaded.translate([LONG], beam_size=3, options=SearchOptions(alignment=True))
     inspected = inspect_loaded(loaded, TEXTS[0], InspectOptions(run="de-en")).packed_dict()
     path = page_file("translation", "fp32")
     with open_firefox() as firefox:
@@ -580,7 +579,7 @@ def run_module(folder: Path, script: str) -> Any:
 
 def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], modules: Path) -> None:
     (expected,) = Translator.load(runs["translation"]).translate(
-        [LONG], beam_size=3, n_best=2, options=TranslateOptions(alignment=True)
+        [LONG], beam_size=3, n_best=2, options=SearchOptions(alignment=True)
     )
     script = f"return manyheads.translate({json.dumps(LONG)}, {{ beam: 3, nBest: 2 }});"
     assert_near(run_module(modules / "translation", script), expected.to_json())

@@ -36,6 +36,7 @@ from manyheads.runs.translate_file import (
     translate_file,
     warnings_of,
 )
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation.translator import Candidate, Translation
 
 LINES = ["Abc. Def.", "", "   ", "ghi\u2028k", "abcdefgh, " * 9, "한글", "a\tb", "ihg"]
@@ -297,7 +298,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
 
 
 def job_of(run: Path) -> TranslationJob:
-    return TranslationJob(run, device="cpu", beam_size=2).for_workers()
+    return TranslationJob(run, device="cpu", options=SearchOptions(beam_size=2)).for_workers()
 
 
 def test_a_worker_with_another_version_is_refused(trained, worker) -> None:
@@ -323,7 +324,7 @@ def test_a_worker_loads_the_model_of_each_job(trained, worker, tmp_path) -> None
 @pytest.mark.usefixtures("small_shards")
 def test_warnings_have_the_numbers_of_the_lines_in_the_file(trained) -> None:
     job, expected = job_of(trained), {}
-    for number, translation in enumerate(job.translate(job.open(), LINES), start=101):
+    for number, translation in enumerate(job.open().translate(LINES, options=job.options), start=101):
         for warning in warnings_of(translation):
             expected.setdefault(warning, []).append(number)
     assert expected

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from manyheads.search.interface import Hypothesis
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, SpecialIds
+from manyheads.search.options import SearchOptions
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 FORBIDDEN = (PAD, BOS)
@@ -23,11 +23,13 @@ Prefix = tuple[int, ...]
 Sentence = TypeVar("Sentence")
 
 
-def parameters(limits: Sequence[int] | Tensor, **options: Any) -> SearchParameters:
-    """Return the parameters of a search of sentences with these limits; padding and BOS are never generated."""
+def parameters(
+    limits: Sequence[int] | Tensor, suppressed: Sequence[int] = FORBIDDEN, **options: Any
+) -> tuple[SearchOptions, Tensor, SpecialIds]:
+    """Return the arguments of a search of sentences with these limits; padding and BOS are never generated."""
     max_lengths = limits if isinstance(limits, Tensor) else torch.tensor(limits, dtype=torch.int64)
-    marks = {"max_lengths": max_lengths, "bos": BOS, "eos": EOS, "suppressed": FORBIDDEN}
-    return SearchParameters(**(marks | options))
+    given = SearchOptions(**({"beam_size": 1, "length_penalty": 1.0} | options))
+    return given, max_lengths, SpecialIds(BOS, EOS, suppressed)
 
 
 def assert_independent(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.search.tables import parameters
 
 from manyheads.search.beam_state import Beam, Continuations, Finished, divisors
+from manyheads.search.options import SearchOptions
 
 
 def continuations(parent: list[int], token: list[int], value: list[float], total: list[float]) -> Continuations:
@@ -29,7 +29,7 @@ def test_a_hypothesis_is_extended_with_the_tokens_of_its_parent() -> None:
 
 
 def test_only_the_best_outputs_of_a_sentence_are_kept() -> None:
-    finished = Finished(np.array([9]), parameters([9], beam_size=2, n_best=2))
+    finished = Finished(np.array([9]), SearchOptions(beam_size=2, n_best=2, length_penalty=1.0))
     beam = Beam.start(np.array([9])).extend(
         continuations([0] * 3, [4, 5, 6], [-3.0, -1.0, -2.0], [-3.0, -1.0, -2.0])
     )

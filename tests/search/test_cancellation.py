@@ -21,20 +21,20 @@ Search = Callable[[Callable[[], Stepper], int], list[list[Hypothesis]]]
 
 
 def beam(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return beam_search(start(), parameters([LONG] * count, beam_size=3))
+    return beam_search(start(), *parameters([LONG] * count, beam_size=3))
 
 
 def greedy(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return [[output] for output in greedy_search(start(), parameters([LONG] * count))]
+    return [[output] for output in greedy_search(start(), *parameters([LONG] * count))]
 
 
 def sampled(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
     rows = [[number] for number in range(count)]
-    return sample(start(), rows, Sampling(), parameters([LONG] * count), draws=2)
+    return sample(start(), rows, *parameters([LONG] * count, n_best=2, sampling=Sampling()))
 
 
 def constrained(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return grid_beam_search(start(), [((4, 5),)] * count, parameters([LONG] * count, beam_size=2))
+    return grid_beam_search(start(), [((4, 5),)] * count, *parameters([LONG] * count, beam_size=2))
 
 
 class CancelledSearch:

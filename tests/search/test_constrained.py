@@ -27,7 +27,7 @@ from manyheads.search.rules import ForbiddenSequences, NoRepeat, RuledStepper
 def search(
     tables: Sequence[Table], required: Sequence[Sequence[Prefix]], limits: Sequence[int], **options: float
 ) -> list[list[Hypothesis]]:
-    return grid_beam_search(TableStepper(tables), required, parameters(limits, **{"beam_size": 3} | options))
+    return grid_beam_search(TableStepper(tables), required, *parameters(limits, **{"beam_size": 3} | options))
 
 
 def holds(tokens: Prefix, sequence: Prefix) -> bool:
@@ -113,7 +113,7 @@ def test_constrained_search_obeys_forced_prefixes_and_rules() -> None:
     for (output,) in grid_beam_search(
         ruled,
         [[(7,), (8, 5)]] * 6,
-        parameters([6] * 6, beam_size=3),
+        *parameters([6] * 6, beam_size=3),
     ):
         assert output.tokens[:2] == (6, 4)
         assert 7 in output.tokens
@@ -126,7 +126,7 @@ def test_a_sequence_that_is_required_and_forbidden_is_left_out_and_the_output_is
     ((output,),) = grid_beam_search(
         ruled,
         [[(4, 5)]],
-        parameters([5], beam_size=2, suppressed=()),
+        *parameters([5], beam_size=2, suppressed=()),
     )
     assert not output.ended
     assert 5 not in output.tokens

@@ -38,7 +38,7 @@ def test_the_search_of_an_ensemble_equals_that_of_a_model_of_the_mean(combine, k
     steppers = [TableStepper([Table(seed + offset, 7) for seed in seeds]) for offset in (0, 100, 200)]
     results = beam_search(
         EnsembleStepper(steppers, combine),
-        parameters(limits, beam_size=3, n_best=3, suppressed=()),
+        *parameters(limits, beam_size=3, n_best=3, suppressed=()),
     )
     for seed, limit, result in zip(seeds, limits, results, strict=True):
         expected, _ = reference_beam(kind(seed, 7), beam_size=3, n_best=3, length_penalty=1.0, limit=limit)

@@ -27,7 +27,7 @@ def test_greedy_search_takes_the_most_likely_tokens_in_any_batch() -> None:
     forbidden = (UNK, PAD, BOS)
     tables = [Table(seed, size=11, end_bias=seed % 3 - 1.0) for seed in range(20)]
     limits = [seed % 8 for seed in range(20)]
-    outputs = greedy_search(TableStepper(tables), parameters(limits, suppressed=forbidden))
+    outputs = greedy_search(TableStepper(tables), *parameters(limits, suppressed=forbidden))
     assert [(output.tokens, output.ended) for output in outputs] == [
         reference_greedy(table, limit, forbidden) for table, limit in zip(tables, limits, strict=True)
     ]
@@ -39,7 +39,7 @@ def test_greedy_search_takes_the_most_likely_tokens_in_any_batch() -> None:
 def test_a_greedy_score_is_the_sum_of_token_scores_over_the_length_penalty(length_penalty) -> None:
     tables = [Table(seed, size=11, end_bias=-1.0) for seed in range(9)]
     search_parameters = parameters([4] * 9, length_penalty=length_penalty, suppressed=())
-    outputs = greedy_search(TableStepper(tables), search_parameters)
+    outputs = greedy_search(TableStepper(tables), *search_parameters)
     for table, output in zip(tables, outputs, strict=True):
         assert output.token_scores == table.score_tokens(output)
         assert output.log_probability == sum(output.token_scores)
@@ -49,14 +49,14 @@ def test_a_greedy_score_is_the_sum_of_token_scores_over_the_length_penalty(lengt
 
 def test_finished_rows_are_removed_from_the_batch() -> None:
     stepper = TableStepper([Table(seed, end_bias=-torch.inf) for seed in range(4)])
-    greedy_search(stepper, parameters([2, 0, 4, 2], suppressed=()))
+    greedy_search(stepper, *parameters([2, 0, 4, 2], suppressed=()))
     assert stepper.row_counts == [4, 3, 3, 1, 1]
 
 
 def test_greedy_search_returns_the_prefix_if_no_token_is_possible() -> None:
-    outputs = greedy_search(TableStepper([Table(0, size=4)]), parameters([3], suppressed=(0, 1, 2, 3)))
+    outputs = greedy_search(TableStepper([Table(0, size=4)]), *parameters([3], suppressed=(0, 1, 2, 3)))
     assert outputs == [Hypothesis((), 0.0, 0.0, (), ended=False)]
 
 
 def test_greedy_search_of_no_sentences_gives_no_outputs() -> None:
-    assert greedy_search(TableStepper([]), parameters([])) == []
+    assert greedy_search(TableStepper([]), *parameters([])) == []

@@ -39,7 +39,7 @@ def stepper(tables: Sequence[Table], rules: Sequence[Rule], prefixes: Sequence[P
 
 
 def beam(ruled: RuledStepper, limits: Sequence[int], *, beam_size: int, n_best: int) -> list[list[Hypothesis]]:
-    return beam_search(ruled, parameters(limits, beam_size=beam_size, n_best=n_best))
+    return beam_search(ruled, *parameters(limits, beam_size=beam_size, n_best=n_best))
 
 
 def shorter_than(length: int) -> Banned:
@@ -168,13 +168,11 @@ def test_combined_rules_hold_for_each_sentence_in_any_batch(sentences, n, beam_s
 def test_greedy_search_and_sampling_obey_the_same_rules(draws) -> None:
     tables = [Table(seed, size=SIZE, end_bias=-1.0) for seed in range(4)]
     rules = [NoRepeat(1), MinLength([2] * 4, EOS), ForbiddenSequences(SEQUENCES)]
-    greedy = greedy_search(stepper(tables, rules, PREFIXES), parameters([6] * 4))
+    greedy = greedy_search(stepper(tables, rules, PREFIXES), *parameters([6] * 4))
     drawn = sample(
         stepper(tables, rules, PREFIXES),
         [(0,), (1,), (2,), (3,)],
-        Sampling(),
-        parameters([6] * 4),
-        draws=draws,
+        *parameters([6] * 4, n_best=draws, sampling=Sampling()),
     )
     for index, prefix in enumerate(PREFIXES):
         for output in (greedy[index], *drawn[index]):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.tables import EOS, FORBIDDEN, Prefix, Table, TableStepper, assert_independent, parameters
 
-from manyheads.errors import OverflowedError
+from manyheads.errors import OverflowedError, UsageError
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
@@ -25,9 +25,7 @@ def draw_samples(
     return sample(
         TableStepper(tables),
         [(key,) for key in keys],
-        sampling,
-        parameters([limit] * len(tables)),
-        draws=draws,
+        *parameters([limit] * len(tables), n_best=draws, sampling=sampling),
     )
 
 
@@ -140,7 +138,7 @@ def test_sampling_from_the_most_likely_token_alone_is_greedy_search() -> None:
     tables = [Table(seed, size=9, end_bias=-1.0, steps=2) for seed in range(9)]
     greedy = greedy_search(
         TableStepper(tables),
-        parameters([6] * 9),
+        *parameters([6] * 9),
     )
     for sampling in (Sampling(top_k=1), Sampling(top_p=1e-9)):
         assert draw_samples(tables, list(range(9)), sampling, 1, 6) == [[output] for output in greedy]
@@ -188,5 +186,5 @@ def test_log_probabilities_of_nan_are_refused_in_sampling() -> None:
     ],
 )
 def test_a_sampling_option_out_of_range_is_named(values, named) -> None:
-    with pytest.raises(ValueError, match=named):
+    with pytest.raises(UsageError, match=named):
         Sampling(*values)

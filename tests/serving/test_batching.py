@@ -13,10 +13,10 @@ from tests.tasks.translation.test_translator import make_translator
 from tests.tolerances import approx
 
 from manyheads.search.interface import Cancelled
+from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher, _choose_batch
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.queued_engine import queued_translator
-from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.result import Translation
 
 OnResult = Callable[[int, int], None]
@@ -394,7 +394,7 @@ def test_a_cancelled_request_is_removed_from_a_continuous_batch(batcher: Batcher
 def test_a_translation_does_not_depend_on_the_other_texts_of_its_batch() -> None:
     translator = make_translator()
     texts = ["abc", "abcdefgh ij", "ba", "hgf edc ba ab", "jjjj", "a", "cab abc", "ghi"]
-    options = [TranslateOptions(split="sentences", alignment=bool(index % 2)) for index in range(len(texts))]
+    options = [SearchOptions(split="sentences", alignment=bool(index % 2)) for index in range(len(texts))]
     separate = [translator.translate([text], options=one)[0] for text, one in zip(texts, options, strict=True)]
     batcher = Batcher(workers=2, max_tokens=400, max_wait=0.05)
     with ThreadPoolExecutor(len(texts)) as pool:

@@ -19,7 +19,7 @@ from manyheads.tasks.assembly import (
     word_alignment,
     word_numbers,
 )
-from manyheads.tasks.options import Expected, plain_search
+from manyheads.tasks.options import LineConstraints, plain_search
 from manyheads.tasks.parts import Line
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.tokenizer import TokenizerPair
@@ -50,7 +50,7 @@ def test_a_broken_character_is_left_out_or_copied_from_the_source_with_a_warning
     line = Line("ein ☃", [(0, 5)], tokenizer.encode(["ein ☃"]))
     hypothesis = Hypothesis(tuple(4 + byte for byte in output), 0.0, 0.0, (), True)
     assembler = Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), plain_search(SearchConfig()), 99)
-    found = assembler.translation(line, [[hypothesis]], Expected())
+    found = assembler.translation(line, [[hypothesis]], LineConstraints())
     assert (found.translation, found.warnings) == (text, warnings)
 
 

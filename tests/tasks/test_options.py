@@ -26,15 +26,15 @@ from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_maps
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Sampling, SearchOptions
-from manyheads.tasks.translation.translator import TranslateOptions, Translator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
 SEARCHES = {
     "greedy": {"beam_size": 1},
     "beam": {"beam_size": 4, "n_best": 2},
-    "sampling": {"n_best": 2, "options": TranslateOptions(sampling=Sampling(seed=5))},
-    "lengths": {"options": TranslateOptions(min_length_ratio=0.7, max_length_ratio=1.1, no_repeat_ngram=2)},
-    "told": {"n_best": 2, "options": TranslateOptions(alternatives=3, alignment=True)},
+    "sampling": {"n_best": 2, "options": SearchOptions(sampling=Sampling(seed=5))},
+    "lengths": {"options": SearchOptions(min_length_ratio=0.7, max_length_ratio=1.1, no_repeat_ngram=2)},
+    "told": {"n_best": 2, "options": SearchOptions(alternatives=3, alignment=True)},
 }
 
 
@@ -100,18 +100,18 @@ def test_a_required_phrase_is_found_in_an_output_in_capitals(text: str, capitals
 
 def test_length_ratios_limit_the_outputs() -> None:
     texts = lines(9)
-    options = TranslateOptions(min_length_ratio=1.0)
+    options = SearchOptions(min_length_ratio=1.0)
     for found in make_translator(end_bias=6.0).translate(texts, options=options):
         assert len(found.translation) >= len(found.source)
     translator = make_translator(end_bias=-9.0, search={"max_length_offset": 0})
-    for found in translator.translate(texts, options=TranslateOptions(max_length_ratio=0.5)):
+    for found in translator.translate(texts, options=SearchOptions(max_length_ratio=0.5)):
         assert len(found.hypotheses[0].tokens) <= max(1, len(found.source) // 2)
 
 
 def test_no_ngram_is_repeated() -> None:
     translator = make_translator(end_bias=-3.0)
     unconstrained = translator.translate(lines(9))
-    constrained = translator.translate(lines(9), options=TranslateOptions(no_repeat_ngram=2))
+    constrained = translator.translate(lines(9), options=SearchOptions(no_repeat_ngram=2))
     assert not any(repeats(one.hypotheses[0].tokens) for one in constrained)
     assert any(repeats(one.hypotheses[0].tokens) for one in unconstrained)
 
@@ -155,7 +155,7 @@ def make_options(**changes: Any) -> SearchOptions:
 
 def test_an_attention_layer_that_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match=r"attention layer 3 does not exist: the decoder has 1"):
-        make_translator().translate(["a"], options=TranslateOptions(attention_layer=3, alignment=True))
+        make_translator().translate(["a"], options=SearchOptions(attention_layer=3, alignment=True))
 
 
 # --- invalid options ---
@@ -170,7 +170,7 @@ def test_an_attention_layer_that_does_not_exist_is_refused() -> None:
         ({"forbidden": ["ab", "c"]}, "takes a list for each line"),
         ({"prefixes": ["a" * MAX_POSITIONS, ""]}, "the longest output of this model is 40"),
         ({"n_best": 0}, "n_best = 0"),
-        ({"options": TranslateOptions(sampling=Sampling()), "required": [["a"], []]}, "not by sampling"),
+        ({"options": SearchOptions(sampling=Sampling()), "required": [["a"], []]}, "not by sampling"),
     ],
     ids=str,
 )
@@ -181,7 +181,7 @@ def test_invalid_constraints_and_counts_are_refused(search, message) -> None:
 
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises(UsageError, match="words"):
-        make_translator().translate(["a"], options=TranslateOptions(split="words"))
+        make_translator().translate(["a"], options=SearchOptions(split="words"))
 
 
 # --- ensembles ---
@@ -200,7 +200,7 @@ def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> No
     runs = [save_run(make_translator(seed=seed), tmp_path / str(seed)) for seed in (3, 4)]
     singles = [Translator.load(run, device="cpu") for run in runs]
     both = Translator.load(runs[0], device="cpu", ensemble=runs[1:])
-    options = TranslateOptions(alternatives=2, alignment=True)
+    options = SearchOptions(alternatives=2, alignment=True)
     differs = 0
     for found in both.translate(lines(), options=options):
         (best,) = found.hypotheses
@@ -231,11 +231,11 @@ def test_another_engine_replaces_the_model() -> None:
     engine = TorchEngine([translator.model])
 
     class OtherEngine:
-        def search(self, rows, options, cancelled):
-            return engine.search(rows, options, cancelled)
+        def search(self, rows, options, constraints, cancelled):
+            return engine.search(rows, options, constraints, cancelled)
 
-        def stream(self, row, options):
-            return engine.stream(row, options)
+        def stream(self, row, options, constraints):
+            return engine.stream(row, options, constraints)
 
     other = Translator(translator.config, translator.tokenizers, OtherEngine())
     assert other.translate(lines(4)) == translator.translate(lines(4))

@@ -15,13 +15,14 @@ from tests.tasks.translation.test_translator import (
     watch_sources,
 )
 
+from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.tasks.parts import Line, Splitter, _blank_between
-from manyheads.tasks.translation.translator import TranslateOptions, Translator
+from manyheads.tasks.translation.translator import SearchOptions, Translator
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.sentences import _LINE_ENDS
 
-SENTENCES = TranslateOptions(split="sentences")
+SENTENCES = SearchOptions(split="sentences")
 KNOWN = LETTERS + ". ,ABCDEFGHIJKLM"
 TEXTS = st.text(alphabet="ab .,A!\n\t。", max_size=60)
 
@@ -82,7 +83,7 @@ def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings)
 @pytest.mark.parametrize("text", [*LETTERLESS, *SPACE])
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
 def test_text_without_letters_is_copied_alone_and_between_others(text: str, split) -> None:
-    made, options = translator(), TranslateOptions(split=split)
+    made, options = translator(), SearchOptions(split=split)
     first, second, *found = made.translate(
         ["Abc.", "Def", text, f"\tAbc.\n{text}\r\n  {text}\n\n Def "], options=options
     )
@@ -167,7 +168,7 @@ def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypat
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
 def test_a_stream_is_the_greedy_translation_in_pieces(text, split) -> None:
     made = translator(data={"max_length": 30})
-    options = TranslateOptions(split=split, no_repeat_ngram=3)
+    options = SearchOptions(split=split, no_repeat_ngram=3)
     (expected,) = made.translate([text], beam_size=1, options=options, prefixes=["ab"])
     pieces = list(made.stream(text, prefix="ab", options=options))
     assert "".join(pieces) == expected.translation
@@ -177,7 +178,7 @@ def test_a_stream_is_the_greedy_translation_in_pieces(text, split) -> None:
 
 def test_a_stream_returns_whether_it_was_truncated() -> None:
     def truncated(made: Translator, text: str, split: str) -> bool:
-        pieces = made.stream(text, options=TranslateOptions(split=split))
+        pieces = made.stream(text, options=SearchOptions(split=split))
         while True:
             try:
                 next(pieces)
@@ -193,8 +194,9 @@ def test_a_stream_returns_whether_it_was_truncated() -> None:
 def test_a_piece_is_yielded_before_the_next_token_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_translator(end_bias=-5.0)
     steps: list[int] = []
-    step = EncoderDecoderStepper.step
-    monkeypatch.setattr(EncoderDecoderStepper, "step", lambda self, ids: steps.append(1) or step(self, ids))
+    for owner, name in ((EncoderDecoderStepper, "step"), (NativeModel, "beam_steps")):
+        step = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, step=step: steps.append(1) or step(*given))
     made.model.train()
     pieces = made.stream("abc")
     for count in range(1, 6):
@@ -220,7 +222,7 @@ def test_a_prefix_applies_to_the_first_sentence_and_forbidden_phrases_to_all() -
 
 def test_alignments_of_sentences_are_numbered_through_the_line() -> None:
     made = make_translator(end_bias=0.0, letters=KNOWN)
-    options = TranslateOptions(split="sentences", alignment=True)
+    options = SearchOptions(split="sentences", alignment=True)
     text = "Abc def. Ghi. Abc."
     found, *parts = made.translate([text, "Abc def.", "Ghi.", "Abc."], options=options)
     assert all(one.translation for one in parts)
@@ -263,7 +265,7 @@ COPYING = {"copy_literals": True, "lower_capitals": True}
 
 def test_addresses_and_tags_are_copied_and_the_text_around_them_is_translated() -> None:
     made = translator(search=COPYING)
-    options = TranslateOptions(alignment=True)
+    options = SearchOptions(alignment=True)
     text = "Abc abc www.x.org/y <b>def</b>! 17 "
     found, first, second = made.translate([text, "Abc abc", "def"], options=options)
     assert found.translation == f"{first.translation} www.x.org/y <b>{second.translation}</b>! 17 "
@@ -278,7 +280,7 @@ def test_addresses_and_tags_are_copied_and_the_text_around_them_is_translated() 
 @pytest.mark.parametrize("text", ["https://x.org/a?b=1", "17:45", "...", "😀"])
 def test_a_line_without_anything_to_translate_is_copied(text: str) -> None:
     made = translator(search=COPYING)
-    (found,) = made.translate([text], options=TranslateOptions(alignment=True))
+    (found,) = made.translate([text], options=SearchOptions(alignment=True))
     assert (found.translation, found.alignment, found.truncated) == (text, "0-0", False)
     assert "".join(made.stream(text)) == text
     assert found.to_json()["hypotheses"][0]["text"] == text
@@ -297,6 +299,6 @@ def test_text_in_capitals_is_translated_like_other_text_and_returned_in_capitals
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
 def test_a_stream_copies_literals_and_keeps_capitals(text: str, split) -> None:
     made = translator(search=COPYING)
-    options = TranslateOptions(split=split)
+    options = SearchOptions(split=split)
     (expected,) = made.translate([text], beam_size=1, options=options)
     assert "".join(made.stream(text, options=options)) == expected.translation

@@ -14,8 +14,7 @@ from manyheads.data.lines import count_lines, read_lines, text_line
 from manyheads.errors import DataError
 from manyheads.files import replacing
 from manyheads.runs.translate_file import SHARD_LINES, Shard, TranslationJob, translate_file
-from manyheads.search.options import Sampling
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import Sampling, SearchOptions
 from manyheads.training.log import Listener
 
 
@@ -81,15 +80,15 @@ def translate_text(
         DataError: the text cannot be read or written, or a worker ended.
     """
     closest = isinstance(step, DistilStep) and step.method == "interpolation"
-    options = TranslateOptions(token_scores=False)
+    options = SearchOptions(n_best=(step.beam or 1) if closest else 1, token_scores=False)
+    if step.beam is not None:
+        options = replace(options, beam_size=step.beam)
     if isinstance(step, TranslateStep) and step.sampling is not None:
         options = replace(options, sampling=Sampling(temperature=step.sampling, seed=step.seed))
     job = TranslationJob(
         models[0],
         ensemble=tuple(models[1:]),
         device=device,
-        beam_size=step.beam,
-        n_best=(step.beam or 1) if closest else 1,
         options=options,
     )
     count = 0

@@ -17,20 +17,19 @@ from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.checks.tokens import entropy
 from manyheads.data.batch import pad_rows
 from manyheads.data.letters import has_text
+from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
-from manyheads.search.parameters import SearchParameters
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.model_adapter import device_of
 from transformer_doctor.report import Finding
 from transformer_doctor.tolerances import SAME_NATS, TIE
 
-_SUPPRESSED_IDS = (PAD, BOS)
 _DECODED = 16  # validation sentences
 _MEMORIZED = 32  # training pairs whose first token is compared
 # The loss of a first token is at most about the entropy of its frequencies; one that was never a label costs more
@@ -104,11 +103,10 @@ def _differ(output: Hypothesis, other: Hypothesis) -> bool:
     return output.tokens != other.tokens and not tie
 
 
-def _search_parameters(trained: TrainedTranslator, rows: _Rows) -> SearchParameters:
-    """Return the parameters of a greedy search with the length limits of the run."""
-    max_lengths = torch.tensor(trained.options.longest(rows, trained.config.model.max_positions - 1))
-    max_lengths = max_lengths.to(device_of(trained.model))
-    return SearchParameters(max_lengths=max_lengths, bos=BOS, eos=EOS, suppressed=_SUPPRESSED_IDS)
+def _max_lengths(trained: TrainedTranslator, rows: _Rows) -> Tensor:
+    """Return the length limits of the run for the outputs of rows (B,)."""
+    limits = trained.options.longest(rows, trained.config.model.max_positions - 1)
+    return torch.tensor(limits, device=device_of(trained.model))
 
 
 def _source_ids(model: EncoderDecoder, rows: _Rows) -> Tensor:
@@ -124,14 +122,13 @@ def _target_ids(model: EncoderDecoder, rows: _Rows) -> Tensor:
 def _greedy(trained: TrainedTranslator, rows: _Rows) -> list[Hypothesis]:
     stepper = EncoderDecoderStepper(trained.model, _source_ids(trained.model, rows))
     with torch.no_grad():
-        return greedy_search(stepper, _search_parameters(trained, rows))
+        return greedy_search(stepper, trained.options, _max_lengths(trained, rows), SPECIAL_IDS)
 
 
 def _search_beam(trained: TrainedTranslator, rows: _Rows, beam_size: int) -> list[Hypothesis]:
     stepper = EncoderDecoderStepper(trained.model, _source_ids(trained.model, rows))
-    parameters = _search_parameters(trained, rows)
-    length_penalty = trained.options.length_penalty
-    return _best(beam_search(stepper, replace(parameters, beam_size=beam_size, length_penalty=length_penalty)))
+    options = replace(trained.options, beam_size=beam_size)
+    return _best(beam_search(stepper, options, _max_lengths(trained, rows), SPECIAL_IDS))
 
 
 @torch.no_grad()

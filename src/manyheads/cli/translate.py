@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from manyheads.cli.options import (
-    COUNT,
     PATH,
-    beam_option,
     device_option,
     executor_options,
     json_option,
@@ -24,7 +22,7 @@ from manyheads.cli.options import (
     run_option,
     set_option,
 )
-from manyheads.cli.search_options import translate_options
+from manyheads.cli.search_options import search_options
 from manyheads.cli.streams import (
     ConstraintFiles,
     WarnedLines,
@@ -46,7 +44,7 @@ from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:
     from manyheads.runs.translate_file import Shard
-    from manyheads.search.options import TranslateOptions
+    from manyheads.search.options import SearchOptions
     from manyheads.tasks.translation.translator import Translation, Translator
 
 _COLUMNS = ("score", "truncated", "repeated")
@@ -64,16 +62,7 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 @verb("translate")
 @run_argument
 @click.argument("file", type=PATH, default="-")
-@beam_option
-@option(
-    "--n-best",
-    type=COUNT,
-    default=1,
-    help="Number of translations for each line; above 1, print each as: line number from 0, |||, text, |||, score. "
-    "The score is the log-probability in nats, divided by length ** search.length_penalty: nearer to 0 is "
-    "likelier.",
-)
-@translate_options
+@search_options
 @option(
     "--prefix-file",
     type=PATH,
@@ -117,9 +106,7 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 def translate(
     run: Path,
     file: Path,
-    beam: int | None,
-    n_best: int,
-    options: TranslateOptions,
+    options: SearchOptions,
     prefix_file: Path | None,
     forbid_file: Path | None,
     require_file: Path | None,
@@ -144,11 +131,11 @@ def translate(
     The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
     is given again: finished shards are saved beside the output file.
     """
-    _check_options(options, beam=beam, n_best=n_best, columns=columns, as_json=as_json)
+    _check_options(options, columns=columns, as_json=as_json)
     if stream and (
         as_json
-        or n_best > 1
-        or beam not in (None, 1)
+        or options.n_best > 1
+        or options.beam_size not in (None, 1)
         or options.alignment
         or forbid_file
         or require_file
@@ -181,8 +168,6 @@ def translate(
         engine=engine,
         device=device,
         precision=precision,
-        beam_size=beam,
-        n_best=n_best,
         options=replace(options, token_scores=as_json),
         columns=columns,
     )
@@ -211,19 +196,18 @@ def translate(
             _write_stream(translator, lines, constraints, options, sink, warned)
         else:
             sink.writelines(map(text_line, header_lines(columns)))
-            lines_of = partial(output_lines, n_best=n_best, columns=columns)
+            lines_of = partial(output_lines, n_best=options.n_best, columns=columns)
             with line_progress("translating", file, sink) as advance:
                 results = _translations(
-                    partial(job.translate, translator), batches(lines, size), constraints, advance
+                    partial(translator.translate, options=job.options), batches(lines, size), constraints, advance
                 )
                 write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
     print_warnings(warned)
 
 
-def _check_options(
-    options: TranslateOptions, *, beam: int | None, n_best: int, columns: tuple[str, ...], as_json: bool
-) -> None:
+def _check_options(options: SearchOptions, *, columns: tuple[str, ...], as_json: bool) -> None:
     """Raise `click.UsageError` for options that exclude each other."""
+    beam, n_best = options.beam_size, options.n_best
     if beam is not None and n_best > beam and not options.sampling:
         raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.")
     if options.alignment and n_best > 1 and not as_json:
@@ -266,7 +250,7 @@ def _write_stream(
     translator: Translator,
     lines: Iterator[str],
     constraints: ConstraintFiles,
-    options: TranslateOptions,
+    options: SearchOptions,
     stream: BinaryIO,
     warned: WarnedLines,
 ) -> None:

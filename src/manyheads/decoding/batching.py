@@ -8,7 +8,6 @@ all weights once, for all sentences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -16,31 +15,19 @@ import numpy as np
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.native.threads import map_in_threads
 from manyheads.errors import UsageError
-from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import cancelled_among
-from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, never_cancelled
-from manyheads.search.options import SearchOptions
-from manyheads.text.tokenizer import BOS, PAD
+from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, SpecialIds
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
+from manyheads.text.tokenizer import BOS, EOS, PAD
 
-SUPPRESSED_IDS = (PAD, BOS)  # ids that are never generated
+SPECIAL_IDS = SpecialIds(BOS, EOS, suppressed=(PAD, BOS))  # of every target vocabulary
 MAX_WORKERS = 8  # threads; more would wait for the interpreter lock
 
 
-@dataclass(frozen=True)
-class Job:
-    """One batch of rows to search.
-
-    Attributes:
-        rows: sources as ids without begin and end marks.
-        options: the options of the search.
-        cancelled: returns the indices of the cancelled rows.
-        observer: receives every step of a plain beam search.
-    """
-
-    rows: Sequence[Sequence[int]]
-    options: SearchOptions
-    cancelled: Cancelled = never_cancelled
-    observer: BeamObserver | None = None
+# Searches rows, each with its constraints; the last argument returns the indices of the cancelled rows.
+SearchBatch = Callable[
+    [Sequence[Sequence[int]], SearchOptions, Sequence[Constraints], Cancelled], list[list[Hypothesis]]
+]
 
 
 class ContinuousBatching(Protocol):
@@ -56,13 +43,20 @@ class ContinuousBatching(Protocol):
         """Whether no more sentences should be added for now."""
         ...
 
-    def add(self, rows: Sequence[Sequence[int]], cancelled: Cancelled, on_finished: OnFinished) -> None:
+    def add(
+        self,
+        rows: Sequence[Sequence[int]],
+        cancelled: Cancelled,
+        on_finished: OnFinished,
+        constraints: Sequence[Constraints] = (),
+    ) -> None:
         """Add sentences; their search begins at the next step.
 
         Args:
             rows: see `Engine.search`; all rows are encoded immediately.
             cancelled: see `Engine.search`.
             on_finished: called with the index of each row and its outputs as soon as its search has stopped.
+            constraints: see `Engine.search`; torch operators support none.
         """
         ...
 
@@ -78,35 +72,43 @@ class ContinuousBatching(Protocol):
 def search_in_batches(
     rows: Sequence[Sequence[int]],
     options: SearchOptions,
+    constraints: Sequence[Constraints],
     cancelled: Cancelled,
     *,
     workers: int,
-    search: Callable[[Job], list[list[Hypothesis]]],
-    review: Callable[[Job, list[list[Hypothesis]]], list[list[Hypothesis]]] = lambda job, outputs: outputs,
+    search: SearchBatch,
 ) -> list[list[Hypothesis]]:
     """Search all rows in batches; return the n_best outputs of each row.
 
     Args:
-        rows: see `Engine.search`, as for the next two arguments.
+        rows: see `Engine.search`, as for the next three arguments.
         options: the options of the search.
+        constraints: empty, or one for each row.
         cancelled: returns the indices of the cancelled rows.
         workers: number of batches to search at the same time.
-        search: searches a batch, in a worker thread.
-        review: changes the outputs of a batch, in the calling thread after all searches.
+        search: searches a batch, in a worker thread; gets one constraint for each row.
     """
-    batches = list(_make_batches(rows, options, workers))
-    jobs = [
-        Job([rows[index] for index in indices], options.select_rows(indices), cancelled_among(cancelled, indices))
-        for indices in batches
-    ]
+    constraints = constraints or [UNCONSTRAINED] * len(rows)
+    batches = list(_make_batches(rows, options, constraints, workers))
+
+    def search_batch(indices: list[int]) -> list[list[Hypothesis]]:
+        return search(
+            [rows[index] for index in indices],
+            options,
+            [constraints[index] for index in indices],
+            cancelled_among(cancelled, indices),
+        )
+
     outputs: list[list[Hypothesis]] = [[] for _ in rows]
-    for indices, job, candidates in zip(batches, jobs, map_in_threads(search, jobs, workers), strict=True):
-        for index, hypotheses in zip(indices, review(job, candidates), strict=True):
+    for indices, found in zip(batches, map_in_threads(search_batch, batches, workers), strict=True):
+        for index, hypotheses in zip(indices, found, strict=True):
             outputs[index] = hypotheses[: options.n_best]
     return outputs
 
 
-def _make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers: int) -> Iterator[list[int]]:
+def _make_batches(
+    rows: Sequence[Sequence[int]], options: SearchOptions, constraints: Sequence[Constraints], workers: int
+) -> Iterator[list[int]]:
     """Yield the row indices of each batch: rows of similar length, all with or all without required words.
 
     The batches that are searched at the same time share `batch_tokens`.
@@ -114,8 +116,7 @@ def _make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers
     batch_tokens = options.batch_tokens // workers
     width = options.n_best if options.sampling else options.beam_size
     lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
-    required = options.required or [()] * len(rows)
-    num_required = np.array([sum(map(len, sequences)) for sequences in required], dtype=np.int64)
+    num_required = np.array([sum(map(len, constraint.required)) for constraint in constraints], dtype=np.int64)
     for group in (num_required == 0, num_required > 0):
         indices = group.nonzero()[0]
         beams = int(num_required[indices].max(initial=0)) + 1
@@ -123,11 +124,14 @@ def _make_batches(rows: Sequence[Sequence[int]], options: SearchOptions, workers
             yield indices[batch].tolist()
 
 
-def check_options(options: SearchOptions, num_layers: int, longest: int) -> None:
-    """Raise `UsageError` for options that a model does not support.
+def check_options(
+    options: SearchOptions, constraints: Sequence[Constraints], num_layers: int, longest: int
+) -> None:
+    """Raise `UsageError` for options and constraints that a model does not support.
 
     Args:
         options: the options of the search.
+        constraints: constraints on the outputs.
         num_layers: number of decoder layers.
         longest: maximum number of tokens of an output.
     """
@@ -137,17 +141,28 @@ def check_options(options: SearchOptions, num_layers: int, longest: int) -> None
             f"attention layer {layer} does not exist: the decoder has {num_layers}, numbered 0 to {num_layers - 1} "
             f"from below or -1 to -{num_layers} from above."
         )
-    for name, sequences in (("prefix", options.prefixes), *(("required", row) for row in options.required)):
-        if too_long := next((tokens for tokens in sequences if len(tokens) > longest), None):
+    if not options.sampling and options.n_best > options.beam_size:
+        raise UsageError(f"n_best = {options.n_best} must not be above beam_size = {options.beam_size}.")
+    if options.sampling and any(constraint.required for constraint in constraints):
+        raise UsageError("required sequences are searched for by a beam, not by sampling.")
+    for constraint in constraints:
+        named = [("prefix", constraint.prefix), *(("required", tokens) for tokens in constraint.required)]
+        if too_long := next(((name, len(tokens)) for name, tokens in named if len(tokens) > longest), None):
+            name, length = too_long
             raise UsageError(
-                f"a {name} sequence has {len(too_long)} tokens, but the longest output of this model is {longest}."
+                f"a {name} sequence has {length} tokens, but the longest output of this model is {longest}."
             )
 
 
-def finish(search: ContinuousBatching, job: Job) -> list[list[Hypothesis]]:
+def finish(
+    search: ContinuousBatching,
+    rows: Sequence[Sequence[int]],
+    cancelled: Cancelled,
+    constraints: Sequence[Constraints] = (),
+) -> list[list[Hypothesis]]:
     """Search one batch by itself until all of its rows are finished."""
     outputs: dict[int, list[Hypothesis]] = {}
-    search.add(job.rows, job.cancelled, outputs.__setitem__)
+    search.add(rows, cancelled, outputs.__setitem__, constraints)
     while search.batches:
         search.step()
-    return [outputs[index] for index in range(len(job.rows))]
+    return [outputs[index] for index in range(len(rows))]

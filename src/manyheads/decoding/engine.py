@@ -6,41 +6,42 @@ Shapes: B sentences, S source length.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.batching import (
     MAX_WORKERS,
-    SUPPRESSED_IDS,
+    SPECIAL_IDS,
     ContinuousBatching,
-    Job,
     check_options,
     finish,
     search_in_batches,
 )
 from manyheads.decoding.continuous import TorchContinuousBatching
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.continuous import NativeContinuousBatching, can_search
+from manyheads.decoding.native.beams import NativeBeams, can_search
+from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.native.threads import num_threads, threads_for_native
 from manyheads.decoding.native.weights import Precision
-from manyheads.decoding.prepare import pack
+from manyheads.decoding.prepare import pack, pack_native
 from manyheads.decoding.rescoring import review
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
+from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, greedy_search
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
-from manyheads.search.options import SearchOptions
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
 from manyheads.search.sampling import sample
-from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.tokenizer import EOS, PAD
 
 
 class TorchEngine:
@@ -66,6 +67,7 @@ class TorchEngine:
         self.combine = combine
         self.precision = precision
         self.packed: list[InferenceModel] = []
+        self.native: NativeModel | None = None  # the C code for a single model
 
     @property
     def device(self) -> torch.device:
@@ -78,54 +80,68 @@ class TorchEngine:
         return min(model.config.max_positions for model in self.models) - 1
 
     def search(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
-        self.check(options)
-
-        def reviewed(job: Job, outputs: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
-            return review(self.models, self.combine, job.rows, outputs, job.options)
-
+        self.check(options, constraints)
         with self.evaluating(), torch.inference_mode():
-            return search_in_batches(
-                rows, options, cancelled, workers=self.workers, search=self.candidates, review=reviewed
+            outputs = search_in_batches(
+                rows, options, constraints, cancelled, workers=self.workers, search=self.search_batch
             )
+            return review(self.models, self.combine, rows, outputs, options)
 
     @property
     def workers(self) -> int:
         """Number of batches searched at the same time: at most MAX_WORKERS on a CPU, else 1."""
         return min(num_threads(), MAX_WORKERS) if self.device.type == "cpu" else 1
 
-    def check(self, options: SearchOptions) -> None:
-        """Raise `UsageError` for options that these models do not support."""
-        check_options(options, min(len(model.decoder_layers) for model in self.models), self.longest)
+    def check(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> None:
+        """Raise `UsageError` for options and constraints that these models do not support."""
+        num_layers = min(len(model.decoder_layers) for model in self.models)
+        check_options(options, constraints, num_layers, self.longest)
 
     @torch.inference_mode()
-    def candidates(self, job: Job) -> list[list[Hypothesis]]:
-        """Search one batch: by sampling, or by the search that its options select."""
-        native = any(model.native is not None for model in self.packed)
-        with threads_for_native() if native else nullcontext():
-            if job.options.sampling:
-                return self.sampled(job)
-            return self.searched(job)
+    def search_batch(
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints],
+        cancelled: Cancelled,
+        observer: BeamObserver | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Search one batch; an observer receives every step of a beam search.
 
-    def searched(self, job: Job) -> list[list[Hypothesis]]:
-        """Search one batch: greedy, beam or constrained search, as the options select."""
-        rows, options = job.rows, job.options
-        if self.can_batch_continuously(options) and (options.beam_size > 1 or job.observer or self.in_c(options)):
-            observed = TorchContinuousBatching(self.packed[0], options, job.observer) if job.observer else None
-            return finish(observed or self.start(options), job)
-        source = pad_rows(rows, PAD, last=EOS).to(self.device)
-        parameters = self.parameters(job)
-        if any(options.required):
-            return grid_beam_search(self.stepper(source, job), options.required, parameters)
-        if options.beam_size == 1 and job.observer is None:
-            return [[hypothesis] for hypothesis in greedy_search(self.stepper(source, job), parameters)]
-        return beam_search(self.stepper(source, job), parameters, job.observer)
+        For the arguments see `Engine.search`; there is one constraint for each row.
+        """
+        native = self.native_for(options, constraints)
+        if native is not None and observer is None:
+            with threads_for_native():
+                return finish(NativeBeams(native, options), rows, cancelled, constraints)
+        stepper = self.stepper(rows, options, constraints)
+        if cancelled is not never_cancelled:
+            stepper = CancellableStepper(stepper, len(rows), cancelled, EOS)
+        max_lengths = torch.tensor(options.longest(rows, self.longest, constraints), device=self.device)
+        if options.sampling:
+            return sample(stepper, rows, options, max_lengths, SPECIAL_IDS)
+        if any(constraint.required for constraint in constraints):
+            required = [constraint.required for constraint in constraints]
+            return grid_beam_search(stepper, required, options, max_lengths, SPECIAL_IDS)
+        if options.beam_size == 1 and observer is None:
+            outputs = greedy_search(stepper, options, max_lengths, SPECIAL_IDS)
+            return [[hypothesis] for hypothesis in outputs]
+        return beam_search(stepper, options, max_lengths, SPECIAL_IDS, observer)
 
-    def can_batch_continuously(self, options: SearchOptions) -> bool:
-        """Return whether continuous batching supports the options: greedy or plain beam search with one model."""
-        return len(self.models) == 1 and not options.in_use()
+    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
+        """Return whether continuous batching supports a search: greedy or plain beam search with one model."""
+        return (
+            len(self.models) == 1
+            and options.plain
+            and not any(constraint != UNCONSTRAINED for constraint in constraints)
+        )
 
     def begin(self, options: SearchOptions) -> ContinuousBatching:
         """Start a continuous batch, with the present weights of the model.
@@ -135,75 +151,52 @@ class TorchEngine:
         """
         self.check(options)
         with self.evaluating():
-            return self.start(options)
+            native = self.native_for(options)
+            return (
+                TorchContinuousBatching(self.packed[0], options) if native is None else NativeBeams(native, options)
+            )
 
-    def start(self, options: SearchOptions) -> ContinuousBatching:
-        """Return an empty continuous batch, in C if possible; it uses only the options of a plain beam search."""
-        model = self.packed[0]
-        if model.native is not None and self.in_c(options):
-            return NativeContinuousBatching(model.native, options, model.read)
-        return TorchContinuousBatching(model, options)
-
-    def in_c(self, options: SearchOptions) -> bool:
-        """Return whether the C code can search with these options."""
-        return self.packed[0].native is not None and can_search(self.packed[0].native, options)
-
-    def sampled(self, job: Job) -> list[list[Hypothesis]]:
-        """Draw n_best samples for each row of a batch."""
-        rows, options = job.rows, job.options
-        assert options.sampling is not None
-        source = pad_rows(rows, PAD, last=EOS).to(self.device)
-        stepper, parameters = self.stepper(source, job), self.parameters(job)
-        return sample(stepper, rows, options.sampling, parameters, draws=options.n_best)
-
-    def parameters(self, job: Job) -> SearchParameters:
-        """Return the parameters of the search of a batch."""
-        options = job.options
-        return SearchParameters(
-            max_lengths=torch.tensor(options.longest(job.rows, self.longest), device=self.device),
-            bos=BOS,
-            eos=EOS,
-            suppressed=SUPPRESSED_IDS,
-            length_penalty=options.length_penalty,
-            beam_size=options.beam_size,
-            n_best=min(options.n_best, options.beam_size),
-        )
-
-    def stepper(self, source: torch.Tensor, job: Job) -> Stepper:
-        """Return the stepper of a source (B, S): the models, the rules of the options, and cancellation."""
-        stepper = self.stepper_with_rules(source, job)
-        if job.cancelled is never_cancelled:
-            return stepper
-        return CancellableStepper(stepper, len(job.rows), job.cancelled, EOS)
+    def native_for(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> NativeModel | None:
+        """Return the C code if it does this search: with one model on a CPU, without required words."""
+        native = self.native
+        return native if native is not None and can_search(native, options, constraints) else None
 
     def steppers(self, source: torch.Tensor) -> list[Stepper]:
         """Return a stepper of a source (B, S) for each model."""
         return [EncoderDecoderStepper(model, source) for model in self.packed]
 
-    def stepper_with_rules(self, source: torch.Tensor, job: Job) -> Stepper:
-        """Return the stepper of a source (B, S): the models and the rules of the options."""
-        rows, options = job.rows, job.options
-        steppers = self.steppers(source)
+    def stepper(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, constraints: Sequence[Constraints]
+    ) -> Stepper:
+        """Return the stepper of some rows: the models, the rules of the options and the constraints."""
+        steppers = self.steppers(pad_rows(rows, PAD, last=EOS).to(self.device))
         stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
         rules: list[Rule] = []
         if options.min_length_ratio:
-            limits = options.longest(rows, self.longest)
+            limits = options.longest(rows, self.longest, constraints)
             rules.append(MinLength([*map(min, options.shortest(rows), limits)], EOS))
         if options.no_repeat_ngram:
             rules.append(NoRepeat(options.no_repeat_ngram))
-        if any(options.forbidden):
-            rules.append(ForbiddenSequences(options.forbidden))
-        if not rules and not any(options.prefixes):
+        if any(constraint.forbidden for constraint in constraints):
+            rules.append(ForbiddenSequences([constraint.forbidden for constraint in constraints]))
+        prefixes = [constraint.prefix for constraint in constraints]
+        if not rules and not any(prefixes):
             return stepper
-        return RuledStepper(stepper, len(rows), rules=rules, prefixes=options.prefixes)
+        return RuledStepper(stepper, len(rows), rules=rules, prefixes=prefixes)
 
-    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
         """See `Engine.stream`."""
-        if options.sampling or any(options.required):
+        if options.sampling or constraints.required:
             raise UsageError("a stream is a greedy output: no sampling or required words.")
-        self.check(options)
+        options = replace(options, beam_size=1, n_best=1)
+        self.check(options, [constraints])
         with self.evaluating():
-            steps = self.greedy_steps(row, options)
+            if native := self.native_for(options, [constraints]):
+                yield from NativeBeams(native, options).stream(row, constraints)
+                return
+            steps = self.greedy_steps(row, options, constraints)
             while True:
                 try:
                     _, tokens = next(steps)
@@ -214,12 +207,12 @@ class TorchEngine:
                 yield from tokens
 
     @torch.inference_mode()
-    def greedy_steps(self, row: Sequence[int], options: SearchOptions) -> DecodingSteps:
+    def greedy_steps(self, row: Sequence[int], options: SearchOptions, constraints: Constraints) -> DecodingSteps:
         """Decode one row greedily, one step at a time."""
-        source = pad_rows([row], PAD, last=EOS).to(self.device)
-        job = Job([row], options)
-        steps = decode_steps(self.stepper(source, job), greedy_choice(SUPPRESSED_IDS), self.parameters(job))
-        return (yield from steps)
+        max_lengths = torch.tensor(options.longest([row], self.longest, [constraints]), device=self.device)
+        stepper = self.stepper([row], options, [constraints])
+        choose = greedy_choice(SPECIAL_IDS.suppressed)
+        return (yield from decode_steps(stepper, choose, options, max_lengths, SPECIAL_IDS))
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -230,6 +223,7 @@ class TorchEngine:
         training = [model for model in self.models if model.training]
         if training or not self.packed or not all(model.weights_unchanged() for model in self.packed):
             self.packed = [pack(model, self.precision) for model in self.models]
+            self.native = pack_native(self.models[0], self.precision) if len(self.models) == 1 else None
         for model in training:
             model.eval()
         try:

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.data.batch import pad_rows
 from manyheads.decoding.kv_cache import KVCache, StepInput
 from manyheads.decoding.layers import (
     InferenceDecoderLayer,
@@ -22,7 +19,6 @@ from manyheads.decoding.layers import (
     WeightLayout,
     rotary_for_qkv,
 )
-from manyheads.decoding.native.model import MAX_SOURCE_LENGTH, NativeModel
 from manyheads.decoding.native.weights import Precision
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
@@ -42,18 +38,12 @@ class InferenceModel:
 
     Attributes:
         model: the model that the weights belong to.
-        native: the C code for this model, if it is used.
         dtype: dtype of the computation.
         template: an empty tensor with the dtype and device of attention, float32 or wider.
     """
 
     def __init__(
-        self,
-        model: EncoderDecoder,
-        dtype: torch.dtype | None = None,
-        *,
-        rounding: Precision = "fp32",
-        native: NativeModel | None = None,
+        self, model: EncoderDecoder, dtype: torch.dtype | None = None, *, rounding: Precision = "fp32"
     ) -> None:
         """Pack the weights.
 
@@ -61,11 +51,9 @@ class InferenceModel:
             model: the model to pack.
             dtype: dtype of the computation; None means the model's dtype.
             rounding: rounding of the matrices, before their conversion to dtype.
-            native: C code that computes the steps and encodes all but long sources, if available.
         """
         weight = model.output.weight.detach()
         self.model = model
-        self.native = native
         self.dtype = dtype or weight.dtype
         self.template = weight.new_empty(0, dtype=torch.promote_types(self.dtype, torch.float32))
         layout = WeightLayout(self.dtype, rounding)
@@ -101,8 +89,6 @@ class InferenceModel:
             masks padding (B, 1, 1, S), None where there is no padding.
         """
         mask = padding_mask(source, self.model.pad)
-        if self.native is not None and source.size(1) <= MAX_SOURCE_LENGTH:
-            return self.native_encode(self.native, source, mask[:, 0, 0])
         positions = position_ids(mask)
         bias = None
         if not bool(mask.all()):
@@ -117,75 +103,8 @@ class InferenceModel:
         memory = self.encoder_norm(x)
         return [layer.keys_values(memory, source.size(0)) for layer in self.decoder], bias
 
-    def native_encode(
-        self, native: NativeModel, source: Tensor, mask: Tensor
-    ) -> tuple[list[KeysValues], Tensor | None]:
-        """Encode sentences (B, S) in C without their padding, where mask (B, S) is False; see `encode`.
-
-        The keys and values of a sentence come first in its row, wherever its padding was.
-        """
-        lengths = mask.sum(1).numpy()
-        arrays = map(torch.from_numpy, native.encode(source[mask].numpy(), lengths))
-        memory = list(zip(arrays, arrays, strict=True))  # pairs of keys and values
-        if bool(mask.all()):
-            return memory, None
-        padding = torch.from_numpy(np.arange(lengths.max()) >= lengths[:, None])
-        return memory, torch.zeros(padding.shape).masked_fill_(padding, -torch.inf)[:, None, None]
-
-    @torch.inference_mode()
-    def read(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """Encode sentences, given as ids with end marks, for a search in C; see `NativeModel.encode`."""
-        if self.native is not None and max(map(len, rows)) <= MAX_SOURCE_LENGTH:
-            return self.native.read(rows)
-        memory, _ = self.encode(pad_rows(rows, self.model.pad))
-        return [tensor.numpy() for keys_values in memory for tensor in keys_values]
-
-    def steps(self, inputs: Sequence[StepInput]) -> list[Tensor]:
-        """Append a token to each row of several inputs; native code computes all inputs in one call.
-
-        Returns:
-            For each input the logits of the next tokens (R', V), float32.
-        """
-        if self.native is None:
-            return [self.torch_step(step) for step in inputs]
-        _reserve_tokens(inputs)
-        all_logits = torch.from_numpy(self.native.run_steps(inputs)).split([len(step.tokens) for step in inputs])
-        return [
-            logits if step.live is None else logits.index_select(0, step.live)
-            for step, logits in zip(inputs, all_logits, strict=True)
-        ]
-
-    def best(
-        self, inputs: Sequence[StepInput], count: int, suppressed: Sequence[int]
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]] | None:
-        """Append a token to each row of several inputs; return the best next tokens (`NativeModel.best_tokens`).
-
-        Args:
-            inputs: inputs of R' rows in all.
-            count: number of tokens to find for each row.
-            suppressed: ids that are never generated.
-
-        Returns:
-            Log-probabilities (R', count) and ids (R', count). None, without any computation, where there is no
-            native code, or the vocabulary is too small for it.
-        """
-        if self.native is None or count + len(suppressed) >= self.native.vocabulary:
-            return None
-        _reserve_tokens(inputs)
-        values, tokens = self.native.best_tokens(inputs, count, suppressed)
-        if all(step.live is None for step in inputs):
-            return values, tokens
-        sizes = [len(step.tokens) for step in inputs]
-        rows = np.concatenate(
-            [
-                first + (np.arange(size) if step.live is None else step.live.numpy())
-                for step, size, first in zip(inputs, sizes, np.cumsum([0, *sizes]), strict=False)
-            ]
-        )
-        return values[rows], tokens[rows]
-
-    def torch_step(self, step: StepInput) -> Tensor:
-        """Compute `steps` of one input with torch operators."""
+    def step(self, step: StepInput) -> Tensor:
+        """Append a token to each row; return the logits of the next tokens (R', V), float32."""
         signal, rotary = self.position_encoding(step.position)
         x = self.target_embedding(step.tokens, signal)
         step.cache.begin_step(step.width)
@@ -229,8 +148,3 @@ def _weight_versions(parameters: Sequence[Mapping[str, Tensor | None]]) -> list[
     """Return address and version counter of each weight; they change if a weight is replaced or written to."""
     weights = [weight for module in parameters for weight in module.values() if weight is not None]
     return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
-
-
-def _reserve_tokens(inputs: Sequence[StepInput]) -> None:
-    for step in inputs:
-        step.cache.reserve(step.width)

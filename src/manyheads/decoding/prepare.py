@@ -1,8 +1,7 @@
-"""Packing of a model's weights for decoding: for the C code where there is some, else for torch."""
+"""Packing of a model's weights for decoding, with torch and in C."""
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 
 
 def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel:
-    """Pack the weights of a model for fast decoding on its device.
+    """Pack the weights of a model for decoding with torch on its device.
 
     Args:
         model: the model, on the device that decodes.
@@ -28,18 +27,19 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel
     Raises:
         UsageError: "int8" on another device than a CPU.
     """
-    weight = model.output.weight
-    if weight.device.type == "cpu":
-        code = library() if weight.dtype == torch.float32 else None
-        native = None if code is None else _native_model(model, precision, code)
-        return InferenceModel(model, rounding=precision, native=native)
+    device = model.output.weight.device
+    if device.type == "cpu":
+        return InferenceModel(model, rounding=precision)
     if precision == "int8":
-        raise UsageError(f'precision "int8" is for a CPU, not for {weight.device.type}. Use "bf16".')
+        raise UsageError(f'precision "int8" is for a CPU, not for {device.type}. Use "bf16".')
     return InferenceModel(model, torch.bfloat16 if precision == "bf16" else None)
 
 
-def _native_model(model: EncoderDecoder, precision: Precision, code: ctypes.CDLL) -> NativeModel:
-    """Pack the weights of a model, float32 on a CPU, for the C code."""
+def pack_native(model: EncoderDecoder, precision: Precision = "fp32") -> NativeModel | None:
+    """Pack the weights of a model for the C code; None without it, or if they are not float32 on a CPU."""
+    weight = model.output.weight
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or (code := library()) is None:
+        return None
     # Not `Tensor.numpy`, after which the storage cannot be resized: FSDP frees the gathered weights by resizing.
     named = model.named_parameters(remove_duplicate=False)
     tensors: dict[str, Any] = {name: np.from_dlpack(weight.detach()) for name, weight in named}

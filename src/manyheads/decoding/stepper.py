@@ -47,8 +47,7 @@ class EncoderDecoderStepper:
 
     def step(self, tokens: Tensor) -> Tensor:
         """Append one token to each row: (R,) -> log-probabilities of the next token (R, V), float32."""
-        (logits,) = self.model.steps([self.step_input(tokens)])
-        return functional.log_softmax(logits, -1)
+        return functional.log_softmax(self.model.step(self.step_input(tokens)), -1)
 
     def step_input(self, tokens: Tensor) -> StepInput:
         """Return the input of the step that appends a token to each row (R,), and advance the position."""

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
 
 # Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest
@@ -126,8 +127,8 @@ def reference(model: EncoderDecoder, samples: Samples) -> Reference:
     source = pad_rows(rows, PAD, last=EOS)
     limits = [min(len(row) + 10, longest) for row in rows]
     stepper = EncoderDecoderStepper(model, source)
-    parameters = SearchParameters(max_lengths=torch.tensor(limits), bos=BOS, eos=EOS, suppressed=(PAD, BOS))
-    outputs = [list(hypothesis.tokens) for hypothesis in greedy_search(stepper, parameters)]
+    found = greedy_search(stepper, SearchOptions(length_penalty=0.0), torch.tensor(limits), SPECIAL_IDS)
+    outputs = [list(hypothesis.tokens) for hypothesis in found]
     scores = token_scores(model(source, decoder_input(outputs)), outputs)
     return Reference(Samples(rows, samples.origin), limits, outputs, scores)
 

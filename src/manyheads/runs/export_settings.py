@@ -9,8 +9,8 @@ from typing import Any
 from manyheads.config.schema import Config, SearchConfig
 from manyheads.errors import ParityError
 from manyheads.interop.bundle import LoadedModel
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import available_pairs
-from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation.translator import Translator
 
 # Settings of [search] that the programs of a format do not take from an export, with the value that they use.
@@ -149,7 +149,7 @@ def compare_without_lost_settings(opened: LoadedModel, to: str) -> TextCompariso
     lines, lost = setting_lines(opened), described_losses(opened.config, to)
     own = Translator(opened.config, opened.tokenizers, opened.model).translate(lines)
     config = _replace_settings(opened.config, _lost_settings(opened.config, to))
-    options = TranslateOptions(split="none" if to in _UNSPLIT else "auto")
+    options = SearchOptions(split="none" if to in _UNSPLIT else "auto")
     others = Translator(config, opened.tokenizers, opened.model).translate(lines, options=options)
     return _compare_texts(
         [result.translation for result in own], lines, [result.translation for result in others], lost

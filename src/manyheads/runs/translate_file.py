@@ -24,7 +24,7 @@ from manyheads.data.tsv import join_row
 from manyheads.decoding.native.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.files import locked_output, refuse_links, replacing_output
-from manyheads.search.options import TranslateOptions
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation.translator import DEFAULTS, Translation, Translator
 from manyheads.training.memory import keep_decoding_small
@@ -43,7 +43,7 @@ _COLUMNS: dict[str, Callable[[Translation], object]] = {
 
 @dataclass(frozen=True)
 class TranslationJob:
-    """A translator and the options of a translation, as a small value to send to other processes.
+    """The files of a translator and how a file is translated, as a small value to send to other processes.
 
     Attributes:
         run: run directory, or a folder exported for CTranslate2.
@@ -53,9 +53,7 @@ class TranslationJob:
         engine: see `Translator.load`.
         device: see `Translator.load`.
         precision: see `Translator.load`.
-        beam_size: see `Translator.translate`, also for the next two.
-        n_best: number of translations to write for each line.
-        options: all other options.
+        options: options of the search; `n_best` is the number of translations to write for each line.
         columns: names of `_COLUMNS` to write beside each translation; empty for plain lines.
         digest: hash of the files of the runs, which every worker compares with its own; "" compares nothing.
     """
@@ -67,9 +65,7 @@ class TranslationJob:
     engine: str = "torch"
     device: str = "auto"
     precision: str = "fp32"
-    beam_size: int | None = None
-    n_best: int = 1
-    options: TranslateOptions = DEFAULTS
+    options: SearchOptions = DEFAULTS
     columns: tuple[str, ...] = ()
     digest: str = ""
 
@@ -88,12 +84,6 @@ class TranslationJob:
             return translator
         config = with_overrides(translator.config, self.overrides)
         return Translator(config, translator.tokenizers, translator.engine)
-
-    def translate(self, translator: Translator, lines: Sequence[str], **constraints: Any) -> list[Translation]:
-        """Translate lines with the options of the job."""
-        return translator.translate(
-            lines, beam_size=self.beam_size, n_best=self.n_best, options=self.options, **constraints
-        )
 
     def read_digest(self) -> str:
         """Return the hash of the files of the runs that this machine has."""
@@ -178,12 +168,12 @@ def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
     output = []
     for first in range(0, len(shard.lines), CALL_LINES):
         part = slice(first, first + CALL_LINES)
-        constraints = {name: entries[part] for name, entries in shard.constraints.items()}
+        constraints: dict[str, Any] = {name: entries[part] for name, entries in shard.constraints.items()}
         for position, translation in enumerate(
-            job.translate(translator, shard.lines[part], **constraints), start=first
+            translator.translate(shard.lines[part], options=job.options, **constraints), start=first
         ):
             index = shard.start + position
-            output += output_lines(index, translation, job.n_best, job.columns)
+            output += output_lines(index, translation, job.options.n_best, job.columns)
             for warning in warnings_of(translation):
                 warned.setdefault(warning, []).append(index + 1)
     return json.dumps(warned).encode() + b"\n" + b"".join(map(text_line, output))

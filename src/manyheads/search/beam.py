@@ -24,8 +24,8 @@ from manyheads.search.beam_state import (
     IntArray,
 )
 from manyheads.search.candidates import best_tokens
-from manyheads.search.interface import Hypothesis, OnFinished, Stepper
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, OnFinished, SpecialIds, Stepper
+from manyheads.search.options import SearchOptions
 
 # Yields the tokens (R,) to append; is sent the best next tokens of each row: log-probabilities and ids (R, C).
 BeamSteps = Generator[Tensor, tuple[FloatArray, IntArray], None]
@@ -33,7 +33,11 @@ BeamSteps = Generator[Tensor, tuple[FloatArray, IntArray], None]
 
 @torch.no_grad()
 def beam_search(
-    stepper: Stepper, parameters: SearchParameters, observer: BeamObserver | None = None
+    stepper: Stepper,
+    options: SearchOptions,
+    max_lengths: Tensor,
+    special: SpecialIds,
+    observer: BeamObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """Search with a beam: keep the beam_size most likely prefixes of every sentence; return its best outputs.
 
@@ -56,7 +60,11 @@ def beam_search(
     Args:
         stepper: holds one row a sentence, with an empty prefix. From the second step on it holds beam_size rows
             a sentence, next to each other.
-        parameters: the parameters of the search.
+        options: `beam_size`, `n_best` (at most beam_size) and `length_penalty` are used.
+        max_lengths: (B,) maximum output length in tokens, the end symbol not counted. An output that reaches it
+            without the end symbol is returned cut, with ended = False. Tokens are passed to the stepper on the
+            device of this tensor.
+        special: special ids of the target vocabulary.
         observer: receives every step; it does not change the search.
 
     Returns:
@@ -67,19 +75,21 @@ def beam_search(
         OverflowedError: the model gave log-probabilities that are not numbers.
     """
     outputs: dict[int, list[Hypothesis]] = {}
-    steps = beam_steps(stepper.select, outputs.__setitem__, parameters, observer)
+    steps = beam_steps(stepper.select, outputs.__setitem__, options, max_lengths, special, observer)
     with suppress(StopIteration):
         tokens = next(steps)
         while True:
-            values, ids = best_tokens(stepper.step(tokens), parameters.beam_size + 1, parameters.suppressed)
+            values, ids = best_tokens(stepper.step(tokens), options.beam_size + 1, special.suppressed)
             tokens = steps.send((values.numpy(), ids.numpy()))
-    return [outputs[sentence] for sentence in range(len(parameters.max_lengths))]
+    return [outputs[sentence] for sentence in range(len(max_lengths))]
 
 
 def beam_steps(
     select: Callable[[Tensor], None],
     on_finished: OnFinished,
-    parameters: SearchParameters,
+    options: SearchOptions,
+    max_lengths: Tensor,
+    special: SpecialIds,
     observer: BeamObserver | None = None,
 ) -> BeamSteps:
     """Run `beam_search` as a generator, one step at a time.
@@ -89,21 +99,23 @@ def beam_steps(
     Args:
         select: the method `select` of the stepper.
         on_finished: called with the index of a sentence and its outputs as soon as the sentence stops.
-        parameters: the parameters of the search.
+        options: see `beam_search`, also for the next two.
+        max_lengths: (B,).
+        special: special ids.
         observer: receives every step.
 
     Yields:
         The tokens (R,) to append; the caller sends the beam_size + 1 best next tokens of each row.
     """
-    device = parameters.device
-    beam = Beam.start(parameters.limits())
-    finished = Finished(beam.limits, parameters)
-    tokens = torch.full((len(beam.limits),), parameters.bos, device=device)
+    device = max_lengths.device
+    beam = Beam.start(max_lengths.cpu().numpy())
+    finished = Finished(beam.limits, options)
+    tokens = torch.full((len(beam.limits),), special.bos, device=device)
     while len(beam.sentences):
         best, previous = (yield tokens), beam.sentences
         shape = (*beam.log_probability.shape, -1)
         values, ids = best[0].reshape(shape), best[1].reshape(shape)  # (A, W, C)
-        rows, beam = _advance(beam, values, ids, finished, parameters, observer)
+        rows, beam = _advance(beam, values, ids, finished, options.beam_size, special.eos, observer)
         if len(beam.sentences) < len(previous):
             for sentence in np.setdiff1d(previous, beam.sentences).tolist():
                 on_finished(sentence, finished.best(sentence))
@@ -111,7 +123,7 @@ def beam_steps(
             if not np.array_equal(rows, np.arange(len(tokens))):
                 select(_to_device(rows, device))
             # A row of probability 0 only fills the beam; the stepper still needs a token for it.
-            latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], parameters.eos)
+            latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], special.eos)
             tokens = _to_device(latest.ravel(), device)
 
 
@@ -125,7 +137,8 @@ def _advance(
     values: FloatArray,
     ids: IntArray,
     finished: Finished,
-    parameters: SearchParameters,
+    beam_size: int,
+    eos: int,
     observer: BeamObserver | None,
 ) -> tuple[IntArray, Beam]:
     """Extend the beam by one token.
@@ -135,13 +148,13 @@ def _advance(
         values: (A, W, C) log-probabilities of the best next tokens, best first.
         ids: (A, W, C) ids of these tokens.
         finished: collects the outputs that end at this step.
-        parameters: the parameters of the search.
+        beam_size: K.
+        eos: id of the end symbol.
         observer: receives the step.
 
     Returns:
         The rows (A' x K,) that the stepper has to select, and the beam of the A' sentences that stay open.
     """
-    beam_size, eos = parameters.beam_size, parameters.eos
     candidates = _rank(beam, values, ids, 2 * beam_size, eos)
     possible = candidates.total > -np.inf
     stuck = ~possible.any(axis=1) & (finished.scores[beam.sentences, 0] == -np.inf)

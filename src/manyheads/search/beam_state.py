@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.search.interface import Hypothesis, best_outputs, make_hypothesis
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.options import SearchOptions
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -165,10 +165,10 @@ class Finished:
         divisors: for each output length, the divisor of its log-probability (`divisors`).
     """
 
-    def __init__(self, limits: IntArray, parameters: SearchParameters) -> None:
+    def __init__(self, limits: IntArray, options: SearchOptions) -> None:
         count = len(limits)
-        self.scores = np.full((count, parameters.beam_size), -np.inf)
-        self.length_penalty, self.n_best = parameters.length_penalty, parameters.n_best
+        self.scores = np.full((count, options.beam_size), -np.inf)
+        self.length_penalty, self.n_best = options.length_penalty, options.n_best
         self.divisors = divisors(int(limits.max(initial=0)) + 1, self.length_penalty)
         self._outputs: list[list[Hypothesis]] = [[] for _ in range(count)]
 

@@ -12,15 +12,17 @@ import torch
 from torch import Tensor
 
 from manyheads.search.candidates import best_tokens
-from manyheads.search.interface import Hypothesis, Stepper, best_outputs
-from manyheads.search.parameters import SearchParameters
-
-Ids = tuple[int, ...]
+from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, best_outputs
+from manyheads.search.options import Ids, SearchOptions
 
 
 @torch.no_grad()
 def grid_beam_search(
-    stepper: Stepper, required: Sequence[Sequence[Ids]], parameters: SearchParameters
+    stepper: Stepper,
+    required: Sequence[Sequence[Ids]],
+    options: SearchOptions,
+    max_lengths: Tensor,
+    special: SpecialIds,
 ) -> list[list[Hypothesis]]:
     """Search like `beam_search`, for outputs that contain every required sequence of their sentence.
 
@@ -37,21 +39,23 @@ def grid_beam_search(
     Args:
         stepper: holds one row a sentence, with an empty prefix.
         required: for each sentence its sequences of at least one token, each required at least once.
-        parameters: the parameters of the search; `beam_size` is the size of each beam.
+        options: see `beam_search`, also for the next two; `beam_size` is the size of each beam.
+        max_lengths: (B,).
+        special: special ids of the target vocabulary.
 
     Returns:
         For each sentence 1 to n_best outputs, best first.
     """
-    device = parameters.device
+    device = max_lengths.device
     grids = [
-        _Grid(tuple(dict.fromkeys(sequences)), limit, parameters)
-        for sequences, limit in zip(required, parameters.limits().tolist(), strict=True)
+        _Grid(tuple(dict.fromkeys(sequences)), limit, options, special.eos)
+        for sequences, limit in zip(required, max_lengths.tolist(), strict=True)
     ]
     active = list(range(len(grids)))
-    tokens = torch.full((len(grids),), parameters.bos)
+    tokens = torch.full((len(grids),), special.bos)
     while active:
         log_probs = stepper.step(tokens.to(device))
-        best = best_tokens(log_probs, parameters.beam_size + 1, parameters.suppressed)
+        best = best_tokens(log_probs, options.beam_size + 1, special.suppressed)
         values, ids = (tensor.tolist() for tensor in best)
         missing = [list(grids[number].missing(prefix)) for number in active for prefix in grids[number].open]
         missing_values = _gather(log_probs, missing)
@@ -69,7 +73,7 @@ def grid_beam_search(
         if active:
             stepper.select(torch.tensor(rows, device=device))
             tokens = torch.tensor([prefix.tokens[-1] for number in active for prefix in grids[number].open])
-    return [best_outputs(grid.finished, parameters.n_best) for grid in grids]
+    return [best_outputs(grid.finished, options.n_best) for grid in grids]
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,12 @@ class _Grid:
         finished: outputs so far.
     """
 
-    def __init__(self, sequences: tuple[Ids, ...], limit: int, parameters: SearchParameters) -> None:
+    def __init__(self, sequences: tuple[Ids, ...], limit: int, options: SearchOptions, eos: int) -> None:
         self.sequences = sequences
         self.num_required = sum(map(len, sequences))
         self.limit = limit
-        self.beam_size, self.n_best = parameters.beam_size, parameters.n_best
-        self.length_penalty, self.eos = parameters.length_penalty, parameters.eos
+        self.beam_size, self.n_best = options.beam_size, options.n_best
+        self.length_penalty, self.eos = options.length_penalty, eos
         self.open = [_Prefix()]
         self.finished: list[Hypothesis] = []
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from manyheads.search.candidates import best_tokens
-from manyheads.search.interface import Hypothesis, Stepper, make_hypothesis
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, make_hypothesis
+from manyheads.search.options import SearchOptions
 
 # Log-probabilities (A, V) and indices (A,) of the open sentences -> the next token of each (A,) and its
 # log-probability (A,), float64, -inf where no token can follow; both on the CPU.
@@ -23,7 +23,9 @@ ChooseTokens = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 DecodingSteps = Generator[tuple[list[int], list[int]], None, list[Hypothesis]]
 
 
-def greedy_search(stepper: Stepper, parameters: SearchParameters) -> list[Hypothesis]:
+def greedy_search(
+    stepper: Stepper, options: SearchOptions, max_lengths: Tensor, special: SpecialIds
+) -> list[Hypothesis]:
     """Append the most likely token to every sentence until the end symbol; of equally likely tokens the lower id.
 
     Sentences that have ended leave the batch; an output that no token can follow is returned cut. An output does
@@ -31,12 +33,14 @@ def greedy_search(stepper: Stepper, parameters: SearchParameters) -> list[Hypoth
 
     Args:
         stepper: holds one row a sentence, with an empty prefix.
-        parameters: the parameters of the search.
+        options: `length_penalty` is used.
+        max_lengths: see `beam_search`, also for `special`.
+        special: special ids of the target vocabulary.
 
     Raises:
         OverflowedError: the model gave log-probabilities that are not numbers.
     """
-    return run_steps(decode_steps(stepper, greedy_choice(parameters.suppressed), parameters))
+    return run_steps(decode_steps(stepper, greedy_choice(special.suppressed), options, max_lengths, special))
 
 
 def greedy_choice(suppressed: Sequence[int]) -> ChooseTokens:
@@ -50,19 +54,20 @@ def greedy_choice(suppressed: Sequence[int]) -> ChooseTokens:
 
 
 @torch.no_grad()
-def decode_steps(stepper: Stepper, choose: ChooseTokens, parameters: SearchParameters) -> DecodingSteps:
+def decode_steps(
+    stepper: Stepper, choose: ChooseTokens, options: SearchOptions, max_lengths: Tensor, special: SpecialIds
+) -> DecodingSteps:
     """Decode with the tokens that `choose` returns, one step at a time; see `greedy_search`."""
-    device, eos = parameters.device, parameters.eos
-    limits = parameters.limits()
+    device, limits = max_lengths.device, max_lengths.cpu().numpy()
     outputs: dict[int, Hypothesis] = {}
     sentences = np.arange(len(limits))
     tokens: list[list[int]] = [[] for _ in limits]
     scores: list[list[float]] = [[] for _ in limits]
-    latest = torch.full((len(limits),), parameters.bos, device=device)
+    latest = torch.full((len(limits),), special.bos, device=device)
     while len(sentences):
         token, value = (tensor.numpy() for tensor in choose(stepper.step(latest), torch.from_numpy(sentences)))
         possible = value > -np.inf
-        ended = possible & (token == eos)
+        ended = possible & (token == special.eos)
         active = possible & ~ended & (limits[sentences] > [len(tokens[number]) for number in sentences.tolist()])
         for row, number in enumerate(sentences.tolist()):
             if active[row] or ended[row]:
@@ -70,7 +75,7 @@ def decode_steps(stepper: Stepper, choose: ChooseTokens, parameters: SearchParam
                 scores[number].append(float(value[row]))
             if not active[row]:
                 outputs[number] = make_hypothesis(
-                    tokens[number], scores[number], ended=bool(ended[row]), length_penalty=parameters.length_penalty
+                    tokens[number], scores[number], ended=bool(ended[row]), length_penalty=options.length_penalty
                 )
         rows = active.nonzero()[0]
         token, sentences = token[rows], sentences[rows]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from manyheads.search.options import SearchOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,6 +21,21 @@ Cancelled = Callable[[], Collection[int]]
 def never_cancelled() -> Collection[int]:
     """Return no row: the default of `Cancelled`."""
     return ()
+
+
+@dataclass(frozen=True)
+class SpecialIds:
+    """Special ids of a vocabulary.
+
+    Attributes:
+        bos: id of the begin symbol, the input of the first step.
+        eos: id of the end symbol.
+        suppressed: ids that are never generated, such as padding and bos.
+    """
+
+    bos: int
+    eos: int
+    suppressed: Sequence[int] = ()
 
 
 class Stepper(Protocol):
@@ -106,25 +121,32 @@ class Engine(Protocol):
     """
 
     def search(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
         """Search for the outputs of each row; the engine makes its own batches.
 
         Args:
             rows: any number of sources as ids without begin and end marks, each with at least one token and at
                 most as many as the model allows.
-            options: `prefixes`, `forbidden` and `required` have no entry, or one for each row.
+            options: complete options of the search.
+            constraints: constraints on the output of each row; empty, or one for each row.
             cancelled: returns the rows to stop early; the outputs of these rows are meaningless.
 
         Returns:
             For each row 1 to n_best outputs, best first; samples in the order in which they were drawn.
 
         Raises:
-            UsageError: an option is set that this engine does not support; the message names it.
+            UsageError: an option or a constraint is set that this engine does not support; the message names it.
         """
         ...
 
-    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
         """Yield the tokens of the greedy output of one row as they are generated; the end symbol last, if any.
 
         Raises:

@@ -1,12 +1,19 @@
-"""The options of a search, from the caller to the engine. A "row" is a source sentence as token ids."""
+"""The options of a search, and constraints on the output of a row. A "row" is a source sentence as token ids."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Literal, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from manyheads.config.schema import SearchConfig
+from manyheads.errors import UsageError
 
 Ids = tuple[int, ...]
+_OF_RUN: Any = None  # until `SearchOptions.complete`
 _MAX_VALUES = {  # of each number; those of `SearchConfig` are its limits
     "beam_size": 1_000,
     "length_penalty": 10,
@@ -18,7 +25,7 @@ _MAX_VALUES = {  # of each number; those of `SearchConfig` are its limits
     "min_length_ratio": 1_000,
     "alternatives": 10_000,
 }
-_Entry = TypeVar("_Entry")
+_SPLITS = ("auto", "sentences", "none")
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,9 @@ class Sampling:
         top_k: sample from the top_k likeliest tokens only; 0 means all tokens.
         top_p: sample from the smallest set of likeliest tokens with total probability top_p.
         seed: random seed of the sampling.
+
+    Raises:
+        UsageError: an option is out of its range.
     """
 
     temperature: float = 1.0
@@ -43,30 +53,40 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < float("inf"):
-            raise ValueError(
+            raise UsageError(
                 f"temperature = {self.temperature} must be above 0. For the likeliest, search greedily."
             )
         if self.top_k < 0:
-            raise ValueError(f"top_k = {self.top_k} must not be negative; 0 keeps all tokens.")
+            raise UsageError(f"top_k = {self.top_k} must not be negative; 0 keeps all tokens.")
         if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p = {self.top_p} must be above 0 and at most 1, which keeps all tokens.")
+            raise UsageError(f"top_p = {self.top_p} must be above 0 and at most 1, which keeps all tokens.")
         if self.seed < 0:
-            raise ValueError(f"seed = {self.seed} must not be negative.")
+            raise UsageError(f"seed = {self.seed} must not be negative.")
+
+    def make_rng(self, sample: int, row: Sequence[int]) -> np.random.Generator:
+        """Return the random number generator of the sample with this index of a row: one number for each token."""
+        key = hashlib.sha256(repr((self.seed, sample, [int(token) for token in row])).encode()).digest()
+        return np.random.default_rng(int.from_bytes(key, "big"))
 
 
-@dataclass(frozen=True)
-class TranslateOptions:
-    """Options of a translation, the same for all lines; None means the setting of the run.
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """Options of a search, the same for all lines; None means the setting of the run.
 
     The command line makes this object from its options and the server from JSON. `Translator.translate` takes it,
-    and passes it to the engine as `SearchOptions`. All options are off by default.
+    completes it by the settings of the run, and passes it to the engine.
 
     Attributes:
+        beam_size: number of open prefixes a sentence; 1 is greedy.
+        n_best: number of outputs to return for each line; when sampling, number of samples.
         length_penalty: exponent of the length in score = log-probability / length ** length_penalty; 0 favours
             short outputs.
         max_length_ratio: maximum output length: max_length_ratio x source tokens + search.max_length_offset.
+        max_length_offset: number of tokens added to the maximum output length. The end symbol is not counted.
         min_length_ratio: minimum output length: min_length_ratio x source tokens.
         no_repeat_ngram: never repeat an n-gram of no_repeat_ngram tokens within an output; 0 allows repetitions.
+        batch_tokens: approximate number of source tokens x beam_size decoded at the same time; it does not change
+            the results.
         sampling: draw outputs by random sampling instead of beam search; None is off.
         alternatives: number of alternative tokens to report for each output token, the likeliest first.
         alignment: report the word alignment, from the attention on the source (mean of the heads of one layer).
@@ -75,12 +95,19 @@ class TranslateOptions:
             without.
         split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
             than any training example (auto), or no line (none), which cuts a line at the model's limit.
+
+    Raises:
+        UsageError: an option is out of its range.
     """
 
-    length_penalty: float | None = None
-    max_length_ratio: float | None = None
+    beam_size: int = _OF_RUN
+    n_best: int = 1
+    length_penalty: float = _OF_RUN
+    max_length_ratio: float = _OF_RUN
+    max_length_offset: int = _OF_RUN
     min_length_ratio: float = 0.0
-    no_repeat_ngram: int | None = None
+    no_repeat_ngram: int = _OF_RUN
+    batch_tokens: int = _OF_RUN
     sampling: Sampling | None = None
     alternatives: int = 0
     alignment: bool = False
@@ -88,97 +115,64 @@ class TranslateOptions:
     token_scores: bool = True
     split: Literal["auto", "sentences", "none"] = "auto"
 
-
-@dataclass(frozen=True, kw_only=True)
-class SearchOptions(TranslateOptions):
-    """The options of one call of an engine: the caller's options, completed by the settings of the run.
-
-    `in_use` names the options that are on, so that an engine can refuse an option that it does not support.
-
-    Attributes:
-        beam_size: number of open prefixes a sentence; 1 is greedy.
-        max_length_offset: number of tokens added to the maximum output length (see `max_length_ratio`). The end
-            symbol is not counted.
-        batch_tokens: approximate number of source tokens x beam_size decoded at the same time; it does not change
-            the results.
-        n_best: number of outputs to return for each row, at most beam_size; when sampling, number of samples.
-        prefixes: forced beginning of the output of each row; empty, or one entry a row.
-        forbidden: for each row, sequences that must not occur after its prefix; empty, or one entry a row.
-        required: for each row, sequences that must occur; empty, or one entry a row.
-    """
-
-    beam_size: int
-    length_penalty: float = field()  # required: without field(), None would be inherited as the default
-    max_length_ratio: float = field()
-    max_length_offset: int
-    batch_tokens: int
-    n_best: int = 1
-    no_repeat_ngram: int = 0
-    prefixes: tuple[Ids, ...] = ()
-    forbidden: tuple[tuple[Ids, ...], ...] = ()
-    required: tuple[tuple[Ids, ...], ...] = ()
-
     def __post_init__(self) -> None:
-        for name in ("beam_size", "n_best", "batch_tokens"):
-            if not 1 <= vars(self)[name] <= _MAX_VALUES[name]:
-                raise ValueError(
-                    f"{name} = {vars(self)[name]} must be at least 1, and at most {_MAX_VALUES[name]:,}."
-                )
-        for name in (
-            "length_penalty",
-            "max_length_ratio",
-            "max_length_offset",
-            "min_length_ratio",
-            "no_repeat_ngram",
-            "alternatives",
-        ):
-            if not 0 <= vars(self)[name] <= _MAX_VALUES[name]:
-                raise ValueError(
-                    f"{name} = {vars(self)[name]} must be 0 or more, and at most {_MAX_VALUES[name]:,}."
-                )
-        if self.sampling is None and self.n_best > self.beam_size:
-            raise ValueError(f"n_best = {self.n_best} must not be above beam_size = {self.beam_size}.")
-        if self.required and self.sampling:
-            raise ValueError("required sequences are searched for by a beam, not by sampling.")
-        if any(not sequence for row in (*self.forbidden, *self.required) for sequence in row):
-            raise ValueError("a forbidden or required sequence of tokens is empty.")
+        for name, most in _MAX_VALUES.items():
+            value, least = vars(self)[name], int(name in ("beam_size", "n_best", "batch_tokens"))
+            if value is not None and not least <= value <= most:
+                raise UsageError(f"{name} = {value} must be {least} or more, and at most {most:,}.")
+        if self.split not in _SPLITS:
+            raise UsageError(f'split = "{self.split}" is none of "auto", "sentences", "none".')
 
-    def in_use(self) -> list[str]:
-        """Return the names of the options that are on, except those that every engine supports."""
-        skipped = {"n_best", "token_scores", "split"}
-        if not self.alignment:
-            skipped.add("attention_layer")
-        defaults = {option.name: option.default for option in fields(self) if option.default is not MISSING}
-        return [name for name in defaults if name not in skipped and vars(self)[name] != defaults[name]]
-
-    def select_rows(self, rows: Sequence[int]) -> Self:
-        """Return the options of some of the rows, given by their indices."""
-        return replace(
-            self,
-            prefixes=_select_entries(self.prefixes, rows),
-            forbidden=_select_entries(self.forbidden, rows),
-            required=_select_entries(self.required, rows),
+    def complete(self, settings: SearchConfig) -> Self:
+        """Return the options with the settings of a run where none is given, and a beam of at least n_best."""
+        missing = {name for name, value in vars(self).items() if value is None}
+        completed = replace(
+            self, **{name: value for name, value in settings.model_dump().items() if name in missing}
         )
+        beam_size = completed.beam_size if self.sampling else max(completed.beam_size, self.n_best)
+        return replace(completed, beam_size=beam_size)
 
-    def longest(self, rows: Sequence[Sequence[int]], most: int) -> list[int]:
+    @property
+    def plain(self) -> bool:
+        """Whether the search is greedy or with a beam, without rules and without a second pass."""
+        ruled = self.sampling or self.min_length_ratio or self.no_repeat_ngram
+        return not (ruled or self.alternatives or self.alignment)
+
+    def longest(
+        self, rows: Sequence[Sequence[int]], most: int, constraints: Sequence[Constraints] = ()
+    ) -> list[int]:
         """Return the maximum output length of each row in tokens, the end symbol not counted; at most `most`."""
         limits = [int(self.max_length_ratio * len(row)) + self.max_length_offset for row in rows]
-        constrained = self.constrained_lengths(len(rows))
-        return [min(max(limit, least), most) for limit, least in zip(limits, constrained, strict=True)]
+        needed = [constraint.num_tokens for constraint in constraints] or [0] * len(rows)
+        return [min(max(limit, least), most) for limit, least in zip(limits, needed, strict=True)]
 
     def shortest(self, rows: Sequence[Sequence[int]]) -> list[int]:
         """Return the minimum output length of each row in tokens, the end symbol not counted."""
         return [int(self.min_length_ratio * len(row)) for row in rows]
 
-    def constrained_lengths(self, count: int) -> list[int]:
-        """Return the number of tokens in the prefix and the required sequences of each of `count` rows."""
-        prefixes = self.prefixes or ((),) * count
-        required = self.required or ((),) * count
-        return [
-            len(prefix) + sum(map(len, sequences)) for prefix, sequences in zip(prefixes, required, strict=True)
-        ]
+
+@dataclass(frozen=True)
+class Constraints:
+    """Constraints on the output of one row.
+
+    Attributes:
+        prefix: forced beginning.
+        forbidden: sequences of at least one token that must not occur after the prefix.
+        required: sequences of at least one token that must occur.
+    """
+
+    prefix: Ids = ()
+    forbidden: tuple[Ids, ...] = ()
+    required: tuple[Ids, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all((*self.forbidden, *self.required)):
+            raise ValueError("a forbidden or required sequence of tokens is empty.")
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of tokens in the prefix and the required sequences."""
+        return len(self.prefix) + sum(map(len, self.required))
 
 
-def _select_entries(entries: tuple[_Entry, ...], rows: Sequence[int]) -> tuple[_Entry, ...]:
-    """Return the entries of some of the rows; an empty tuple stays empty."""
-    return tuple(entries[row] for row in rows) if entries else ()
+UNCONSTRAINED = Constraints()

@@ -5,28 +5,23 @@ Shapes: B sentences, D samples a sentence, R = B x D rows, V vocabulary.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from manyheads.errors import OverflowedError
 from manyheads.search.greedy import ChooseTokens, decode_steps, run_steps
-from manyheads.search.interface import Hypothesis, Stepper
-from manyheads.search.options import Sampling
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, SpecialIds, Stepper
+from manyheads.search.options import Sampling, SearchOptions
 
 
 def sample(
     stepper: Stepper,
     sources: Sequence[Sequence[int]],
-    sampling: Sampling,
-    parameters: SearchParameters,
-    *,
-    draws: int,
+    options: SearchOptions,
+    max_lengths: Tensor,
+    special: SpecialIds,
 ) -> list[list[Hypothesis]]:
     """Draw outputs token by token (ancestral sampling); scores come from the model's own distribution.
 
@@ -36,20 +31,22 @@ def sample(
     Args:
         stepper: holds one row a sentence, with an empty prefix.
         sources: ids of each source sentence, the key of its random numbers.
-        sampling: temperature, top_k, top_p, seed.
-        parameters: the parameters of the search, with one maximum length a sentence.
-        draws: number of samples a sentence, D.
+        options: `sampling`, `length_penalty` and `n_best`, the number of samples a sentence D, are used.
+        max_lengths: (B,) see `beam_search`, also for `special`.
+        special: special ids of the target vocabulary.
 
     Returns:
         D outputs a sentence in the order in which they were drawn; some may be equal.
     """
+    draws = options.n_best
+    assert options.sampling is not None
     keys = [(draw, source) for source in sources for draw in range(draws)]
-    choose = sampling_choice(sampling, keys, parameters.suppressed)
+    choose = sampling_choice(options.sampling, keys, special.suppressed)
     if draws > 1:
-        rows = torch.arange(len(sources), device=parameters.device).repeat_interleave(draws)
+        rows = torch.arange(len(sources), device=max_lengths.device).repeat_interleave(draws)
         stepper.select(rows)
-        parameters = replace(parameters, max_lengths=parameters.max_lengths[rows])
-    outputs = run_steps(decode_steps(stepper, choose, parameters))
+        max_lengths = max_lengths[rows]
+    outputs = run_steps(decode_steps(stepper, choose, options, max_lengths, special))
     return [outputs[start : start + draws] for start in range(0, len(outputs), draws)]
 
 
@@ -63,18 +60,13 @@ def sampling_choice(
         keys: for each row the index of the sample and the source; equal keys give equal random numbers.
         suppressed: ids that are never drawn.
     """
-    rngs = [_make_rng(sampling.seed, draw, source) for draw, source in keys]
+    rngs = [sampling.make_rng(draw, source) for draw, source in keys]
 
     def choose(log_probs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         uniform = torch.tensor([rngs[row].random() for row in rows.tolist()], dtype=torch.float64)
         return _draw_tokens(log_probs, uniform, sampling, suppressed)
 
     return choose
-
-
-def _make_rng(seed: int, draw: int, source: Sequence[int]) -> np.random.Generator:
-    key = hashlib.sha256(repr((seed, draw, [int(token) for token in source])).encode()).digest()
-    return np.random.default_rng(int.from_bytes(key, "big"))
 
 
 def _draw_tokens(

@@ -18,7 +18,7 @@ from manyheads.errors import ManyheadsError, UsageError
 from manyheads.inspection.codec import to_json_values
 from manyheads.runs.inspect import curves, inspect_loaded
 from manyheads.search.interface import Cancelled
-from manyheads.search.options import Sampling
+from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.fields import Fields, check_size, missing_field, replace_surrogates
 from manyheads.serving.models import ServedRun
 from manyheads.serving.queue_items import RequestHandle
@@ -31,7 +31,6 @@ from manyheads.tasks.inspecting.head import inspect_head
 from manyheads.tasks.inspecting.isolation import isolated_with_changes
 from manyheads.tasks.inspecting.next_token import next_tokens
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
-from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.translation.translator import Translator
 
 _MAX_BEAM = 16
@@ -64,19 +63,19 @@ async def translate(request: Request) -> Response:
 
     def task(handle: RequestHandle) -> dict[str, Any]:
         queued = queued_translator(translator, service.batcher, handle)
-        return _translate_sentences(queued, text, beam, TranslateOptions())
+        return _translate_sentences(queued, text, beam, SearchOptions())
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
             assert isinstance(copied, Translator)
-            return _translate_sentences(copied, text, beam, TranslateOptions(alignment=False))
+            return _translate_sentences(copied, text, beam, SearchOptions(alignment=False))
 
     if changes:
         return await _compute_response(request, service, compute)
     return json_response(await service.requests.run(request.receive, task))
 
 
-def _translate_sentences(translator: Translator, text: str, beam: int, options: TranslateOptions) -> dict[str, Any]:
+def _translate_sentences(translator: Translator, text: str, beam: int, options: SearchOptions) -> dict[str, Any]:
     """Translate the lines of a text, or the sentences of long ones, one by one; return the JSON object."""
     started = time.perf_counter()
     spans = translator.splitter(options).units(text)
@@ -128,15 +127,12 @@ async def next_token(request: Request) -> Response:
     if not isinstance(generator, Generator):
         raise ApiError(400, f"{run.name} is no language model")
     max_tokens, changes = fields.integer("write", 0, most=_MAX_GENERATED), _changes_of(fields)
-    try:
-        sampling = Sampling(
-            temperature=fields.number("temperature", 1.0),
-            top_k=fields.integer("top_k", 0),
-            top_p=fields.number("top_p", 1.0),
-            seed=fields.integer("seed", secrets.randbelow(2**31)),
-        )
-    except ValueError as error:
-        raise ApiError(400, str(error)) from error
+    sampling = Sampling(
+        temperature=fields.number("temperature", 1.0),
+        top_k=fields.integer("top_k", 0),
+        top_p=fields.number("top_p", 1.0),
+        seed=fields.integer("seed", secrets.randbelow(2**31)),
+    )
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with isolated_with_changes(generator, changes, cancelled) as copied:

@@ -23,6 +23,7 @@ from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
 from manyheads.runs.page import card_of, describe, example_of, model_document
+from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -31,7 +32,6 @@ from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
-from manyheads.tasks.options import TranslateOptions
 from manyheads.tasks.registry import task_named, task_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
@@ -222,7 +222,7 @@ def _warm_up(models: Models, batcher: Batcher) -> None:
     for translator in models.translators.values():
         queued = queued_translator(translator, batcher, RequestHandle())
         for alignment in (False, True):
-            queued.translate(["a b c."] * 2 * len(batcher.threads), options=TranslateOptions(alignment=alignment))
+            queued.translate(["a b c."] * 2 * len(batcher.threads), options=SearchOptions(alignment=alignment))
     for classifier in models.classifiers.values():
         classifier.classify(["a b c"])
     for generator in models.generators.values():

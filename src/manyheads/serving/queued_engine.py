@@ -12,7 +12,7 @@ from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.engine import NativeEngine
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
-from manyheads.search.options import Ids, SearchOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import BatchGroup, QueueItem, RequestHandle
 from manyheads.tasks.translation.translator import Translator
@@ -20,7 +20,7 @@ from manyheads.tasks.translation.translator import Translator
 _ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
 
 
-_Row = tuple[Ids, Ids, tuple[Ids, ...], tuple[Ids, ...]]  # token ids; prefix, forbidden and required ids of the row
+_Row = tuple[Ids, Constraints]
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,11 @@ class _SearchGroup:
 
     def compute(self, payloads: Sequence[_Row], cancelled: Cancelled) -> list[list[Hypothesis]]:
         """Search for all rows; see `BatchGroup.compute`."""
-        rows, *constraints = zip(*payloads, strict=True)
-        prefixes, forbidden, required = (values if any(values) else () for values in constraints)
-        options = replace(self.options, prefixes=prefixes, forbidden=forbidden, required=required)
-        if options.alignment or options.alternatives:
+        rows, constraints = zip(*payloads, strict=True)
+        if self.options.alignment or self.options.alternatives:
             with _ATTENTION_LOCK:
-                return self.engine.search(rows, options, cancelled)
-        return self.engine.search(rows, options, cancelled)
+                return self.engine.search(rows, self.options, constraints, cancelled)
+        return self.engine.search(rows, self.options, constraints, cancelled)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class _ContinuousSearchGroup:
 
     def compute(self, payloads: Sequence[Ids], cancelled: Cancelled) -> list[list[Hypothesis]]:
         """Search for all rows; see `BatchGroup.compute`."""
-        return self.engine.search(payloads, self.options, cancelled)
+        return self.engine.search(payloads, self.options, cancelled=cancelled)
 
     def begin(self) -> ContinuousBatching:
         """Return an empty batch; see `ContinuousBatchGroup.begin`."""
@@ -66,20 +64,24 @@ class _QueuedEngine:
         self.handle = handle
 
     def search(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each row, as `Engine.search`; `handle`, not `cancelled`, ends the search."""
-        common = replace(options, prefixes=(), forbidden=(), required=(), batch_tokens=self.batcher.max_tokens)
+        options = replace(options, batch_tokens=self.batcher.max_tokens)
         width = options.n_best if options.sampling else options.beam_size
         group: BatchGroup
         payloads: Sequence[Any] = rows
-        if isinstance(self.engine, (TorchEngine, NativeEngine)) and self.engine.can_batch_continuously(options):
-            group = _ContinuousSearchGroup(self.engine, common)
+        if isinstance(self.engine, (TorchEngine, NativeEngine)) and self.engine.can_batch_continuously(
+            options, constraints
+        ):
+            group = _ContinuousSearchGroup(self.engine, options)
         else:
-            group = _SearchGroup(self.engine, common)
-            none = ((),) * len(rows)
-            constraints = (options.prefixes or none, options.forbidden or none, options.required or none)
-            payloads = list(zip(rows, *constraints, strict=True))
+            group = _SearchGroup(self.engine, options)
+            payloads = list(zip(rows, constraints or [UNCONSTRAINED] * len(rows), strict=True))
         items = [
             QueueItem(group, payload, (len(ids) + 1) * width, self.handle)
             for payload, ids in zip(payloads, rows, strict=True)
@@ -87,7 +89,9 @@ class _QueuedEngine:
         hypotheses: list[list[Hypothesis]] = self.batcher.compute_all(items)
         return hypotheses
 
-    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
         """Raise `UsageError`: streams do not go through the queue."""
         raise UsageError("a translation that is served is not streamed.")
 

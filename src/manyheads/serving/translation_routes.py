@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from manyheads.languages import language_name, language_names, match_language
+from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields
 from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence
@@ -17,7 +18,6 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
-from manyheads.tasks.options import TranslateOptions
 
 _AUTO = "auto"
 
@@ -190,7 +190,7 @@ def _translate_documents(
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
-    options = TranslateOptions(token_scores=False, alignment=tagged)
+    options = SearchOptions(token_scores=False, alignment=tagged)
     translated = translator.translate(texts, n_best=count + 1, options=options)
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)

@@ -13,7 +13,7 @@ import numpy as np
 
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.options import Expected
+from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
@@ -43,7 +43,9 @@ class Assembler:
         self.options = options
         self.longest_source = longest_source
 
-    def translation(self, line: Line, outputs: Sequence[Sequence[Hypothesis]], expected: Expected) -> Translation:
+    def translation(
+        self, line: Line, outputs: Sequence[Sequence[Hypothesis]], constraints: LineConstraints
+    ) -> Translation:
         """Return the translation of a line.
 
         The candidate of rank k of a line of several parts consists of the k-th output of each part, or of the last
@@ -52,7 +54,7 @@ class Assembler:
         Args:
             line: the line and its parts.
             outputs: hypotheses of each part, best first; at least one.
-            expected: phrases that were forbidden and required in the line.
+            constraints: constraints on the translation, for its warnings.
         """
         ranks = range(max(map(len, outputs), default=0))
         by_rank = [[hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs] for rank in ranks]
@@ -69,7 +71,7 @@ class Assembler:
             truncated=cut or not all(output.ended for output in best),
             alignment=pharaoh(self.alignment(line, best)) if self.options.alignment else None,
             sentences=len(line.parts),
-            warnings=self.warnings(line, best, candidates[0].text, expected),
+            warnings=self.warnings(line, best, candidates[0].text, constraints),
         )
 
     def candidate(self, line: Line, outputs: Sequence[Hypothesis]) -> Candidate:
@@ -119,15 +121,17 @@ class Assembler:
             end, before = stop, before + text
         return links + _copied_links(line.text[:end], before, line.text[end:])
 
-    def warnings(self, line: Line, parts: Sequence[Hypothesis], text: str, expected: Expected) -> list[str]:
+    def warnings(
+        self, line: Line, parts: Sequence[Hypothesis], text: str, constraints: LineConstraints
+    ) -> list[str]:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
         pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True)]
         signs = {
             "sentence-cut": line.cut_sentences > 0,
             "repetition": any(_repeats_itself(source, output) for source, output in pairs),
             "length-ratio": any(_unusual_length(len(source), len(output)) for source, output in pairs),
-            "forbidden-phrase": any(_begins_word(phrase, text) for phrase in expected.forbidden),
-            "missing-phrase": not all(line.holds(phrase, text) for phrase in expected.required),
+            "forbidden-phrase": any(_begins_word(phrase, text) for phrase in constraints.forbidden),
+            "missing-phrase": not all(line.holds(phrase, text) for phrase in constraints.required),
             "broken-character": any(self.whole(line, index, output)[1] for index, output in enumerate(parts)),
         }
         return [name for name, present in signs.items() if present]

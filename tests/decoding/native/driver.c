@@ -149,7 +149,7 @@ static void search_greedily(const Translator *model, int64_t first, int64_t coun
                            .rows = 1, .length = t + 1, .capacity = STEPS, .source_length = S, .source_capacity = S};
         const Step *steps[] = {&step};
         Failure failure;
-        if (decoder_steps(&model->decoder, steps, 1, S, workspace, logits, 0, threads, &failure) < 0) abort();
+        if (decoder_steps(&model->decoder, steps, 1, S, workspace, logits, threads, &failure) < 0) abort();
         for (int64_t g = 0; g < count; g++) {
             int64_t best = 0;
             for (int64_t v = 1; v < vocabulary; v++)
@@ -189,7 +189,7 @@ static int read_together(const Translator *model, int64_t g, int threads, const 
     const int64_t max_keys = STEPS > S ? STEPS : S;
     float *workspace = allocate(workspace_size(&model->decoder, STEPS, max_keys, threads), sizeof *workspace);
     Failure failure;
-    if (decoder_steps(&model->decoder, pointers, STEPS, max_keys, workspace, logits, 0, threads, &failure) < 0) abort();
+    if (decoder_steps(&model->decoder, pointers, STEPS, max_keys, workspace, logits, threads, &failure) < 0) abort();
     free(workspace);
     float sum = 0;
     for (int64_t i = 0; i < STEPS * L * H * STEPS; i++) sum += self[i];
@@ -269,7 +269,7 @@ static void search_with_beams(const Translator *model, int threads, int64_t dela
     int64_t joined = 0, count = 0;
     encode_some(model, 0, G, threads, memory);
     for (int t = 0; t < STEPS + 2; t++) divisors[t] = t ? t : 1;
-    const BeamOptions options = {beam_size, beam_size, EOS, width, width / H, divisors};
+    const BeamOptions options = {beam_size, beam_size, EOS, width, width / H, divisors, 0, 0, 1, 1};
     for (int64_t step = 0; joined < G || count; step++) {
         for (; joined < G && joined * delay <= step; joined++) {
             for (int l = 0; l < 2 * L; l++) sources[joined][l] = memory[l] + joined * S * width;

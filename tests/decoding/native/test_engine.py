@@ -21,8 +21,7 @@ from manyheads.decoding.native.build import library
 from manyheads.decoding.native.engine import NativeEngine, _is_cpu
 from manyheads.errors import RunError
 from manyheads.search.interface import never_cancelled
-from manyheads.search.options import SearchOptions
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
@@ -31,7 +30,7 @@ OPTIONS = SearchOptions(beam_size=4, length_penalty=0.7, max_length_ratio=1.5, m
 PROGRAM = """
 import json, resource, sys
 from manyheads.tasks.translation.translator import Translator
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 translator = Translator.load(sys.argv[1])
 texts = json.loads(sys.argv[2])
 found = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
@@ -78,14 +77,38 @@ def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_t
 
 
 @pytest.mark.parametrize(
-    "changes", [{"no_repeat_ngram": 2}, {"alignment": True}, {"prefixes": ((5,),) * 40}, {"alternatives": 1}]
+    ("changes", "constraints"),
+    [
+        ({}, Constraints((5,), ((6,), (7, 8)))),
+        ({"no_repeat_ngram": 2, "min_length_ratio": 0.5}, UNCONSTRAINED),
+        ({"sampling": Sampling(top_k=5), "n_best": 2}, UNCONSTRAINED),
+    ],
+    ids=["constraints", "rules", "sampling"],
 )
-def test_other_options_are_computed_by_torch_with_the_same_packed_weights(run, changes) -> None:
+def test_rules_constraints_and_sampling_need_no_torch(run, changes, constraints) -> None:
     engine, rows = native_engine(run)
-    options = replace(OPTIONS, **changes)
-    assert engine.search(rows, options) == TorchEngine(engine.torch_engine.models).search(rows, options)
-    assert engine.torch_engine.packed[0].native is engine.model
-    assert engine.can_batch_continuously(options) is False
+    options, constrained = replace(OPTIONS, **changes), [constraints] * len(rows)
+    found = engine.search(rows, options, constrained)
+    assert engine.loaded is None
+    assert found == TorchEngine(engine.load_torch_engine().models).search(rows, options, constrained)
+    assert engine.can_batch_continuously(options, constrained) is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "constraints"),
+    [
+        ({"alignment": True}, UNCONSTRAINED),
+        ({"alternatives": 1}, UNCONSTRAINED),
+        ({}, Constraints(required=((5,),))),
+    ],
+    ids=["alignment", "alternatives", "required"],
+)
+def test_other_options_are_computed_by_torch_with_the_same_packed_weights(run, changes, constraints) -> None:
+    engine, rows = native_engine(run)
+    options, constrained = replace(OPTIONS, **changes), [constraints] * len(rows)
+    expected = TorchEngine(engine.torch_engine.models).search(rows, options, constrained)
+    assert engine.search(rows, options, constrained) == expected
+    assert engine.torch_engine.native is engine.model
 
 
 def test_a_change_of_the_model_changes_the_next_translation(run) -> None:
@@ -107,15 +130,6 @@ def test_a_stream_has_the_tokens_of_the_greedy_output_and_ends_with_its_end_mark
     assert engine.loaded is None
 
 
-def test_sentences_longer_than_the_c_code_encodes_are_encoded_by_torch(run, monkeypatch) -> None:
-    engine, rows = native_engine(run)
-    right = engine.search(rows, OPTIONS)
-    monkeypatch.setattr(module, "MAX_SOURCE_LENGTH", 6)
-    found = engine.search(rows, OPTIONS)
-    assert engine.loaded is not None
-    assert [outputs[0].tokens for outputs in found] == [outputs[0].tokens for outputs in right]
-
-
 def test_searches_that_begin_at_different_steps_are_batched(run) -> None:
     engine, rows = native_engine(run)
     search, found = engine.begin(OPTIONS), {}
@@ -129,7 +143,9 @@ def test_searches_that_begin_at_different_steps_are_batched(run) -> None:
 
 def test_a_cancelled_row_does_not_change_the_others(run) -> None:
     engine, rows = native_engine(run)
-    right, found = (engine.search(rows, OPTIONS, cancelled) for cancelled in (never_cancelled, lambda: [3]))
+    right, found = (
+        engine.search(rows, OPTIONS, cancelled=cancelled) for cancelled in (never_cancelled, lambda: [3])
+    )
     assert found[:3] + found[4:] == right[:3] + right[4:]
 
 
@@ -168,9 +184,9 @@ def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
     assert _is_cpu("auto") == (os.name == "posix")
 
 
-def test_an_ensemble_and_a_machine_where_torch_is_faster_use_the_engine_with_torch(run, monkeypatch) -> None:
+def test_an_ensemble_and_a_machine_without_a_compiler_use_the_engine_with_torch(run, monkeypatch) -> None:
     assert isinstance(Translator.load(run, device="cpu", ensemble=[run]).engine, TorchEngine)
     monkeypatch.setattr(module, "library", lambda: None)
     translator = Translator.load(run, device="cpu")
     assert isinstance(translator.engine, TorchEngine)
-    assert translator.translate(["abc"], options=TranslateOptions(alignment=True))[0].alignment is not None
+    assert translator.translate(["abc"], options=SearchOptions(alignment=True))[0].alignment is not None

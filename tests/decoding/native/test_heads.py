@@ -200,7 +200,7 @@ class Code:
         logits, workspace, failure = empty(rows, vocabulary), self.workspace(self.decoder, rows, keys), Failure()
         done = self.code.decoder_steps(
             self.decoder, pointers([*map(ctypes.addressof, steps)]), len(steps), keys, workspace.ctypes.data,
-            logits.ctypes.data, None, self.threads, failure,
+            logits.ctypes.data, self.threads, failure,
         )  # fmt: skip
         assert done == 0, (failure.quantity, failure.value, failure.low, failure.high)
         return logits
@@ -432,7 +432,7 @@ def test_later_tokens_beyond_the_cache_are_refused(later, range_) -> None:
     )  # fmt: skip
     assert code.decoder is not None
     done = code.code.decoder_steps(
-        code.decoder, pointers([ctypes.addressof(step)]), 1, 9, 0, 0, None, 1, failure
+        code.decoder, pointers([ctypes.addressof(step)]), 1, 9, 0, 0, 1, failure
     )  # fmt: skip
     assert (done, failure.quantity, failure.value) == (-1, b"later tokens", later)
     assert f"{failure.low}..{failure.high}" == range_

@@ -9,15 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.model.samples import BOS, TARGET_SIZE, random_ids, scrambled_model
+from tests.model.samples import TARGET_SIZE, scrambled_model
 
 from manyheads.decoding.native import build, interface
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.native.interface import InterfaceError, check_interface
 from manyheads.decoding.native.structs import ENUMERATIONS, POINTER, STRUCTS, Failure, Model
-from manyheads.decoding.prepare import pack
-from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.search.beam_state import divisors
+from manyheads.decoding.prepare import pack_native
+from manyheads.search.interface import never_cancelled
+from manyheads.search.options import SearchOptions
+
+OPTIONS = SearchOptions(beam_size=3, length_penalty=1.0, max_length_ratio=1.0, max_length_offset=3)
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 
@@ -102,13 +104,15 @@ def test_a_misspelt_field_is_an_error(struct) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("token", [-1, TARGET_SIZE, 2**40])
 def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -> None:
-    model = pack(scrambled_model().float())
-    stepper = EncoderDecoderStepper(model, random_ids(1, 5, TARGET_SIZE))
-    with pytest.raises(ValueError, match=rf"token id {token}; the range is 0\.\.{TARGET_SIZE - 1}"):
-        stepper.step(torch.tensor([token]))
-    assert model.native is not None
+    model = pack_native(scrambled_model().float())
+    assert model is not None
     with pytest.raises(ValueError, match=rf"token id {token}"):
-        model.native.encode(np.array([4, token, 5]), np.array([3]))
+        model.encode(np.array([4, token, 5]), np.array([3]))
+    beams = NativeBeams(model, OPTIONS)
+    beams.add([[5, 6]], never_cancelled, lambda index, outputs: None)
+    beams.running[0].latest[:] = token
+    with pytest.raises(ValueError, match=rf"token id {token}; the range is 0\.\.{TARGET_SIZE - 1}"):
+        beams.step()
 
 
 @torch.no_grad()
@@ -122,10 +126,10 @@ def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -
     ],
 )
 def test_a_beam_with_lengths_outside_of_its_arrays_is_refused(field, value, message) -> None:
-    model = pack(scrambled_model().float()).native
+    model = pack_native(scrambled_model().float())
     assert model is not None
-    beams = NativeBeams(model, model.read, divisors(4, 1.0), beam_size=3, n_best=1, bos=BOS, eos=2, suppressed=())
-    (beam,) = beams.add([[5, 6, 2]], [1])
-    setattr(beam.struct.step, field, value)
+    beams = NativeBeams(model, OPTIONS)
+    beams.add([[5, 6]], never_cancelled, lambda index, outputs: None)
+    setattr(beams.running[0].struct.step, field, value)
     with pytest.raises(ValueError, match=message):
         beams.step()

@@ -27,12 +27,12 @@ TRIVIAL = "int main(void) { return 0; }\n"
 PYTHON = """
 import sys
 import torch
-from tests.model.samples import BOS, EOS, TARGET_SIZE, random_ids, scrambled_model
+from tests.model.samples import scrambled_model
 from manyheads.decoding.native import build
 from manyheads.decoding.native.beams import NativeBeams
-from manyheads.decoding.prepare import pack
-from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.search.beam_state import divisors
+from manyheads.decoding.prepare import pack_native
+from manyheads.search.interface import never_cancelled
+from manyheads.search.options import Constraints, Sampling, SearchOptions
 
 build._load = lambda: build._open_library(sys.argv[1])
 torch.set_num_threads(3)
@@ -41,16 +41,17 @@ with torch.no_grad():
         ("rotary", 64, 4, "fp32"), ("sinusoidal", 30, 3, "int8"), ("learned", 30, 3, "bf16")
     ]:
         tensors = scrambled_model(positions=positions, d_model=width, num_heads=heads).float()
-        model = pack(tensors, precision)
-        assert model.native is not None, build.why_none()
-        stepper, tokens = EncoderDecoderStepper(model, random_ids(3, 7, TARGET_SIZE)), torch.full((3,), BOS)
-        for _ in range(40):
-            tokens = stepper.step(tokens).argmax(-1)
-        for beam_size in (1, 5):
-            beams = NativeBeams(model.native, model.native.read, divisors(40, 1.0), beam_size=beam_size, n_best=1,
-                                bos=BOS, eos=EOS, suppressed=(0, 1))
-            for length in (1, 7, 40):
-                beams.add([[5] * (length - 1) + [EOS]] * 2, [40 - length, 39])
+        model = pack_native(tensors, precision)
+        assert model is not None, build.why_none()
+        for search in ({}, {"beam_size": 5}, {"beam_size": 5, "no_repeat_ngram": 2, "min_length_ratio": 0.5},
+                       {"sampling": Sampling(), "n_best": 2}, {"sampling": Sampling(top_k=9, top_p=0.7)},
+                       {"sampling": Sampling(top_p=0.5)}):
+            lengths = {"length_penalty": 1.0, "max_length_ratio": 0.5, "max_length_offset": 20}
+            options = {"beam_size": 1} | lengths | search
+            beams = NativeBeams(model, SearchOptions(**options))
+            for length in (1, 7, 39):
+                constraints = [Constraints(), Constraints((5,) * (length // 2), ((6,), (7, 8), (5, 5)))]
+                beams.add([[5] * length] * 2, never_cancelled, lambda index, outputs: None, constraints)
                 beams.step()
             while beams.running:
                 beams.step()

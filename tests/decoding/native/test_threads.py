@@ -21,7 +21,7 @@ from manyheads.decoding.native.threads import (
     num_threads,
     threads_for_native,
 )
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import SearchOptions
 
 
 @pytest.fixture(autouse=True)
@@ -95,26 +95,17 @@ def test_translations_do_not_depend_on_the_number_of_batches_in_parallel(beam_si
 
 
 @pytest.mark.skipif(library() is None, reason="no C compiler here")
-@pytest.mark.parametrize(
-    ("beam_size", "options", "call"),
-    [
-        (1, TranslateOptions(), "beam_steps"),
-        (4, TranslateOptions(), "beam_steps"),
-        (4, TranslateOptions(no_repeat_ngram=3), "run_steps"),
-    ],
-)
-def test_a_search_of_one_batch_gives_the_c_code_the_threads_of_torch(
-    monkeypatch, beam_size: int, options: TranslateOptions, call: str
-) -> None:
+@pytest.mark.parametrize("options", [SearchOptions(beam_size=1), SearchOptions(beam_size=4, no_repeat_ngram=3)])
+def test_a_search_of_one_batch_gives_the_c_code_the_threads_of_torch(monkeypatch, options: SearchOptions) -> None:
     found = set()
-    compute = getattr(NativeModel, call)
+    compute = NativeModel.beam_steps
 
     def record(*arguments: object) -> object:
         found.add((native_threads(), torch.get_num_threads()))
         return compute(*arguments)
 
-    monkeypatch.setattr(NativeModel, call, record)
-    make_translator().translate(lines(1), beam_size=beam_size, options=options)
+    monkeypatch.setattr(NativeModel, "beam_steps", record)
+    make_translator().translate(lines(1), options=options)
     assert found == {(4, 1)}
     assert torch.get_num_threads() == 4
 

@@ -217,13 +217,15 @@ def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
     steps: list[int] = []
     search = TorchEngine.search
 
-    def counting_cancelled(engine: TorchEngine, rows: Any, options: SearchOptions, cancelled: Any) -> Any:
+    def counting_cancelled(
+        engine: TorchEngine, rows: Any, options: SearchOptions, constraints: Any, cancelled: Any
+    ) -> Any:
         def polled() -> Any:
             found = cancelled()
             steps.append(len(found))
             return found
 
-        return search(engine, rows, options, polled)
+        return search(engine, rows, options, constraints, polled)
 
     monkeypatch.setattr(TorchEngine, "search", counting_cancelled)
     watch_validation(validation, stop=stop)

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from tests.tolerances import approx
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.decoding import continuous
-from manyheads.decoding import engine as module
-from manyheads.decoding.model import InferenceModel
+from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import OverflowedError, RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.tasks.translation.translator import TranslateOptions, Translation, Translator
+from manyheads.search.interface import Hypothesis
+from manyheads.tasks.translation.translator import SearchOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
 LETTERS = "abcdefghijklm"
@@ -271,7 +269,7 @@ def test_a_source_longer_than_the_model_allows_is_truncated_and_marked() -> None
     translator = make_translator(end_bias=9.0)
     limit = MAX_POSITIONS - 1
     exact, longer, much_longer = "abcd" * (limit // 4), "abcd" * (limit // 4) + "k", "abcd" * 300
-    whole = TranslateOptions(split="none")
+    whole = SearchOptions(split="none")
     found = translator.translate([exact, longer, much_longer], options=whole)
     assert [one.truncated for one in found] == [False, True, True]
     assert [one.source for one in found] == [exact, longer, much_longer]
@@ -295,27 +293,21 @@ def test_outputs_that_end_are_not_marked_as_truncated() -> None:
 
 
 def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Record the shapes of all encoded sources."""
+    """Record the shapes of all batches of sources, with their end marks."""
     shapes: list[tuple[int, int]] = []
-    stepper, read = module.EncoderDecoderStepper, InferenceModel.read
+    search_batch = TorchEngine.search_batch
 
-    def recorded_stepper(model: EncoderDecoder, source: Tensor) -> object:
-        shapes.append((source.size(0), source.size(1)))
-        return stepper(model, source)
+    def recorded(engine: TorchEngine, rows: Sequence[Sequence[int]], *others: Any) -> list[list[Hypothesis]]:
+        shapes.append((len(rows), max(map(len, rows)) + 1))
+        return search_batch(engine, rows, *others)
 
-    def recorded_read(model: InferenceModel, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        shapes.append((len(rows), max(map(len, rows))))
-        return read(model, rows)
-
-    for importer in (module, continuous):
-        monkeypatch.setattr(importer, "EncoderDecoderStepper", recorded_stepper)
-    monkeypatch.setattr(InferenceModel, "read", recorded_read)
+    monkeypatch.setattr(TorchEngine, "search_batch", recorded)
     return shapes
 
 
 def test_the_cost_of_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = watch_sources(monkeypatch)
-    whole = TranslateOptions(split="none")
+    whole = SearchOptions(split="none")
     found = make_translator().translate(["a" * 100_000, "abc"], options=whole)
     assert max(length for _, length in shapes) == MAX_POSITIONS
     assert found[0].truncated

@@ -17,12 +17,11 @@ from tests.tolerances import approx, assert_close, within
 from tests.web.engine.node import Node
 from tests.web.engine.test_model import load_model, max_difference
 
-from manyheads.decoding.batching import SUPPRESSED_IDS, Job
+from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
-from manyheads.decoding.native.build import library
 from manyheads.decoding.native.engine import NativeEngine
-from manyheads.decoding.prepare import _native_model
+from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import watch_pair
@@ -31,9 +30,8 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam_state import BeamStep, Continuations
 from manyheads.search.candidates import best_tokens
 from manyheads.search.greedy import greedy_search
-from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
-from manyheads.search.options import Sampling, SearchOptions
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, never_cancelled
+from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.inspecting.changes import Changes, changed
 from manyheads.tasks.inspecting.isolation import _RereadingEngine
@@ -65,11 +63,10 @@ def ending_model(**variant: Any) -> EncoderDecoder:
 
 def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions) -> list[list[Hypothesis]]:
     """Return the outputs of the native engine, or of torch where it cannot be compiled."""
-    code = library()
-    if code is None:
+    native = pack_native(model, precision)  # type: ignore[arg-type]
+    if native is None:
         return TorchEngine([rounded_model(model) if precision == "int8" else model]).search(ROWS, chosen)
-    engine = NativeEngine(_native_model(model, precision, code), lambda: TorchEngine([model]))  # type: ignore[arg-type]
-    return engine.search(ROWS, chosen)
+    return NativeEngine(native, lambda: TorchEngine([model])).search(ROWS, chosen)
 
 
 def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis]) -> None:
@@ -126,19 +123,19 @@ def test_all_engines_agree_at_the_limit_of_positions(node, positions, beam) -> N
     model = scrambled_model(positions=positions, max_positions=20).float()
     model.output.bias[EOS] -= 100
     load_model(node, model, search=SEARCH)
-    torch_engine, code = TorchEngine([model]), library()
+    torch_engine = TorchEngine([model])
     engines = [torch_engine]
-    if code is not None:
-        engines.append(NativeEngine(_native_model(model, "fp32", code), lambda: torch_engine))
+    if (native := pack_native(model)) is not None:
+        engines.append(NativeEngine(native, lambda: torch_engine))
     for length, prefix in [*product((1, 7, 18, 19, 20), (0,)), *product((7, 19), (18, 19, 20))]:
         source, forced = (
             random_ids(1, count, TARGET_SIZE)[0].tolist() if count else [] for count in (length, prefix)
         )
-        chosen = options(beam, beam, prefixes=(tuple(forced),) if forced else ())
+        chosen, constraints = options(beam, beam), [Constraints(tuple(forced))]
         wanted = {**page_options(chosen), "prefix": forced}
         found = outcome(lambda: node.call("translate", "model", source, wanted))  # noqa: B023
         for engine in engines:
-            expected = outcome(lambda: engine.search([source], chosen)[0])  # noqa: B023
+            expected = outcome(lambda: engine.search([source], chosen, constraints)[0])  # noqa: B023
             if expected and isinstance(expected[0], Hypothesis):
                 check_outputs(found, expected)
                 assert prefix or length == 1 or len(found[0]["tokens"]) == min(19, int(1.5 * length) + 6)
@@ -171,8 +168,8 @@ def test_outputs_with_a_forced_prefix_are_those_of_the_engine_with_torch(
     model = load_model(node, ending_model(positions=positions), precision, search=SEARCH)
     prefix = random_ids(1, length, TARGET_SIZE, seed=77)[0].tolist()
     for beam_size, n_best in ((1, 1), (4, 3)):
-        chosen = options(beam_size, n_best, prefixes=(tuple(prefix),) * len(ROWS))
-        outputs = TorchEngine([model]).search(ROWS, chosen)
+        chosen = options(beam_size, n_best)
+        outputs = TorchEngine([model]).search(ROWS, chosen, [Constraints(tuple(prefix))] * len(ROWS))
         found = node.call("translateAll", "model", ROWS, {**page_options(chosen), "prefix": prefix})
         for outputs_, expected in zip(found, outputs, strict=True):
             check_outputs(outputs_, expected)
@@ -215,10 +212,10 @@ def test_the_recorded_steps_give_the_beam_tree_of_python(node, prefix, beam_size
 def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_size: int, **changes: Any) -> None:
     """Compare the outputs, and the beam trees that Python builds from the records of both searches."""
     for row in ROWS[:4]:
-        chosen = options(beam_size, prefixes=(prefix,) if prefix else ())
+        chosen = options(beam_size)
         recorder = BeamRecorder(beam_size=beam_size, length_penalty=1.0, eos=EOS, piece=str)
         with engine.evaluating():
-            ((expected,),) = engine.candidates(Job([row], chosen, observer=recorder))
+            ((expected,),) = engine.search_batch([row], chosen, [Constraints(prefix)], never_cancelled, recorder)
         found = node.call("recorded", "model", row, {**page_options(chosen), "prefix": list(prefix), **changes})
         check_outputs(found["outputs"], [expected])
         best = [*expected.tokens, *([EOS] if expected.ended else [])]
@@ -352,8 +349,8 @@ def generate_greedily(model: Any, context: list[int], window: int, most: int) ->
 
 
 def continue_greedily(stepper: Stepper, most: int) -> Hypothesis:
-    parameters = SearchParameters(max_lengths=torch.tensor([most]), bos=BOS, eos=EOS, suppressed=(UNK, PAD, BOS))
-    return greedy_search(stepper, parameters)[0]
+    special = SpecialIds(BOS, EOS, (UNK, PAD, BOS))
+    return greedy_search(stepper, options(), torch.tensor([most]), special)[0]
 
 
 @torch.no_grad()
@@ -448,7 +445,7 @@ def test_random_numbers_are_uniform_and_tokens_are_drawn_by_their_probabilities(
 
 def test_the_best_tokens_are_those_of_python(node) -> None:
     logits = torch.randint(-4, 5, (200,), generator=torch.Generator().manual_seed(2)).float() / 2
-    values, ids = best_tokens(logits.log_softmax(-1)[None], 12, SUPPRESSED_IDS)
-    found = node.call("best", logits.tolist(), 12, list(SUPPRESSED_IDS))
+    values, ids = best_tokens(logits.log_softmax(-1)[None], 12, SPECIAL_IDS.suppressed)
+    found = node.call("best", logits.tolist(), 12, list(SPECIAL_IDS.suppressed))
     assert [token for token, _ in found] == ids[0].tolist()
     assert_close([value for _, value in found], values[0])

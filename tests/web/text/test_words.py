@@ -22,7 +22,7 @@ from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
-from manyheads.tasks.options import Expected
+from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
@@ -95,7 +95,7 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
     for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
         line = Line("x", [(0, 1)], [source])
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
-        python_result = make_assembler(tokenizer).warnings(line, [output], "y", Expected())
+        python_result = make_assembler(tokenizer).warnings(line, [output], "y", LineConstraints())
         assert browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], "y", {}) == python_result
 
 
@@ -116,7 +116,8 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         found = browser.call("lineAlignment", options, line.text, outputs, names, LONGEST)
         assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
         text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
-        expected = Expected(("a", text[1:3]), ("", text[2:4].lower(), "x")[: rng.randint(0, 3)])
+        required = ("", text[2:4].lower(), "x")[: rng.randint(0, 3)]
+        expected = LineConstraints(forbidden=("a", text[1:3]), required=required)
         phrases = {"forbidden": expected.forbidden, "required": expected.required}
         python_result = assembler.warnings(line, hypotheses, text, expected)
         assert browser.call("warnings", "bpe", as_json(line), outputs, text, phrases) == python_result, line.text

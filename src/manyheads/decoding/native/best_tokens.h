@@ -2,7 +2,8 @@
 
 #pragma once
 
-#include "structs.h"
+#include "rules.h"
+#include "sampling.h"
 
 /* Return the logarithm of the sum of the exponentials of x (size). */
 static double log_sum_exp(const float *x, int64_t size) {
@@ -49,11 +50,21 @@ static void top_k(const float *x, int64_t size, int64_t count, float *values, in
     }
 }
 
-/* Find the best next tokens of a row by its logits (V), which are changed. */
-static void find_best_tokens(const BestTokens *best, float *logits, int64_t vocabulary, int64_t row) {
+/* Find the best next tokens of a row of a beam by its logits (V), which are changed. Its rules apply, and where it
+   samples, the drawn token is the only one. */
+static void find_best_tokens(const BestTokens *best, float *logits, int64_t vocabulary, int64_t row, const Beam *beam,
+                             const BeamOptions *options) {
     const double normalizer = log_sum_exp(logits, vocabulary);
     float *values = best->values + row * best->count;
+    int64_t *tokens = best->tokens + row * best->count;
+    apply_rules(beam, options, row - beam->first_row, logits, vocabulary);
     for (int64_t i = 0; i < best->num_suppressed; i++) logits[best->suppressed[i]] = -INFINITY;
-    top_k(logits, vocabulary, best->count, values, best->tokens + row * best->count);
+    if (beam->uniform) {
+        tokens[0] = draw_token(options, logits, vocabulary, beam->uniform[beam->length], beam->heap);
+        values[0] = logits[tokens[0]];
+        tokens[1] = options->eos;
+        values[1] = -INFINITY;
+    } else
+        top_k(logits, vocabulary, best->count, values, tokens);
     for (int64_t i = 0; i < best->count; i++) values[i] = (float)((double)values[i] - normalizer);
 }

@@ -58,17 +58,42 @@ static int check_best(const Model *model, const BestTokens *best, Failure *failu
            ids_in_range(failure, "suppressed id", best->suppressed, best->num_suppressed, vocabulary);
 }
 
-/* Check the options of a beam search, which needs K + 1 candidates of each row. */
+/* Check the options of a search, which needs K + 1 candidates of each row. */
 static int check_options(const Model *model, const BeamOptions *options, const BestTokens *best, Failure *failure) {
     return in_range(failure, "beam size", options->beam_size, 1, INT32_MAX) &&
            in_range(failure, "n_best", options->n_best, 1, options->beam_size) &&
            in_range(failure, "end symbol", options->eos, 0, model->output.outputs - 1) &&
+           in_range(failure, "no_repeat_ngram", options->no_repeat_ngram, 0, INT32_MAX) &&
+           in_range(failure, "top_k", options->top_k, 0, INT32_MAX) &&
            in_range(failure, "best tokens of a row", best->count, options->beam_size + 1, options->beam_size + 1);
 }
 
+static int tokens_in_range(Failure *failure, const char *quantity, const int32_t *tokens, int64_t count,
+                           int64_t vocabulary) {
+    for (int64_t i = 0; i < count; i++)
+        if (!in_range(failure, quantity, tokens[i], 0, vocabulary - 1)) return 0;
+    return 1;
+}
+
+/* Check the constraints on a beam, and that it has the workspace of its rules. */
+static int check_constraints(const Beam *beam, const BeamOptions *options, int64_t vocabulary, Failure *failure) {
+    int64_t start = 0;
+    const int needs_history = options->no_repeat_ngram || beam->num_forbidden;
+    if (!in_range(failure, "length of a prefix", beam->prefix_length, 0, INT32_MAX) ||
+        !in_range(failure, "forbidden sequences", beam->num_forbidden, 0, beam->history ? INT32_MAX : 0) ||
+        !in_range(failure, "workspace of rules", beam->history != 0, needs_history, 1) ||
+        !in_range(failure, "beam size of sampling", options->beam_size, 1, beam->uniform ? 1 : options->beam_size) ||
+        !tokens_in_range(failure, "token of a prefix", beam->prefix, beam->prefix_length, vocabulary))
+        return 0;
+    for (int64_t f = 0; f < beam->num_forbidden; start = beam->forbidden_ends[f++])
+        if (!in_range(failure, "end of a forbidden sequence", beam->forbidden_ends[f], start + 1, INT32_MAX)) return 0;
+    return tokens_in_range(failure, "forbidden token", beam->forbidden, start, vocabulary);
+}
+
 /* Check a beam before its step. */
-static int check_beam(const Beam *beam, const BeamOptions *options, Failure *failure) {
-    return in_range(failure, "longest output", beam->max_length, 0, INT32_MAX - 1) &&
+static int check_beam(const Model *model, const Beam *beam, const BeamOptions *options, Failure *failure) {
+    return check_constraints(beam, options, model->output.outputs, failure) &&
+           in_range(failure, "longest output", beam->max_length, 0, INT32_MAX - 1) &&
            in_range(failure, "length of an output", beam->length, 0, beam->max_length) &&
            in_range(failure, "visible tokens", beam->step.num_visible, beam->length + 1, beam->length + 1) &&
            in_range(failure, "sentences of a beam", beam->step.sentences, 1, 1) &&

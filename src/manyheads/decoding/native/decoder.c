@@ -19,8 +19,8 @@ typedef struct {
     int64_t num_steps, sentences, rows; /* sentences and rows of all steps */
     int64_t max_keys;                   /* keys that a row attends to at most */
     float *workspace, *logits;
-    const BestTokens *best;
-    const BeamOptions *options; /* null: no beam search */
+    const BestTokens *best;     /* of a search */
+    const BeamOptions *options; /* null: no search */
     Beam *const *beams;         /* (num_steps) or null */
     int shared_cache;           /* whether some steps have the same KV cache */
 } DecoderJob;
@@ -111,9 +111,10 @@ static void choose_tokens(const DecoderJob *job, Worker worker) {
     const BestTokens *best = job->best;
     const int64_t vocabulary = job->model->output.outputs;
     const Range rows = share(worker, job->rows, 1), beams = share(worker, job->num_steps, 1);
-    for (int64_t r = rows.first; r < rows.last; r++)
-        find_best_tokens(best, job->logits + r * vocabulary, vocabulary, r);
-    if (!job->beams) return;
+    for (int64_t r = rows.first, b = 0; r < rows.last; r++) {
+        while (b + 1 < job->num_steps && job->beams[b + 1]->first_row <= r) b++;
+        find_best_tokens(best, job->logits + r * vocabulary, vocabulary, r, job->beams[b], job->options);
+    }
     barrier(worker);
     for (int64_t b = beams.first; b < beams.last; b++) {
         const int64_t first = job->beams[b]->first_row * best->count;
@@ -137,7 +138,7 @@ static void run_decoder(Worker worker, const void *argument) {
     const float *output = layer_norm(*norm, work.x, job->rows, model->d_model, model->norm_epsilon, work.normed);
     if (!job->logits) return;
     apply_linear(&model->output, model->format, output, job->rows, 0, job->logits, NO_ACTIVATION, worker);
-    if (!job->best) return;
+    if (!job->beams) return;
     barrier(worker);
     choose_tokens(job, worker);
 }
@@ -165,17 +166,14 @@ void linear_layer(const Linear *linear, int64_t format, const float *x, int64_t 
     apply_linear(linear, format, x, rows, 0, y, NO_ACTIVATION, (Worker){0, 1, 0});
 }
 
-/* Append a token to each row of some steps. Writes the logits of the next tokens (R, V) unless `logits` is null, or with
-   `best` the best next tokens, and logits are undefined. No row attends to more than `max_keys` keys. Returns 0, or -1
-   and the failure. */
+/* Append a token to each row of some steps. Writes the logits of the next tokens (R, V) unless `logits` is null. No row
+   attends to more than `max_keys` keys. Returns 0, or -1 and the failure. */
 int64_t decoder_steps(const Model *model, const Step *const *steps, int64_t num_steps, int64_t max_keys,
-                      float *workspace, float *logits, const BestTokens *best, int threads, Failure *failure) {
-    DecoderJob job = {model, steps, num_steps, .max_keys = max_keys, .workspace = workspace, .logits = logits,
-                      .best = best};
+                      float *workspace, float *logits, int threads, Failure *failure) {
+    DecoderJob job = {model, steps, num_steps, .max_keys = max_keys, .workspace = workspace, .logits = logits};
     if (!in_range(failure, "threads", threads, 1, INT32_MAX)) return -1;
     for (int64_t s = 0; s < num_steps; s++)
         if (!check_step(model, steps[s], max_keys, failure)) return -1;
-    if (best && !check_best(model, best, failure)) return -1;
     count_rows(&job);
     parallel_run(threads, run_decoder, &job);
     return 0;
@@ -201,7 +199,7 @@ int64_t beam_steps(const Model *model, const BeamOptions *options, Beam *const *
         !check_options(model, options, best, failure))
         return -1;
     for (int64_t b = 0; b < count; b++)
-        if (!check_beam(beams[b], options, failure) || !check_step(model, &beams[b]->step, max_keys, failure))
+        if (!check_beam(model, beams[b], options, failure) || !check_step(model, &beams[b]->step, max_keys, failure))
             return -1;
     for (int64_t b = 0, row = 0; b < count; row += rows_of(&beams[b++]->step)) beams[b]->first_row = row;
     count_rows(&job);
@@ -214,7 +212,7 @@ int64_t beam_steps(const Model *model, const BeamOptions *options, Beam *const *
 int64_t extend_beam(const Model *model, const BeamOptions *options, Beam *beam, const BestTokens *best,
                     Failure *failure) {
     if (!check_best(model, best, failure) || !check_options(model, options, best, failure) ||
-        !check_beam(beam, options, failure))
+        !check_beam(model, beam, options, failure))
         return -1;
     advance_beam(beam, options, best->values, best->tokens);
     return count_stopped(&beam, 1, failure);

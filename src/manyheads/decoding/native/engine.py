@@ -9,29 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.arrays import TensorFile
 from manyheads.config.schema import Config, ModelConfig
 from manyheads.decoding.batching import (
     MAX_WORKERS,
     ContinuousBatching,
-    Job,
     check_options,
     finish,
     search_in_batches,
 )
+from manyheads.decoding.native.beams import NativeBeams, can_search
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.continuous import NativeContinuousBatching, can_search
-from manyheads.decoding.native.model import MAX_SOURCE_LENGTH, NativeModel
+from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.native.threads import num_threads, threads_for_native
 from manyheads.decoding.native.weights import Precision, WeightsError
 from manyheads.errors import RunError
 from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
-from manyheads.search.options import SearchOptions
-from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
+from manyheads.text.tokenizer import TokenizerPair
 
 if TYPE_CHECKING:
     from manyheads.decoding.engine import TorchEngine
@@ -42,9 +38,9 @@ _GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev o
 class NativeEngine:
     """The engine of one model in C; see `Engine`.
 
-    Greedy and plain beam search need no torch. For all other options, and for access to the model, a `TorchEngine`
-    with the same weights is loaded when it is first needed. From then on that engine does all searches, because its
-    model may be changed.
+    Searches need no torch, except those with required words, attention or alternatives. For these, and for access
+    to the model, a `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine
+    does all searches, because its model may be changed.
     """
 
     def __init__(self, model: NativeModel, load_torch_engine: Callable[[], TorchEngine]) -> None:
@@ -67,63 +63,61 @@ class NativeEngine:
         """Maximum length of a source or an output in tokens, without the end mark."""
         return self.model.config.max_positions - 1
 
-    def needs_torch(self, options: SearchOptions) -> bool:
+    def needs_torch(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
         """Return whether a search is left to the engine with torch."""
-        return self.loaded is not None or not can_search(self.model, options)
+        second_pass = options.alternatives > 0 or options.alignment
+        return self.loaded is not None or second_pass or not can_search(self.model, options, constraints)
 
     def search(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
-        if self.needs_torch(options):
-            return self.torch_engine.search(rows, options, cancelled)
-        check_options(options, self.model.config.num_decoder_layers, self.longest)
+        if self.needs_torch(options, constraints):
+            return self.torch_engine.search(rows, options, constraints, cancelled)
+        self.check(options, constraints)
         workers = min(num_threads(), MAX_WORKERS)
-        return search_in_batches(rows, options, cancelled, workers=workers, search=self.search_batch)
+        return search_in_batches(rows, options, constraints, cancelled, workers=workers, search=self.search_batch)
 
-    def search_batch(self, job: Job) -> list[list[Hypothesis]]:
-        """Search one batch."""
+    def check(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> None:
+        """Raise `UsageError` for options and constraints that the model does not support."""
+        check_options(options, constraints, self.model.config.num_decoder_layers, self.longest)
+
+    def search_batch(
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints],
+        cancelled: Cancelled,
+    ) -> list[list[Hypothesis]]:
+        """Search one batch; there is one constraint for each row."""
         with threads_for_native():
-            return finish(self.start(job.options), job)
+            return finish(NativeBeams(self.model, options), rows, cancelled, constraints)
 
-    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
         """See `Engine.stream`."""
-        if self.needs_torch(replace(options, beam_size=1, n_best=1)):
-            yield from self.torch_engine.stream(row, options)
+        options = replace(options, beam_size=1, n_best=1)
+        if options.sampling or self.needs_torch(options, [constraints]):
+            yield from self.torch_engine.stream(row, options, constraints)
             return
-        check_options(options, self.model.config.num_decoder_layers, self.longest)
-        search, outputs = self.start(replace(options, beam_size=1, n_best=1)), list[Hypothesis]()
-        search.add([row], never_cancelled, lambda _, hypotheses: outputs.extend(hypotheses))
-        (beam,) = search.beams.running
-        while search.batches:
-            search.step()
-            if not outputs:
-                yield int(beam.latest[0])
-        if outputs[0].ended:
-            yield EOS
+        self.check(options, [constraints])
+        yield from NativeBeams(self.model, options).stream(row, constraints)
 
-    def can_batch_continuously(self, options: SearchOptions) -> bool:
-        """Return whether continuous batching supports the options: greedy or plain beam search."""
-        return not options.in_use()
+    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
+        """Return whether continuous batching supports a search: greedy or plain beam search."""
+        return options.plain and not any(constraint != UNCONSTRAINED for constraint in constraints)
 
     def begin(self, options: SearchOptions) -> ContinuousBatching:
         """Start a continuous batch, with options for which `can_batch_continuously` is true."""
         if self.needs_torch(options):
             return self.torch_engine.begin(options)
-        check_options(options, self.model.config.num_decoder_layers, self.longest)
-        return self.start(options)
-
-    def start(self, options: SearchOptions) -> NativeContinuousBatching:
-        """Return an empty continuous batch."""
-        return NativeContinuousBatching(self.model, options, self.read)
-
-    def read(self, rows: Sequence[Sequence[int]]) -> list[NDArray[np.float32]]:
-        """Encode sentences, given as ids with end marks; torch encodes long ones. See `NativeModel.encode`."""
-        if max(map(len, rows)) <= MAX_SOURCE_LENGTH:
-            return self.model.read(rows)
-        engine = self.torch_engine
-        with engine.evaluating():
-            return engine.packed[0].read(rows)
+        self.check(options)
+        return NativeBeams(self.model, options)
 
 
 def open_native_engine(
@@ -157,7 +151,7 @@ def open_native_engine(
 
         torch_model = run.model(config, tokenizers)
         engine = TorchEngine([torch_model], precision=precision)
-        engine.packed = [InferenceModel(torch_model, rounding=precision, native=native)]
+        engine.packed, engine.native = [InferenceModel(torch_model, rounding=precision)], native
         return engine
 
     return NativeEngine(native, load_torch_engine)

@@ -1,7 +1,6 @@
-"""The encoder-decoder in C (`decoder.c`): encoding of sentences, and decoding steps. It needs no torch.
+"""The encoder-decoder in C (`decoder.c`): encoding of sentences, and steps of searches. It needs no torch.
 
-Shapes: G sentences, W rows each, R = G x W, L decoder layers, D model width, H heads, E head dimension, S longest
-source, T tokens of all sources, V vocabulary.
+Shapes: G sentences, L decoder layers, H heads, E head dimension, S longest source, T tokens of all sources.
 """
 
 from __future__ import annotations
@@ -10,25 +9,17 @@ import ctypes
 import threading
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.config.schema import ModelConfig
-from manyheads.decoding.native.positions import PositionTable
-from manyheads.decoding.native.structs import POINTER, BeamOptions, BestTokens, EncoderInput, Failure, Model, Step
+from manyheads.decoding.native.structs import POINTER, BeamOptions, BestTokens, EncoderInput, Failure, Model
 from manyheads.decoding.native.threads import native_threads
 from manyheads.decoding.native.weights import PackedWeights, Precision
 from manyheads.errors import OverflowedError
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from manyheads.decoding.kv_cache import StepInput
-
 FloatArray = NDArray[np.float32]
-MAX_SOURCE_LENGTH = 256  # tokens: torch encodes longer sentences, because its attention is faster there
 _ENCODER_BATCH_TOKENS = 256  # enough to make good use of the weights; the workspace stays in the processor's cache
 
 
@@ -153,82 +144,6 @@ class NativeModel:
         """Return the workspace of a call with `rows` rows, each of which attends to at most `max_keys` keys."""
         return self.workspace.reserve(self.library.workspace_size(model, rows, max_keys, threads))
 
-    def best_tokens(
-        self, steps: Sequence[StepInput], count: int, suppressed: Sequence[int]
-    ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Append a token to each row of some steps; return the best next tokens; of equal ones the lower id first.
-
-        Args:
-            steps: steps whose new tokens are reserved in their KV caches.
-            count: number of tokens to find for each row; fewer than the vocabulary has.
-            suppressed: ids that are never generated.
-
-        Returns:
-            Log-probabilities and ids of the rows of all steps, (R, count) each, best first.
-        """
-        rows = sum(len(step.tokens) for step in steps)
-        values, tokens = np.empty((rows, count), dtype=np.float32), np.empty((rows, count), dtype=np.int64)
-        banned = np.array(suppressed, dtype=np.int64)
-        best = BestTokens(count, len(banned), banned.ctypes.data, values.ctypes.data, tokens.ctypes.data)
-        self.run_steps(steps, best)
-        return values, tokens
-
-    def run_steps(self, steps: Sequence[StepInput], best: BestTokens | None = None) -> FloatArray:
-        """Append a token to each row of some steps, whose linear layers are computed together.
-
-        Args:
-            steps: steps whose new tokens are reserved in their KV caches.
-            best: a request for the best next tokens.
-
-        Returns:
-            The logits of the next tokens of the rows of all steps, (R, V); undefined if `best` is given.
-
-        Raises:
-            ValueError: a token id or a length is outside of its range.
-        """
-        tokens = [step.tokens.contiguous() for step in steps]
-        # Another thread may replace the table of positions, whose memory must stay valid during the call.
-        positions = self.target_positions.first(max(step.position for step in steps) + 1)
-        structs = [self.step_struct(step, ids, positions) for step, ids in zip(steps, tokens, strict=True)]
-        rows, max_keys = sum(map(len, tokens)), max(max(step.length, step.source_length) for step in structs)
-        size, threads = rows * self.vocabulary, native_threads()
-        logits = np.empty(size, dtype=np.float32) if best is None else self.logits.reserve(size)
-        failure = Failure()
-        done = self.library.decoder_steps(
-            self.decoder,
-            pointers([*map(ctypes.addressof, structs)]),
-            len(structs),
-            max_keys,
-            self.reserve_workspace(self.decoder, rows, max_keys, threads).ctypes.data,
-            logits.ctypes.data,
-            best,
-            threads,
-            failure,
-        )
-        if done < 0:
-            raise _refused_error(failure)
-        return logits[:size].reshape(rows, -1)
-
-    def step_struct(self, step: StepInput, tokens: Tensor, table: PositionTable) -> Step:
-        """Return the struct of a step with its tokens (R,), contiguous; the caller must hold references to all."""
-        position = step.position
-        sentences, _, source_length, _ = step.memory[0][0].shape
-        return Step(
-            tokens=_tensor_address(tokens),
-            position_signal=None if table.signals is None else address(table.signals[position]),
-            rotary=None if table.rotary_cos_sin is None else address(table.rotary_cos_sin[position]),
-            cache=_tensor_address(step.cache.store),
-            cache_bias=None if step.cache.bias is None else _tensor_address(step.cache.bias),
-            memory=pointers([*map(_tensor_address, chain(*step.memory))]),
-            source_bias=None if step.source_bias is None else _tensor_address(step.source_bias),
-            sentences=sentences,
-            rows=step.width,
-            length=step.cache.length,
-            capacity=step.cache.store.size(4),
-            source_length=source_length,
-            source_capacity=source_length,
-        )
-
     def beam_steps(
         self,
         options: BeamOptions,
@@ -283,12 +198,6 @@ def address(array: NDArray[np.float32] | None) -> int | None:
     """Return the address of a contiguous array, null for None; the caller must hold a reference to the array."""
     assert array is None or array.flags.c_contiguous
     return None if array is None else array.ctypes.data
-
-
-def _tensor_address(tensor: Tensor) -> int:
-    """Return the address of a contiguous tensor; the caller must hold a reference to the tensor."""
-    assert tensor.is_contiguous()
-    return tensor.data_ptr()
 
 
 def pointers(addresses: Sequence[int]) -> ctypes.Array[ctypes.c_void_p]:

@@ -70,7 +70,7 @@ typedef struct {
     Heads self_heads, cross_heads; /* weights (L, R, H, N), with `visible` (L, R, H, T); (L, R, H, S) */
 } Step;
 
-/* A request for the best next tokens of each row instead of logits. */
+/* A request for the best next tokens of each row. */
 typedef struct {
     int64_t count;             /* best tokens of each row */
     int64_t num_suppressed;
@@ -79,11 +79,14 @@ typedef struct {
     int64_t *tokens;           /* (R, count) */
 } BestTokens;
 
-/* Options of a beam search. */
+/* Options of a beam search; of sampling, with a beam of 1. */
 typedef struct {
     int64_t beam_size, n_best, eos;
     int64_t signal_stride, rotary_stride; /* floats from the signal of a position to that of the next */
     const double *divisors;               /* (max_length + 2) for each length: score = log-probability / divisor */
+    int64_t no_repeat_ngram;              /* no n-gram of this length occurs twice; 0: it may */
+    int64_t top_k;                        /* of sampling; 0: all tokens */
+    double temperature, top_p;
 } BeamOptions;
 
 /* The reason why a call was refused: the value of a quantity is outside of low..high. */
@@ -130,4 +133,11 @@ typedef struct {
     Output *outputs;       /* at most (max_length + 1) K */
     Candidate *candidates; /* (2 K) workspace of a step */
     int64_t *used;         /* (K) workspace of a step */
+    int64_t min_length, prefix_length, num_forbidden;
+    const int32_t *prefix;         /* (prefix_length) tokens that the output begins with */
+    const int32_t *forbidden;      /* sequences that must not occur, one after the other */
+    const int64_t *forbidden_ends; /* (num_forbidden) index behind each sequence */
+    int32_t *history;              /* (K, max_length) workspace of rules for sequences; null without such rules */
+    const double *uniform;         /* (max_length + 1) random numbers in [0, 1), of sampling; else null */
+    int32_t *heap;                 /* (V) workspace of sampling with top_k or top_p; else null */
 } Beam;

@@ -99,10 +99,15 @@ class BestTokens(ctypes.Structure):
 
 
 class BeamOptions(ctypes.Structure):
-    """Options of a beam search."""
+    """Options of a beam search, or of sampling with a beam of 1."""
 
     __slots__ = ()
-    _fields_ = (*_fields(INT64, "beam_size n_best eos signal_stride rotary_stride"), ("divisors", POINTER))
+    _fields_ = (
+        *_fields(INT64, "beam_size n_best eos signal_stride rotary_stride"),
+        ("divisors", POINTER),
+        *_fields(INT64, "no_repeat_ngram top_k"),
+        *_fields(ctypes.c_double, "temperature top_p"),
+    )
 
 
 class Failure(ctypes.Structure):
@@ -141,6 +146,8 @@ class Beam(ctypes.Structure):
         ("step", Step),
         *_fields(INT64, "first_row length max_length num_outputs status cancelled"),
         *_fields(POINTER, "latest log_probs best_scores visible next_visible nodes outputs candidates used"),
+        *_fields(INT64, "min_length prefix_length num_forbidden"),
+        *_fields(POINTER, "prefix forbidden forbidden_ends history uniform heap"),
     )
 
 

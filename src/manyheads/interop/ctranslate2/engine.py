@@ -12,19 +12,10 @@ import torch
 
 from manyheads.errors import RunError, UsageError, require
 from manyheads.search.interface import Cancelled, Hypothesis, best_outputs, never_cancelled, with_scores
-from manyheads.search.options import SearchOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import EOS, SPECIALS
 
 _MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches for the workers
-_KNOWN_OPTIONS = {
-    "n_best",
-    "min_length_ratio",
-    "no_repeat_ngram",
-    "alignment",
-    "attention_layer",
-    "prefixes",
-    "forbidden",
-}
 _REASONS = {
     "sampling": "what it draws for a row depends on the rows beside it",
     "attention_layer": "it gives the attention of the last decoder layer only",
@@ -108,7 +99,11 @@ class CTranslate2Engine:
         return str(self.translator(2).compute_type)
 
     def search(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, cancelled: Cancelled = never_cancelled
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
         """Search for each row; see `manyheads.search.interface.Engine`.
 
@@ -120,22 +115,24 @@ class CTranslate2Engine:
             UsageError: an option is set that CTranslate2 does not have.
             RunError: CTranslate2 cannot read the model.
         """
-        self.refuse(options)
+        constraints = constraints or [UNCONSTRAINED] * len(rows)
+        self.refuse(options, constraints)
         texts = [self.source_text(row) for row in rows]
         results: list[list[Hypothesis]] = [[] for _ in rows]
-        for group in self.row_groups(rows, options, range(len(rows))):
+        for group in self.row_groups(rows, options, constraints, range(len(rows))):
             if not set(group.rows) <= set(cancelled()):
                 self.search_group(group, texts, options, results)
-        limits = options.longest(rows, self.longest)
+        limits = options.longest(rows, self.longest, constraints)
         long = [i for i, outputs in enumerate(results) if any(len(output.tokens) > limits[i] for output in outputs)]
         again = long if options.beam_size > 1 else []  # a greedy output has only to be cut
         for limit in {limits[i] for i in again}:
-            for group in self.row_groups(rows, options, [i for i in again if limits[i] == limit]):
+            for group in self.row_groups(rows, options, constraints, [i for i in again if limits[i] == limit]):
                 self.search_group(group, texts, options, results)
         for i in long:  # one token more was allowed, for the end mark
             cut = [_shorten(output, limits[i]) for output in results[i]]
             results[i] = list({output.tokens: output for output in reversed(cut)}.values())[::-1]
-        rescored = range(len(rows)) if options.token_scores or options.prefixes else long
+        prefixed = any(constraint.prefix for constraint in constraints)
+        rescored = range(len(rows)) if options.token_scores or prefixed else long
         self.add_scores(rows, results, list(rescored), options)
         return results
 
@@ -151,21 +148,23 @@ class CTranslate2Engine:
         )
         return [result.log_probs for result in results]
 
-    def stream(self, row: Sequence[int], options: SearchOptions) -> Iterator[int]:
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
         """Yield the tokens of the greedy output of one row, without marks, each as soon as it is computed.
 
         Raises:
             UsageError: an option is set that CTranslate2 does not have.
             RunError: CTranslate2 cannot read the model.
         """
-        self.refuse(options)
-        (group,) = self.row_groups([row], options, [0])
+        self.refuse(options, [constraints])
+        (group,) = self.row_groups([row], options, [constraints], [0])
         steps = self.translator(1).generate_tokens(
             self.source_text(row),
             target_prefix=group.prefixes[0] if group.prefixes else None,
             max_decoding_length=group.limit,
             min_decoding_length=group.least,
-            no_repeat_ngram_size=options.no_repeat_ngram,
+            no_repeat_ngram_size=options.no_repeat_ngram or 0,
             suppress_sequences=group.forbidden,
         )
         for step in steps:
@@ -174,26 +173,32 @@ class CTranslate2Engine:
                 return
             yield token
 
-    def refuse(self, options: SearchOptions) -> None:
+    def refuse(self, options: SearchOptions, constraints: Sequence[Constraints]) -> None:
         """Raise `UsageError` with the names of the options that the library does not have."""
-        wrong = [name for name in options.in_use() if name not in _KNOWN_OPTIONS]
-        if options.alignment and options.attention_layer not in (-1, self.last_layer):
-            wrong.append("attention_layer")
-        if options.alignment and options.prefixes:
-            wrong.append("prefixes")
-        if wrong:
+        lacking = {
+            "sampling": options.sampling is not None,
+            "alternatives": options.alternatives > 0,
+            "required": any(constraint.required for constraint in constraints),
+            "attention_layer": options.alignment and options.attention_layer not in (-1, self.last_layer),
+            "prefixes": options.alignment and any(constraint.prefix for constraint in constraints),
+        }
+        if wrong := [name for name, is_set in lacking.items() if is_set]:
             reasons = [f"{name} ({_REASONS[name]})" if name in _REASONS else name for name in wrong]
             raise UsageError(f"--engine ctranslate2 cannot do: {', '.join(reasons)}. Use --engine torch.")
 
     def row_groups(
-        self, rows: Sequence[Sequence[int]], options: SearchOptions, chosen: Iterable[int]
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints],
+        chosen: Iterable[int],
     ) -> list[RowGroup]:
         """Group the chosen rows by the options that a call shares: minimum length and forbidden sequences."""
-        limits, shortest = options.longest(rows, self.longest), options.shortest(rows)
+        limits, shortest = options.longest(rows, self.longest, constraints), options.shortest(rows)
+        prefixed = any(constraint.prefix for constraint in constraints)
         groups: defaultdict[tuple[int, tuple[tuple[str, ...], ...]], list[int]] = defaultdict(list)
         for i in chosen:
-            forbidden = options.forbidden[i] if options.forbidden else ()
-            words = tuple(tuple(self.target_pieces(sequence)) for sequence in forbidden)
+            words = tuple(tuple(self.target_pieces(sequence)) for sequence in constraints[i].forbidden)
             groups[min(shortest[i], limits[i]), words].append(i)
         return [
             RowGroup(
@@ -201,7 +206,7 @@ class CTranslate2Engine:
                 max(limits[i] for i in members),
                 least,
                 [*words] or None,
-                [self.target_pieces(options.prefixes[i]) for i in members] if options.prefixes else None,
+                [self.target_pieces(constraints[i].prefix) for i in members] if prefixed else None,
             )
             for (least, words), members in groups.items()
         ]
@@ -221,7 +226,7 @@ class CTranslate2Engine:
             beam_size=beam,
             num_hypotheses=options.n_best,
             length_penalty=options.length_penalty,
-            no_repeat_ngram_size=options.no_repeat_ngram,
+            no_repeat_ngram_size=options.no_repeat_ngram or 0,
             suppress_sequences=group.forbidden,
             max_input_length=0,
             max_decoding_length=group.limit + 1,

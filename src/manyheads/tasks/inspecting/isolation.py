@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 from torch import Tensor, nn
 
-from manyheads.decoding.batching import Job
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.native.model import NativeModel
+from manyheads.search.beam_state import BeamObserver
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
-from manyheads.search.options import SearchOptions
+from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.changes import Changes, changed
 from manyheads.tasks.inspecting.rereading import RereadingStepper, RereadingTextStepper
@@ -68,20 +68,22 @@ class _CancellableEngine(TorchEngine):
 
     def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
         super().__init__(list(map(_with_same_weights, engine.models)), engine.combine, engine.precision)
-        self.packed = engine.packed
+        self.packed, self.native = engine.packed, engine.native
         self.cancelled = cancelled
 
-    def stepper(self, source: Tensor, job: Job) -> Stepper:
-        """See `TorchEngine.stepper`."""
-        return super().stepper(source, self.cancellable(job))
-
-    def searched(self, job: Job) -> list[list[Hypothesis]]:
-        """See `TorchEngine.searched`."""
-        return super().searched(self.cancellable(job))
-
-    def cancellable(self, job: Job) -> Job:
-        rows = range(len(job.rows))
-        return replace(job, cancelled=lambda: rows if self.cancelled() else ())
+    def search_batch(
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints],
+        cancelled: Cancelled,
+        observer: BeamObserver | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See `TorchEngine.search_batch`."""
+        indices = range(len(rows))
+        return super().search_batch(
+            rows, options, constraints, lambda: indices if self.cancelled() else (), observer
+        )
 
 
 class _RereadingEngine(_CancellableEngine):
@@ -91,9 +93,13 @@ class _RereadingEngine(_CancellableEngine):
         """See `TorchEngine.steppers`."""
         return [RereadingStepper(model, source) for model in self.models]
 
-    def can_batch_continuously(self, options: SearchOptions) -> bool:
+    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
         """Return False, because continuous batching uses other steppers."""
         return False
+
+    def native_for(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> NativeModel | None:
+        """Return None, because the C code does not call the model."""
+        return None
 
 
 class _RereadingGenerator(Generator):

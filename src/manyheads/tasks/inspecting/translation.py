@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyheads.data.batch import pad_rows
-from manyheads.decoding.batching import Job
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.rescoring import review
 from manyheads.errors import UsageError
@@ -23,8 +22,8 @@ from manyheads.inspection.capture import Reading, watch_pair
 from manyheads.inspection.codec import Array
 from manyheads.inspection.documents import TranslationInspection
 from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
-from manyheads.search.interface import Hypothesis
-from manyheads.search.options import SearchOptions
+from manyheads.search.interface import Hypothesis, never_cancelled
+from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.assembly import pharaoh, with_end_mark, word_alignment
 from manyheads.tasks.inspecting.common import (
     facts,
@@ -35,7 +34,6 @@ from manyheads.tasks.inspecting.common import (
     without_each_word,
 )
 from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
-from manyheads.tasks.options import PerLine, TranslateOptions, search_options
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
@@ -122,7 +120,7 @@ def outputs_of(
     """
     (ids,) = translator.tokenizers.source.encode([text])
     check_length(len(ids), "sentence", engine.longest)
-    engine.check(replace(search, prefixes=()))
+    engine.check(search)
     outputs = _find_outputs(translator, engine, ids, search, options)
     check_length(len(outputs.hypotheses[0].tokens), "output", engine.longest, may_be_empty=True)
     return ids, outputs
@@ -149,10 +147,8 @@ def single_model(translator: Translator) -> TorchEngine:
 
 def inspected_search(translator: Translator, options: InspectOptions) -> SearchOptions:
     """Return the search options of the run, with all hypotheses of the beam as outputs."""
-    prefix, _ = prefix_ids(options.prefix, translator.tokenizers.target)
-    per_line = PerLine((), (), ())
-    search = search_options(translator.config.search, TranslateOptions(), options.beam_size, 1, per_line)
-    return replace(search, n_best=search.beam_size, prefixes=(prefix,) if prefix else ())
+    beam_size = options.beam_size or translator.config.search.beam_size
+    return SearchOptions(beam_size=beam_size, n_best=beam_size).complete(translator.config.search)
 
 
 def _find_outputs(
@@ -162,7 +158,7 @@ def _find_outputs(
     prefix, ends = prefix_ids(options.prefix, tokenizer)
     check_length(len(prefix), "prefix", engine.longest, may_be_empty=True)
     if options.target is None and not ends:
-        return _recorded_search(engine, ids, search, tokenizer, len(prefix))
+        return _recorded_search(engine, ids, search, tokenizer, tuple(prefix))
     forced = list(prefix)
     if options.target is not None:
         (forced,) = tokenizer.encode([options.target])
@@ -175,7 +171,7 @@ def _find_outputs(
 
 
 def _recorded_search(
-    engine: TorchEngine, ids: list[int], search: SearchOptions, tokenizer: Tokenizer, num_forced: int
+    engine: TorchEngine, ids: list[int], search: SearchOptions, tokenizer: Tokenizer, prefix: tuple[int, ...]
 ) -> Outputs:
     recorder = BeamRecorder(
         beam_size=search.beam_size,
@@ -184,10 +180,10 @@ def _recorded_search(
         piece=lambda token: tokenizer.pieces([token])[0],
     )
     with torch.inference_mode():
-        hypotheses = engine.searched(Job([ids], search, observer=recorder))
+        hypotheses = engine.search_batch([ids], search, [Constraints(prefix)], never_cancelled, recorder)
         (reviewed,) = review(engine.models, engine.combine, [ids], hypotheses, search)
     best = reviewed[0]
-    return Outputs(reviewed, recorder.tree(with_end_mark(best)), num_forced)
+    return Outputs(reviewed, recorder.tree(with_end_mark(best)), len(prefix))
 
 
 def _token_log_probs(engine: TorchEngine, rows: Sequence[Sequence[int]], output: Sequence[int]) -> Tensor:
@@ -214,7 +210,7 @@ def _leave_out_words(
     words, rows = without_each_word(translator.tokenizers.source, ids)
     log_probs = _token_log_probs(engine, [ids, *rows], output)
     drops = log_probs[:1] - log_probs[1:]  # (N, T)
-    greedy = replace(search, beam_size=1, n_best=1, prefixes=())
+    greedy = replace(search, beam_size=1, n_best=1)
     translations = iter(engine.search([row for row in rows if row], greedy))
     return Occlusion(
         tuple(target.pieces(output)),

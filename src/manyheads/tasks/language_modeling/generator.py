@@ -14,8 +14,8 @@ from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, run_steps
-from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Cancelled, Hypothesis, SpecialIds, Stepper, never_cancelled
+from manyheads.search.options import SearchOptions
 from manyheads.search.sampling import sampling_choice
 from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.generation import (
@@ -34,6 +34,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 __all__ = ["Continuation", "GenerateOptions", "Generation", "Generator", "first_token"]
 
 SUPPRESSED_IDS = (UNK, PAD, BOS)  # ids that are never generated
+_SPECIAL_IDS = SpecialIds(bos=EOS, eos=EOS, suppressed=SUPPRESSED_IDS)
 
 _DEFAULTS = GenerateOptions()
 
@@ -159,9 +160,10 @@ class Generator(LoadableModel):
         else:
             choose = sampling_choice(options.sampling, rows, SUPPRESSED_IDS)
         max_lengths = torch.full((len(rows),), options.max_tokens, device=device)
-        parameters = SearchParameters(max_lengths=max_lengths, bos=EOS, eos=EOS, length_penalty=0.0)
         choose = end_after_stop(choose, self.tokenizer, options.stop)
-        return (yield from decode_steps(stepper, choose, parameters))
+        return (
+            yield from decode_steps(stepper, choose, SearchOptions(length_penalty=0.0), max_lengths, _SPECIAL_IDS)
+        )
 
     def stepper(self, contexts: Sequence[Sequence[int]]) -> Stepper:
         """Return the stepper that starts with these contexts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from manyheads.tasks.options import TranslateOptions
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.result import Translation
 from manyheads.tasks.translation.translator import DEFAULTS, Translator
 from manyheads.training.log import Advance, no_advance
@@ -18,7 +18,7 @@ def translate_in_groups(
     advance: Advance = no_advance,
     *,
     beam_size: int | None = None,
-    options: TranslateOptions = DEFAULTS,
+    options: SearchOptions = DEFAULTS,
 ) -> list[Translation]:
     """Translate texts as `Translator.translate` does, in groups of similar length.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
@@ -14,8 +15,9 @@ from manyheads.decoding.native.weights import parse_precision
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.search.interface import Engine, LimitedEngine, never_cancelled
+from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler
-from manyheads.tasks.options import PerLine, TranslateOptions, search_options
+from manyheads.tasks.options import line_constraints
 from manyheads.tasks.parts import Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.interface import growing_text
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from manyheads.decoding.engine import TorchEngine
     from manyheads.model.encoder_decoder import EncoderDecoder
 
-__all__ = ["Candidate", "TranslateOptions", "Translation", "Translator"]
+__all__ = ["Candidate", "SearchOptions", "Translation", "Translator"]
 
-DEFAULTS = TranslateOptions()
+DEFAULTS = SearchOptions()
 
 
 class Translator:
@@ -158,20 +160,21 @@ class Translator:
         texts: Sequence[str],
         *,
         beam_size: int | None = None,
-        n_best: int = 1,
+        n_best: int | None = None,
         prefixes: Sequence[str] = (),
         forbidden: Sequence[Sequence[str]] = (),
         required: Sequence[Sequence[str]] = (),
-        options: TranslateOptions = DEFAULTS,
+        options: SearchOptions = DEFAULTS,
         stop: Callable[[], bool] | None = None,
     ) -> list[Translation]:
         """Translate lines; the result has the same number of lines in the same order.
 
         Args:
-            texts: lines of any length (`TranslateOptions.split`). White space at their ends stays as it is, and so
+            texts: lines of any length (`SearchOptions.split`). White space at their ends stays as it is, and so
                 do line ends within them, and lines without a letter.
-            beam_size: overrides `search.beam_size`; 1 is greedy.
-            n_best: number of candidates a line; the beam size is raised to it if it is smaller.
+            beam_size: overrides `options.beam_size`; 1 is greedy.
+            n_best: overrides `options.n_best`, the number of candidates a line; the beam size is raised to it if it
+                is smaller.
             prefixes: forced beginning of the translation of each line; empty, or one a line.
             forbidden: for each line, phrases that no word of its translation may begin with; empty, or one list a
                 line.
@@ -183,21 +186,29 @@ class Translator:
             UsageError: an option is out of its range, or the engine does not support it.
         """
         lines = self.splitter(options).lines(texts)
-        per_line = PerLine.of(self.tokenizers.target, len(texts), prefixes, forbidden, required)
-        parts = [(number, part) for number, line in enumerate(lines) for part in range(len(line.parts))]
-        search = search_options(self.config.search, options, beam_size, n_best, per_line.for_parts(parts))
-        rows = [self.shortened(lines[number].parts[part]) for number, part in parts]
+        per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
+        if beam_size is not None:
+            options = replace(options, beam_size=beam_size)
+        if n_best is not None:
+            options = replace(options, n_best=n_best)
+        options = options.complete(self.config.search)
+        rows = [self.shortened(part) for line in lines for part in line.parts]
+        constraints = [
+            constraint.of_part(part)
+            for line, constraint in zip(lines, per_line, strict=True)
+            for part in range(len(line.parts))
+        ]
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
-        found = iter(self.engine.search(rows, search, cancelled))
+        found = iter(self.engine.search(rows, options, constraints, cancelled))
         outputs = [[next(found) for _ in line.parts] for line in lines]
-        assembler = Assembler(self.tokenizers, search, self.longest_source)
+        assembler = Assembler(self.tokenizers, options, self.longest_source)
         return [
-            assembler.translation(line, line_outputs, per_line.texts[number])
-            for number, (line, line_outputs) in enumerate(zip(lines, outputs, strict=True))
+            assembler.translation(line, line_outputs, constraint)
+            for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
         ]
 
     def stream(
-        self, text: str, *, prefix: str = "", options: TranslateOptions = DEFAULTS
+        self, text: str, *, prefix: str = "", options: SearchOptions = DEFAULTS
     ) -> Generator[str, None, bool]:
         """Yield the greedy translation of a line in pieces, as they are generated.
 
@@ -208,14 +219,13 @@ class Translator:
             Whether the source or the output was cut (`Translation.truncated`), after the last piece.
         """
         (line,) = self.splitter(options).lines([text])
-        per_line = PerLine.of(self.tokenizers.target, 1, [prefix] if prefix else [], [], [])
-        parts = [(0, part) for part in range(len(line.parts))]
-        search = search_options(self.config.search, options, 1, 1, per_line.for_parts(parts))
+        (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
+        options = replace(options, beam_size=1, n_best=1).complete(self.config.search)
         ended: set[int] = set()
 
         def stream_part(part: int, ids: list[int]) -> Iterator[str]:
             def tokens() -> Iterator[int]:
-                for token in self.engine.stream(self.shortened(ids), search.select_rows([part])):
+                for token in self.engine.stream(self.shortened(ids), options, constraint.of_part(part)):
                     if token == EOS:
                         ended.add(part)
                     yield token
@@ -223,9 +233,9 @@ class Translator:
             return growing_text(self.tokenizers.target, tokens(), line.part_text(part))
 
         yield from line.stream(stream_part(part, ids) for part, ids in enumerate(line.parts))
-        return len(ended) < len(parts) or any(len(ids) > self.longest_source for ids in line.parts)
+        return len(ended) < len(line.parts) or any(len(ids) > self.longest_source for ids in line.parts)
 
-    def splitter(self, options: TranslateOptions = DEFAULTS) -> Splitter:
+    def splitter(self, options: SearchOptions = DEFAULTS) -> Splitter:
         """Return the splitter of lines into the parts that are translated separately."""
         search = self.config.search
         return Splitter(

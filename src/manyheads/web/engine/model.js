@@ -439,7 +439,7 @@ export class DecoderCache {
       const pointers = scratch.ints(tokens.map((_, t) => steps + t * size));
       const workspace = scratch.allocate(model.workspaceBytes(model.decoder, rows, keys));
       const logits = withLogits ? scratch.allocate(4 * rows * vocabulary) : 0;
-      engine.call("decoder_steps", model.failure, model.decoder, pointers, BigInt(rows), BigInt(keys), workspace, logits, 0, 1);
+      engine.call("decoder_steps", model.failure, model.decoder, pointers, BigInt(rows), BigInt(keys), workspace, logits, 1);
       this.length = total;
       if (withLogits) onLogits(allLogits ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary));
       return {

@@ -1,8 +1,9 @@
-"""The beam search in C (`beam_search.h`) has the outputs of the one in Python, to the bit and in the same order."""
+"""Searches in C have the outputs of those in Python; the bookkeeping of a beam has them to the bit."""
 
 from __future__ import annotations
 
 import ctypes
+import random
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,15 +15,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.tables import BOS, EOS, PAD, Prefix, Table
+from tests.tasks.translation.test_translator import lines, make_translator
+from tests.tolerances import approx
 
+from manyheads.config.schema import SearchConfig
+from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native import build
-from manyheads.decoding.native.beams import NativeBeam
+from manyheads.decoding.native.beams import NativeBeam, NativeBeams, can_search
 from manyheads.decoding.native.structs import BeamOptions, BeamStatus, Step
 from manyheads.search.beam import beam_steps
 from manyheads.search.beam_state import divisors
 from manyheads.search.candidates import best_tokens
-from manyheads.search.interface import Hypothesis, make_hypothesis
-from manyheads.search.parameters import SearchParameters
+from manyheads.search.interface import Hypothesis, SpecialIds, never_cancelled
+from manyheads.search.options import Constraints, Sampling, SearchOptions
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 
@@ -80,14 +85,9 @@ def search_in_python(table: Table, search: Search, cancelled_at: int) -> Trace:
     steps = beam_steps(
         select,
         lambda _, found: trace.found.extend(found),
-        SearchParameters(
-            beam_size=search.beam_size,
-            n_best=search.n_best,
-            length_penalty=search.length_penalty,
-            max_lengths=torch.tensor([search.limit]),
-            bos=BOS,
-            eos=EOS,
-        ),
+        SearchOptions(beam_size=search.beam_size, n_best=search.n_best, length_penalty=search.length_penalty),
+        torch.tensor([search.limit]),
+        SpecialIds(BOS, EOS),
     )
     with suppress(StopIteration):
         tokens = next(steps).tolist()
@@ -109,7 +109,7 @@ def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: i
     norms = divisors(search.limit + 1, search.length_penalty)
     options = BeamOptions(search.beam_size, search.n_best, EOS, 3, 5, norms.ctypes.data)
     step = Step(position_signal=4_000, rotary=8_000, source_length=1)
-    beam = NativeBeam(search.beam_size, BOS, search.limit, (1, 1, 1), step, None)
+    beam = NativeBeam(search.beam_size, search.limit, (1, 1, 1), step, None)
     state = beam.struct
     for count in range(search.limit + 1):
         rows, indices = state.step.rows, ctypes.cast(state.step.visible, ctypes.POINTER(ctypes.c_int32))
@@ -129,10 +129,7 @@ def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: i
             ctypes.c_void_p(ids.ctypes.data),
         )  # fmt: skip
         if state.status == BeamStatus.BEAM_ENDED:
-            outputs = [
-                make_hypothesis(tokens, scores, ended=ended, length_penalty=search.length_penalty)
-                for tokens, scores, ended in beam.collect_outputs(EOS)
-            ]
+            outputs = beam.collect_outputs(search.length_penalty)
             trace.found = sorted(outputs, key=lambda one: -one.score)[: search.n_best]
             return trace
         if state.status != BeamStatus.BEAM_RUNNING:
@@ -192,8 +189,93 @@ def test_every_step_counts_the_end_at_the_limit_too(code) -> None:
 def test_a_score_that_is_not_a_number_sets_the_status_nan(code) -> None:
     norms = divisors(4, 1.0)
     options = BeamOptions(2, 1, EOS, 0, 0, norms.ctypes.data)
-    beam = NativeBeam(2, BOS, 3, (1, 1, 1), Step(source_length=1), None)
+    beam = NativeBeam(2, 3, (1, 1, 1), Step(source_length=1), None)
     values, ids = np.array([-0.5, -1.0, np.nan], dtype=np.float32), np.array([5, 6, 7])
     arrays = (ctypes.c_void_p(one.ctypes.data) for one in (values, ids))
     code.advance(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)
     assert beam.struct.status == BeamStatus.BEAM_NAN
+
+
+OPTIONS = {
+    "greedy": SearchOptions(beam_size=1),
+    "beam": SearchOptions(beam_size=4, n_best=3),
+    "minimum length": SearchOptions(beam_size=3, min_length_ratio=1.3),
+    "no repeated tokens": SearchOptions(beam_size=1, no_repeat_ngram=1),
+    "no repeated pairs": SearchOptions(beam_size=3, n_best=2, no_repeat_ngram=2),
+    "sampling": SearchOptions(n_best=3, sampling=Sampling(seed=3)),
+    "top_k": SearchOptions(n_best=2, sampling=Sampling(temperature=1.5, top_k=3, seed=4)),
+    "top_p": SearchOptions(sampling=Sampling(temperature=0.8, top_p=0.7, seed=5), no_repeat_ngram=2),
+    "top_k and top_p": SearchOptions(sampling=Sampling(top_k=5, top_p=0.9), min_length_ratio=1.0),
+}
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_whole_search_has_the_outputs_of_torch(name: str, constrained: bool, monkeypatch) -> None:
+    translator = make_translator(end_bias=1.0)
+    rows, rng = translator.tokenizers.source.encode(lines(30)), random.Random(1)
+    settings = SearchConfig(length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=300)
+    options, size = OPTIONS[name].complete(settings), translator.tokenizers.target.size
+
+    def tokens(least: int, most: int) -> tuple[int, ...]:
+        return tuple(rng.choices(range(4, size), k=rng.randint(least, most)))
+
+    constraints = [
+        Constraints(tokens(0, 3), tuple(tokens(1, 2) for _ in range(rng.randint(0, 9))))
+        for _ in rows
+        if constrained
+    ]
+    engine = translator.torch_engine
+    assert engine is not None
+    found = engine.search(rows, options, constraints)
+    assert engine.native_for(options, constraints) is not None
+    monkeypatch.setattr(TorchEngine, "native_for", lambda *_: None)
+    expected = engine.search(rows, options, constraints)
+    for outputs, others in zip(found, expected, strict=True):
+        assert [(one.tokens, one.ended) for one in outputs] == [(one.tokens, one.ended) for one in others]
+        for one, other in zip(outputs, others, strict=True):
+            assert one.token_scores == approx(other.token_scores)
+    if constrained:
+        plain = engine.search(rows, options)
+        assert plain != expected, "the constraints change outputs"
+
+
+def test_required_words_and_small_vocabularies_are_left_to_torch() -> None:
+    engine = make_translator().torch_engine
+    assert engine is not None
+    with engine.evaluating():
+        assert engine.native is not None
+        size = engine.native.vocabulary
+        beam = SearchOptions(beam_size=3)
+        assert can_search(engine.native, beam)
+        assert not can_search(engine.native, beam, [Constraints(), Constraints(required=((5,),))])
+        assert not can_search(engine.native, SearchOptions(beam_size=size - 3))
+        assert can_search(engine.native, SearchOptions(beam_size=size, sampling=Sampling()))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("prefix_length", -1, "length of a prefix -1"),
+        ("history", None, "forbidden sequences 1"),
+        ("num_forbidden", -1, "forbidden sequences -1"),
+    ],
+)
+def test_constraints_without_their_arrays_are_refused(field: str, value: object, message: str) -> None:
+    engine = make_translator().torch_engine
+    assert engine is not None
+    with engine.evaluating():
+        assert engine.native is not None
+        beams = NativeBeams(engine.native, OPTIONS["beam"].complete(SearchConfig()))
+        beams.add([[5, 6]], never_cancelled, lambda index, outputs: None, [Constraints((5,), ((6, 7),))])
+        setattr(beams.running[0].struct, field, value)
+        with pytest.raises(ValueError, match=message):
+            beams.step()
+
+
+@pytest.mark.parametrize("constraints", [Constraints((99_999,)), Constraints(forbidden=((5, 99_999),))])
+def test_tokens_of_constraints_outside_of_the_vocabulary_are_refused(constraints: Constraints) -> None:
+    engine = make_translator().torch_engine
+    assert engine is not None
+    with pytest.raises(ValueError, match=r"token( of a prefix)? 99999"):
+        engine.search([[5, 6]], OPTIONS["beam"].complete(SearchConfig()), [constraints])
