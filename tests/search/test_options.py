@@ -52,7 +52,7 @@ def test_an_empty_sequence_of_tokens_is_refused() -> None:
 
 def test_options_are_completed_by_the_settings_of_the_run() -> None:
     settings = SearchConfig(beam_size=3, length_penalty=0.5, no_repeat_ngram=2, batch_tokens=77)
-    completed = SearchOptions(max_length_ratio=1.0, no_repeat_ngram=0, alternatives=4).complete(settings)
+    completed = SearchOptions(max_length_ratio=1.0, no_repeat_ngram=0, alternatives=4).complete(vars(settings))
     assert (completed.beam_size, completed.length_penalty, completed.batch_tokens) == (3, 0.5, 77)
     assert (completed.max_length_ratio, completed.no_repeat_ngram, completed.alternatives) == (1.0, 0, 4)
     assert None not in vars(replace(completed, sampling=Sampling())).values()
@@ -60,9 +60,9 @@ def test_options_are_completed_by_the_settings_of_the_run() -> None:
 
 def test_a_beam_has_room_for_all_outputs_and_samples_need_none() -> None:
     settings = SearchConfig(beam_size=3)
-    assert SearchOptions(n_best=5).complete(settings).beam_size == 5
-    assert SearchOptions(n_best=5, beam_size=2).complete(settings).beam_size == 5
-    assert SearchOptions(n_best=5, sampling=Sampling()).complete(settings).beam_size == 3
+    assert SearchOptions(n_best=5).complete(vars(settings)).beam_size == 5
+    assert SearchOptions(n_best=5, beam_size=2).complete(vars(settings)).beam_size == 5
+    assert SearchOptions(n_best=5, sampling=Sampling()).complete(vars(settings)).beam_size == 3
 
 
 def test_a_search_with_rules_or_a_second_pass_is_not_plain() -> None:

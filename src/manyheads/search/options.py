@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from manyheads.config.schema import SearchConfig
 from manyheads.errors import UsageError
 
 Ids = tuple[int, ...]
@@ -123,12 +122,13 @@ class SearchOptions:
         if self.split not in _SPLITS:
             raise UsageError(f'split = "{self.split}" is none of "auto", "sentences", "none".')
 
-    def complete(self, settings: SearchConfig) -> Self:
-        """Return the options with the settings of a run where none is given, and a beam of at least n_best."""
+    def complete(self, settings: Mapping[str, Any]) -> Self:
+        """Return the options with the settings of a run, `vars(config.search)`, where none is given.
+
+        The beam has room for n_best outputs.
+        """
         missing = {name for name, value in vars(self).items() if value is None}
-        completed = replace(
-            self, **{name: value for name, value in settings.model_dump().items() if name in missing}
-        )
+        completed = replace(self, **{name: value for name, value in settings.items() if name in missing})
         beam_size = completed.beam_size if self.sampling else max(completed.beam_size, self.n_best)
         return replace(completed, beam_size=beam_size)
 

@@ -90,4 +90,4 @@ def _normalise(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[str, ...]:
 
 def plain_search(settings: SearchConfig) -> SearchOptions:
     """Return the beam search of a run, without rules for outputs."""
-    return SearchOptions(no_repeat_ngram=0).complete(settings)
+    return SearchOptions(no_repeat_ngram=0).complete(vars(settings))

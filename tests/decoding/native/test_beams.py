@@ -215,7 +215,7 @@ def test_a_whole_search_has_the_outputs_of_torch(name: str, constrained: bool, m
     translator = make_translator(end_bias=1.0)
     rows, rng = translator.tokenizers.source.encode(lines(30)), random.Random(1)
     settings = SearchConfig(length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=300)
-    options, size = OPTIONS[name].complete(settings), translator.tokenizers.target.size
+    options, size = OPTIONS[name].complete(vars(settings)), translator.tokenizers.target.size
 
     def tokens(least: int, most: int) -> tuple[int, ...]:
         return tuple(rng.choices(range(4, size), k=rng.randint(least, most)))
@@ -266,7 +266,7 @@ def test_constraints_without_their_arrays_are_refused(field: str, value: object,
     assert engine is not None
     with engine.evaluating():
         assert engine.native is not None
-        beams = NativeBeams(engine.native, OPTIONS["beam"].complete(SearchConfig()))
+        beams = NativeBeams(engine.native, OPTIONS["beam"].complete(vars(SearchConfig())))
         beams.add([[5, 6]], never_cancelled, lambda index, outputs: None, [Constraints((5,), ((6, 7),))])
         setattr(beams.running[0].struct, field, value)
         with pytest.raises(ValueError, match=message):
@@ -278,4 +278,4 @@ def test_tokens_of_constraints_outside_of_the_vocabulary_are_refused(constraints
     engine = make_translator().torch_engine
     assert engine is not None
     with pytest.raises(ValueError, match=r"token( of a prefix)? 99999"):
-        engine.search([[5, 6]], OPTIONS["beam"].complete(SearchConfig()), [constraints])
+        engine.search([[5, 6]], OPTIONS["beam"].complete(vars(SearchConfig())), [constraints])

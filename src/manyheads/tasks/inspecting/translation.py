@@ -148,7 +148,7 @@ def single_model(translator: Translator) -> TorchEngine:
 def inspected_search(translator: Translator, options: InspectOptions) -> SearchOptions:
     """Return the search options of the run, with all hypotheses of the beam as outputs."""
     beam_size = options.beam_size or translator.config.search.beam_size
-    return SearchOptions(beam_size=beam_size, n_best=beam_size).complete(translator.config.search)
+    return SearchOptions(beam_size=beam_size, n_best=beam_size).complete(vars(translator.config.search))
 
 
 def _find_outputs(

@@ -191,7 +191,7 @@ class Translator:
             options = replace(options, beam_size=beam_size)
         if n_best is not None:
             options = replace(options, n_best=n_best)
-        options = options.complete(self.config.search)
+        options = options.complete(vars(self.config.search))
         rows = [self.shortened(part) for line in lines for part in line.parts]
         constraints = [
             constraint.of_part(part)
@@ -220,7 +220,7 @@ class Translator:
         """
         (line,) = self.splitter(options).lines([text])
         (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
-        options = replace(options, beam_size=1, n_best=1).complete(self.config.search)
+        options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))
         ended: set[int] = set()
 
         def stream_part(part: int, ids: list[int]) -> Iterator[str]:
