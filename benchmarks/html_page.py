@@ -52,7 +52,7 @@ from manyheads.evaluation import score
 from manyheads.inspection.codec import array_from_json
 from manyheads.runs.html_export import html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
-from manyheads.tasks.inspecting import InspectOptions
+from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation import Translation, Translator
 

@@ -57,11 +57,11 @@ DOCTOR = "packages/transformer-doctor/tests"
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
 SUMS = files(
-    "model search golden inspection/test_weights.py inspection/test_capture.py tasks/inspecting/test_head.py "
+    "model search golden inspection/test_weights.py inspection/test_capture.py tasks/test_head_steps.py "
     "training/test_loss.py training/test_r_drop.py training/test_trainer.py decoding/test_language_model.py"
 )
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
-THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/native/test_threads.py")
+THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
 NUMERICAL = (
     *files("model decoding search golden tasks training inspection interop evaluation checks runs devices"), DOCTOR
@@ -73,7 +73,7 @@ LEARNING = ("-m", "learning", *files("model training runs"), f"{DOCTOR}/checks/t
 TIMING = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
     "system/test_interruption.py training/test_batches.py training/test_distributed.py "
-    "decoding/native/test_threads.py"
+    "decoding/test_threads.py"
 ))  # fmt: skip
 
 

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "manyheads"
 DOCTOR = ROOT / "packages" / "transformer-doctor" / "src"
 
-MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data", "decoding.native", "files",
-                  "interop", "runs", "serving", "web"}  # fmt: skip
+MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data", "decoding.native",
+                  "decoding.threads", "files", "interop", "runs", "serving", "web"}  # fmt: skip
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 LEGACY = "interop.weights"
 MODULES = {

@@ -202,7 +202,8 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
     config = directory.config()
     translator = manyheads.Translator.load(path)
     from manyheads.checkpoint.weights import load_weights
-    from manyheads.tasks.inspecting import InspectOptions, inspect_translation
+    from manyheads.tasks.inspecting.options import InspectOptions
+    from manyheads.tasks.translation.inspection import inspect_translation
 
     load_weights(translator.model, directory.checkpoints.weights(12), "step 12")
     root = Path(config.data.root)

@@ -26,12 +26,10 @@ from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.inspection.lines import chart_lines, csv_of
 from manyheads.inspection.terminal import fit
 from manyheads.inspection.views import AttentionSelection
-from manyheads.tasks.inspecting import (
-    inspect_classification,
-    inspect_language_model,
-    inspect_model,
-    inspect_translation,
-)
+from manyheads.tasks.classification.inspection import inspect_classification
+from manyheads.tasks.inspecting.model import inspect_model
+from manyheads.tasks.language_modeling.inspection import inspect_language_model
+from manyheads.tasks.translation.inspection import inspect_translation
 
 HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m\u202e]]>"
 SVG = "{http://www.w3.org/2000/svg}"

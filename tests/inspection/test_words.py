@@ -21,12 +21,10 @@ from manyheads.inspection.base import Document
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.metrics import read_metrics
 from manyheads.languages import _ENGLISH_NAMES
-from manyheads.tasks.inspecting import (
-    inspect_classification,
-    inspect_language_model,
-    inspect_model,
-    inspect_translation,
-)
+from manyheads.tasks.classification.inspection import inspect_classification
+from manyheads.tasks.inspecting.model import inspect_model
+from manyheads.tasks.language_modeling.inspection import inspect_language_model
+from manyheads.tasks.translation.inspection import inspect_translation
 
 SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
 HANGUL = re.compile("[가-힣]")

@@ -24,7 +24,7 @@ from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.tasks.classification.classifier import encode_texts
+from manyheads.tasks.texts import encode_texts
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, load_tokenizer
 

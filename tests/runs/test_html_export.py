@@ -36,12 +36,12 @@ from manyheads.runs.train import train
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.generation import GenerateOptions
-from manyheads.tasks.inspecting import InspectOptions
+from manyheads.tasks.head_steps import inspect_head
 from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.head import inspect_head
-from manyheads.tasks.inspecting.isolation import isolated_with_changes
-from manyheads.tasks.inspecting.next_token import next_tokens
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.language_modeling.next_token import next_tokens
 from manyheads.tasks.translation.translator import Translator
 
 TEXTS = [source for source, _ in SENTENCES][:8]

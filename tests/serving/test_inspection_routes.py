@@ -16,8 +16,8 @@ from manyheads.inspection.codec import from_json_values
 from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
 from manyheads.inspection.parts import HeadSteps
 from manyheads.runs.inspect import inspect, inspect_loaded
-from manyheads.tasks.inspecting import InspectOptions
-from manyheads.tasks.inspecting.isolation import _isolate
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.isolation import _isolate
 from manyheads.tasks.translation.translator import Translator
 
 

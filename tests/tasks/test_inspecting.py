@@ -19,14 +19,12 @@ from manyheads.errors import UsageError
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.inspecting import (
-    InspectOptions,
-    inspect_classification,
-    inspect_language_model,
-    inspect_model,
-    inspect_translation,
-)
+from manyheads.tasks.classification.inspection import inspect_classification
+from manyheads.tasks.inspecting.model import inspect_model
+from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.language_modeling.generator import GenerateOptions
+from manyheads.tasks.language_modeling.inspection import inspect_language_model
+from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.translator import SearchOptions, Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from manyheads.data.sampler import fixed_batches
-from manyheads.decoding.native.threads import map_in_threads
+from manyheads.decoding.threads import map_in_threads
 from manyheads.errors import UsageError
 from manyheads.search.cancellation import cancelled_among
 from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, SpecialIds

@@ -24,11 +24,11 @@ from manyheads.decoding.continuous import TorchContinuousBatching
 from manyheads.decoding.model import InferenceModel
 from manyheads.decoding.native.beams import NativeBeams, can_search
 from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.threads import num_threads, threads_for_native
 from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.prepare import pack, pack_native
 from manyheads.decoding.rescoring import review
 from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.decoding.threads import num_threads, threads_for_native
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search

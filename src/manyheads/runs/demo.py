@@ -16,7 +16,7 @@ from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
 from manyheads.shell import command_line
-from manyheads.tasks.inspecting import InspectOptions
+from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation.scoring import evaluate_texts
 from manyheads.tasks.translation.task import scores_line

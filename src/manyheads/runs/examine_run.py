@@ -34,12 +34,14 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.runs.outcome import read_curves
-from manyheads.tasks.classification.classifier import Classifier, Labels, encode_texts
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import available_pairs, samples_of
+from manyheads.tasks.labels import Labels
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.scoring import stream_of
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.registry import task_of
+from manyheads.tasks.texts import encode_texts
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device

@@ -28,8 +28,8 @@ from manyheads.runs.page import PageModel, card_of, describe, example_of, model_
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of
-from manyheads.tasks.inspecting import inspect_model
 from manyheads.tasks.inspecting.common import facts
+from manyheads.tasks.inspecting.model import inspect_model
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS

@@ -26,7 +26,7 @@ from manyheads.interop.parity import Parity, has_transformers, random_samples, r
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
 from manyheads.shell import command_line
-from manyheads.tasks.classification.classifier import LABELS, Labels
+from manyheads.tasks.labels import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 

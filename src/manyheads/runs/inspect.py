@@ -12,10 +12,8 @@ from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.inspecting import (
-    InspectOptions,
-    inspect_model,
-)
+from manyheads.tasks.inspecting.model import inspect_model
+from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.translator import Translator

@@ -13,8 +13,8 @@ from manyheads.checkpoint.weights import average_tensors
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError, TrainingError
 from manyheads.files import new_folder, reading, saving
-from manyheads.tasks.classification.classifier import LABELS
 from manyheads.tasks.corpus import Corpus
+from manyheads.tasks.labels import LABELS
 from manyheads.tasks.registry import task_of
 from manyheads.training.distributed import World
 from manyheads.training.log import Listener

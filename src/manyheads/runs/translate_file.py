@@ -21,7 +21,7 @@ from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
 from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.tsv import join_row
-from manyheads.decoding.native.threads import limit_threads
+from manyheads.decoding.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.files import locked_output, refuse_links, replacing_output
 from manyheads.search.options import SearchOptions

@@ -25,12 +25,12 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service, WorkerTask
-from manyheads.tasks.inspecting import InspectOptions
+from manyheads.tasks.head_steps import inspect_head
 from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.head import inspect_head
-from manyheads.tasks.inspecting.isolation import isolated_with_changes
-from manyheads.tasks.inspecting.next_token import next_tokens
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+from manyheads.tasks.language_modeling.next_token import next_tokens
 from manyheads.tasks.translation.translator import Translator
 
 _MAX_BEAM = 16

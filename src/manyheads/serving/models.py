@@ -17,7 +17,7 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native.engine import NativeEngine
+from manyheads.decoding.native_engine import NativeEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
@@ -30,7 +30,7 @@ from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import languages_of
-from manyheads.tasks.inspecting import inspect_model
+from manyheads.tasks.inspecting.model import inspect_model
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.registry import task_named, task_of
 from manyheads.tasks.translation.translator import Translator

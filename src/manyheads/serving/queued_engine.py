@@ -9,7 +9,7 @@ from typing import Any
 
 from manyheads.decoding.batching import ContinuousBatching
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native.engine import NativeEngine
+from manyheads.decoding.native_engine import NativeEngine
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions

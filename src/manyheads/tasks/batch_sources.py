@@ -19,7 +19,7 @@ from manyheads.data.masked import HIDDEN_SHARE, MaskedText, MaskedTexts, blank_m
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TextStore, TokenStore, TokenStream
 from manyheads.errors import DataError
-from manyheads.tasks.classification.classifier import encode_texts, longest_text
+from manyheads.tasks.texts import encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, TokenizerPair
 from manyheads.training.batches import MicroBatch
 from manyheads.training.distributed import ALONE, World

@@ -19,7 +19,7 @@ from manyheads.interop.bundle import METADATA
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.marian.reader import is_marian, read_marian
-from manyheads.tasks.classification.classifier import Labels
+from manyheads.tasks.labels import Labels
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 

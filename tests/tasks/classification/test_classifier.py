@@ -13,8 +13,9 @@ from torch import Tensor
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.tasks.classification import classifier as module
-from manyheads.tasks.classification.classifier import Classifier, Labels, class_probabilities, encode_texts
+from manyheads.tasks.classification.classifier import Classifier, class_probabilities
+from manyheads.tasks.labels import Labels
+from manyheads.tasks.texts import encode_texts
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
 
 LETTERS = "abcdefghijklm"
@@ -67,7 +68,7 @@ def test_the_classes_of_a_text_do_not_depend_on_the_other_texts(
     batched = values(classifier, texts)
     separate = np.concatenate([values(classifier, [text]) for text in texts])
     reversed_order = values(classifier, texts[::-1])[::-1]
-    monkeypatch.setattr(module, "_BATCH_TOKENS", 40)
+    monkeypatch.setattr("manyheads.tasks.texts._BATCH_TOKENS", 40)
     small_batches = values(classifier, texts)
     for other in (separate, reversed_order, small_batches):
         assert_close(other, batched, dtype=torch.float32)

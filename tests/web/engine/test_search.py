@@ -20,7 +20,7 @@ from tests.web.engine.test_model import load_model, max_difference
 from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
-from manyheads.decoding.native.engine import NativeEngine
+from manyheads.decoding.native_engine import NativeEngine
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
@@ -34,8 +34,8 @@ from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, never_ca
 from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.inspecting.changes import Changes, changed
-from manyheads.tasks.inspecting.isolation import _RereadingEngine
 from manyheads.tasks.inspecting.rereading import RereadingTextStepper
+from manyheads.tasks.isolation import _RereadingEngine
 
 ROWS = [random_ids(1, 2 + number % 9, TARGET_SIZE, seed=number)[0].tolist() for number in range(8)]
 SEARCH = {"max_length_ratio": 1.5, "max_length_offset": 6}

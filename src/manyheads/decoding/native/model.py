@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import ModelConfig
 from manyheads.decoding.native.structs import POINTER, BeamOptions, BestTokens, EncoderInput, Failure, Model
-from manyheads.decoding.native.threads import native_threads
 from manyheads.decoding.native.weights import PackedWeights, Precision
+from manyheads.decoding.threads import native_threads
 from manyheads.errors import OverflowedError
 
 FloatArray = NDArray[np.float32]

@@ -5,67 +5,28 @@ Shapes: N texts, C classes, B batch, S length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.batch import Ids
-from manyheads.data.examples import cut_text, make_texts
+from manyheads.data.examples import cut_text
 from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.letters import has_text
-from manyheads.data.sampler import fixed_batches
-from manyheads.data.store import Encode
-from manyheads.errors import OverflowedError, RunError, UsageError
+from manyheads.errors import OverflowedError, UsageError
 from manyheads.interop.huggingface.task_model import TaskModel
-from manyheads.model.encoder_only import EncoderOnly, TextClassifier
-from manyheads.model.positions import position_limit
-from manyheads.tasks.loading import LoadableModel, evaluating
-from manyheads.text.normalize import clean
-from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.model.encoder_only import TextClassifier
+from manyheads.tasks.labels import Labels
+from manyheads.tasks.loading import LoadableModel
+from manyheads.tasks.texts import compute_batches, encode_texts, longest_text
+from manyheads.text.tokenizer import EOS, PAD, Tokenizer
 from manyheads.training.log import Advance, no_advance
-
-LABELS = "labels.json"  # file name in a run directory
-_BATCH_TOKENS = 8_192  # tokens of a batch, padding included
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The classes of a classifier.
-
-    Attributes:
-        names: names of the classes, in the order of the model's outputs.
-        texts: number of texts of an example, 1 or 2.
-        trained: whether the classification head was trained.
-    """
-
-    names: tuple[str, ...]
-    texts: int
-    trained: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the content of `labels.json`."""
-        document = {"labels": list(self.names), "texts": self.texts}
-        return document if self.trained else {**document, "trained": False}
-
-    @classmethod
-    def of_run(cls, run: RunDirectory) -> Self:
-        """Read the labels of a run.
-
-        Raises:
-            RunError: the file of the labels is missing or damaged.
-        """
-        content = run.document(LABELS)
-        names, texts = content.get("labels"), content.get("texts")
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or texts not in (1, 2):
-            raise RunError(f"{run.path / LABELS} is damaged: it holds no list of labels. Copy the run again.")
-        return cls(tuple(names), texts, trained=content.get("trained") is not False)
 
 
 @dataclass(frozen=True)
@@ -188,29 +149,6 @@ class Classifier(LoadableModel):
         return Classification(joined, self.labels.names[best], probabilities[best], by_label, truncated)
 
 
-def encode_texts(encode: Encode, joined: Sequence[str], marks: int) -> list[list[int]]:
-    """Encode texts to ids without begin and end marks around them.
-
-    Args:
-        encode: method of a tokenizer.
-        joined: texts; the two texts of a pair are joined by a tab.
-        marks: number of end marks between the two texts of a pair.
-    """
-    parts = [split_texts(text) for text in joined]
-    ids = iter(encode([clean(text) for texts in parts for text in texts]))
-    return [_join_ids((next(ids) for _ in texts), marks) for texts in parts]
-
-
-def _join_ids(rows: Iterable[list[int]], marks: int) -> list[int]:
-    first, *others = rows
-    return [*first, *(token for other in others for token in (*[EOS] * marks, *other))]
-
-
-def longest_text(config: Config) -> int:
-    """Return the maximum number of ids of a text without begin and end marks; longer texts are cut."""
-    return min(config.data.max_length, position_limit(config.model) - 2)
-
-
 def class_probabilities(
     model: TextClassifier, rows: Sequence[Ids], advance: Advance = no_advance
 ) -> NDArray[np.float64]:
@@ -221,37 +159,3 @@ def class_probabilities(
     """
     logits = compute_batches(model, rows, model.output.out_features, model, advance)
     return torch.from_numpy(logits).softmax(-1).numpy()
-
-
-def compute_batches(
-    model: EncoderOnly,
-    rows: Sequence[Ids],
-    width: int,
-    compute: Callable[[Tensor, Tensor | None], Tensor],
-    advance: Advance = no_advance,
-) -> NDArray[np.float64]:
-    """Apply a function to N texts in batches of similar length; return its results (N, width).
-
-    Args:
-        model: the model that `compute` calls; in evaluation mode during the call.
-        rows: ids of each text, without begin and end marks.
-        width: number of results for each text.
-        compute: ids (B, S), and token types (B, S) or None -> (B, width).
-        advance: called with the number of texts of each batch.
-    """
-    device = next(model.parameters()).device
-    results = np.zeros((len(rows), width), np.float64)
-    lengths = np.array([len(row) + 2 for row in rows], np.int64)
-    with evaluating(model), torch.inference_mode():
-        for indices in fixed_batches(lengths, _BATCH_TOKENS):
-            ids, types = make_texts(
-                [rows[index] for index in indices],
-                pad=model.pad,
-                bos=BOS,
-                eos=EOS,
-                with_types=model.config.token_types > 1,
-            )
-            batch = compute(ids.to(device), None if types is None else types.to(device))
-            results[indices] = batch.cpu().double().numpy()
-            advance(len(indices))
-    return results

@@ -24,15 +24,10 @@ from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes, verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.tasks.classification.classifier import (
-    Classification,
-    Classifier,
-    Labels,
-    class_probabilities,
-    encode_texts,
-    longest_text,
-)  # fmt: skip
+from manyheads.tasks.classification.classifier import Classification, Classifier, class_probabilities
 from manyheads.tasks.corpus import Corpus
+from manyheads.tasks.labels import Labels
+from manyheads.tasks.texts import encode_texts, longest_text  # fmt: skip
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch

@@ -22,7 +22,8 @@ from manyheads.evaluation import paired_bootstrap_of_labels
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.shell import command_line
 from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
-from manyheads.tasks.classification.classifier import LABELS, Classifier, Labels, encode_texts, longest_text
+from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.classification.inspection import inspect_classification
 from manyheads.tasks.classification.scoring import (
     ClassEvaluation,
     ClassValidation,
@@ -38,10 +39,11 @@ from manyheads.tasks.classification.scoring import (
 )
 from manyheads.tasks.corpus import Corpus, held_out
 from manyheads.tasks.initialize import Sides
-from manyheads.tasks.inspecting.classification import inspect_classification
+from manyheads.tasks.labels import LABELS, Labels
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, first_held_out
 from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
+from manyheads.tasks.texts import encode_texts, longest_text
 from manyheads.text.tokenizer import PAD, Tokenizer, TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.objective import classification_loss

@@ -9,8 +9,8 @@ from typing import ClassVar
 from manyheads.config.schema import Config
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.tasks.batch_sources import BlockUpdates
-from manyheads.tasks.inspecting.language_modeling import inspect_language_model
 from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.language_modeling.inspection import inspect_language_model
 from manyheads.tasks.language_modeling.scoring import TextValidation, score_text
 from manyheads.tasks.preparation import make_stream
 from manyheads.tasks.scored_text import first_bytes

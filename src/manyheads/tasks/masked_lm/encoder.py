@@ -16,8 +16,8 @@ from torch import Tensor
 from manyheads.data.examples import cut_text
 from manyheads.errors import OverflowedError, UsageError
 from manyheads.model.encoder_only import EncoderOnly, mean_of_real
-from manyheads.tasks.classification.classifier import compute_batches, encode_texts, longest_text
 from manyheads.tasks.loading import LoadableModel
+from manyheads.tasks.texts import compute_batches, encode_texts, longest_text
 from manyheads.text.tokenizer import EOS
 
 

@@ -17,10 +17,10 @@ from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.batch_sources import hide
-from manyheads.tasks.classification.classifier import longest_text
 from manyheads.tasks.classification.scoring import report_cut
 from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.scored_text import TokenScores
+from manyheads.tasks.texts import longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch

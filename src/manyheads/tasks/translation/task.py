@@ -33,12 +33,12 @@ from manyheads.tasks.corpus import (
     language_profiles,
     longest_side,
 )
-from manyheads.tasks.inspecting.translation import inspect_translation
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
 from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.tasks.translation.augmented_batches import augmented_batches
 from manyheads.tasks.translation.grouped import translate_in_groups
+from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers

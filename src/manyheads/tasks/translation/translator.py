@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.decoding.native.engine import NativeEngine, open_native_engine
 from manyheads.decoding.native.weights import parse_precision
+from manyheads.decoding.native_engine import NativeEngine, open_native_engine
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.search.interface import Engine, LimitedEngine, never_cancelled

@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native import engine as module
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native.engine import NativeEngine, _is_cpu
+from manyheads.decoding.native_engine import NativeEngine, _is_cpu
 from manyheads.errors import RunError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions

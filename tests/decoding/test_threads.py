@@ -13,7 +13,7 @@ from tests.tasks.translation.test_translator import assert_same, lines, make_tra
 from manyheads.decoding.native import threads
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.threads import (
+from manyheads.decoding.threads import (
     _available_cores,
     limit_threads,
     map_in_threads,

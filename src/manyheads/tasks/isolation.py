@@ -21,8 +21,8 @@ from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.changes import Changes, changed
 from manyheads.tasks.inspecting.rereading import RereadingStepper, RereadingTextStepper
-from manyheads.tasks.inspecting.translation import single_model
 from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.translation.inspection import single_model
 from manyheads.tasks.translation.translator import Translator
 
 _Module = TypeVar("_Module", bound=nn.Module)

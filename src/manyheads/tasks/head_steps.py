@@ -11,18 +11,18 @@ from manyheads.inspection.capture import watch_head
 from manyheads.inspection.parts import HeadSteps
 from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.classification.inspection import classifier_inputs
 from manyheads.tasks.inspecting.changes import HeadName
-from manyheads.tasks.inspecting.classification import classifier_inputs
-from manyheads.tasks.inspecting.language_modeling import generator_inputs
 from manyheads.tasks.inspecting.options import InspectOptions
-from manyheads.tasks.inspecting.translation import (
+from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.language_modeling.inspection import generator_inputs
+from manyheads.tasks.loading import evaluating
+from manyheads.tasks.translation.inspection import (
     inspected_search,
     outputs_of,
     single_model,
     translator_inputs,
 )
-from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.loading import evaluating
 from manyheads.tasks.translation.translator import Translator
 
 _DEFAULTS = InspectOptions()

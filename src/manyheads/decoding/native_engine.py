@@ -22,8 +22,8 @@ from manyheads.decoding.batching import (
 from manyheads.decoding.native.beams import NativeBeams, can_search
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.threads import num_threads, threads_for_native
 from manyheads.decoding.native.weights import Precision, WeightsError
+from manyheads.decoding.threads import num_threads, threads_for_native
 from manyheads.errors import RunError
 from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions

@@ -15,15 +15,13 @@ from tests.tolerances import assert_close
 
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups
-from manyheads.tasks.inspecting import (
-    InspectOptions,
-    inspect_classification,
-    inspect_language_model,
-    inspect_translation,
-)
+from manyheads.tasks.classification.inspection import inspect_classification
+from manyheads.tasks.head_steps import inspect_head
 from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.head import inspect_head
-from manyheads.tasks.inspecting.isolation import isolated_with_changes
+from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.isolation import isolated_with_changes
+from manyheads.tasks.language_modeling.inspection import inspect_language_model
+from manyheads.tasks.translation.inspection import inspect_translation
 
 CASES: dict[str, tuple[Callable[[], Any], Callable[..., Any], InspectOptions]] = {
     "translator": (make_translator, inspect_translation, InspectOptions(padding=2)),
