@@ -83,7 +83,7 @@ def test_a_search_is_stepped_until_its_last_row_has_finished() -> None:
             self.batches: list[int] = []
             self.steps = 0
 
-        def add(self, rows, cancelled, on_finished) -> None:
+        def add(self, rows, cancelled, on_finished, constraints) -> None:
             self.batches, self.on_finished = list(range(len(rows))), on_finished
 
         def step(self) -> None:

@@ -15,8 +15,8 @@ from tests.model.samples import VARIANTS
 from tests.tasks.translation.test_translator import lines, make_translator, save_run
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.decoding import native_engine as module
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native import engine as module
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native_engine import NativeEngine, _is_cpu
 from manyheads.errors import RunError

@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.tasks.translation.test_translator import assert_same, lines, make_translator
 
-from manyheads.decoding.native import threads
+from manyheads.decoding import threads
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.threads import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from manyheads.runs.export import push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
 from manyheads.tasks.language_modeling.generator import GenerateOptions
+from manyheads.tasks.language_modeling.task import LanguageModelingTask
+from manyheads.tasks.scored_text import first_bytes
 
 pytest.importorskip("huggingface_hub")
 evaluation = import_module("manyheads.runs.evaluate")  # the package has a function of that name
@@ -197,7 +200,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
 
 def test_the_beginning_of_a_long_text_is_scored(trained: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluation.card_line(trained["language-modeling"])
-    monkeypatch.setattr("manyheads.tasks.language_modeling.task._CARD_BYTES", 30)
+    monkeypatch.setattr(LanguageModelingTask, "card_texts", staticmethod(partial(first_bytes, most=30)))
     line = evaluation.card_line(trained["language-modeling"])
     assert whole is not None
     assert line is not None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from manyheads.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Ids = tuple[int, ...]
 _OF_RUN: Any = None  # until `SearchOptions.complete`
@@ -64,6 +65,8 @@ class Sampling:
 
     def make_rng(self, sample: int, row: Sequence[int]) -> np.random.Generator:
         """Return the random number generator of the sample with this index of a row: one number for each token."""
+        import numpy as np  # not needed to read options
+
         key = hashlib.sha256(repr((self.seed, sample, [int(token) for token in row])).encode()).digest()
         return np.random.default_rng(int.from_bytes(key, "big"))
 
