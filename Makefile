@@ -2,7 +2,7 @@
 # make setup      only set up: .venv with manyheads in it
 # make check      style, types, and the tests of modules that differ from main, in under a minute; installs nothing
 # make test       set up with the tools for tests, then style, types, and all tests but the slow ones: 7 minutes
-# make test-slow  the tests that are marked `slow`: long trainings, many processes, compilers, benchmarks
+# make test-slow  the tests that are marked `slow`: long trainings, many processes, compilers
 # make docs       the book, in English in build/docs and in Korean in build/docs/ko; a warning is an error; the first time
 #                 it trains the demo, which some pages embed
 # Everything else is a command of its own: CONTRIBUTING.md lists them. Another Python: make demo PYTHON=python3.12
@@ -45,7 +45,7 @@ test: $(READY_FOR_TESTS)
 
 # worksteal: one file holds a third of these tests' time
 test-slow: $(READY_FOR_TESTS)
-	$(PYTEST) --dist worksteal -m slow
+	$(PYTEST) --dist worksteal -m "slow and not weekly"
 
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs

@@ -56,6 +56,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
 }
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)
 QUICK = {"layers"}  # takes three seconds of a processor; the others up to a minute
+WEEKLY = [pytest.mark.slow, pytest.mark.weekly]
 
 
 def figures(document: Any, path: str) -> list[Any]:
@@ -105,9 +106,7 @@ def document_of(name: str, folder: Path) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
-)
+@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=WEEKLY) for name in NAMES])
 def test_a_script_runs_and_reports_its_figures_and_the_machine(name: str, tmp_path: Path) -> None:
     if name == "html_page":
         with open_browser():  # skips the test if there is no Chromium

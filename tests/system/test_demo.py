@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.serving.browser import open_browser
 
 from manyheads.data.builtin import builtin_pairs
 
-pytestmark = pytest.mark.slow
 
-
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Run the demo, and return its output."""
-    out = tmp_path_factory.mktemp("demo") / "run"
-    command = [sys.executable, "-m", "manyheads", "demo", "-o", str(out)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+def manyheads(*arguments: object, given: str = "") -> str:
+    """Run a command; return what it prints."""
+    command = [sys.executable, "-m", "manyheads", *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, input=given.encode()).stdout.decode()
 
 
 def without_times(printed: str) -> str:
@@ -27,21 +24,18 @@ def without_times(printed: str) -> str:
     return re.sub(r"[\d.]+ sentences/s|took \d+ seconds", "", printed)
 
 
-def test_the_demo_scores_at_least_90_bleu_on_unseen_sentences(output: str) -> None:
-    found = re.search(r"^ +BLEU ([\d.]+) +nrefs:1\|case:mixed\|eff:no\|tok:13a", output, re.MULTILINE)
-    assert found is not None, output
-    assert float(found[1]) >= 90
-
-
-def test_the_demo_translates_three_quarters_of_the_sentences_exactly(output: str) -> None:
-    found = re.search(r"([\d.]+) % of 500 sentences exact", output)
-    assert found is not None, output
-    assert float(found[1]) >= 75
-
-
-def test_the_demo_shows_three_translations_a_heat_map_and_the_next_commands(output: str) -> None:
-    assert len(re.findall(r"^  de  ", output, re.MULTILINE)) == 3
-    assert len(re.findall(r"^  en  ", output, re.MULTILINE)) == 3
+@pytest.mark.slow
+def test_the_demo_trains_a_translator_of_90_bleu_that_is_shown_again_translates_and_has_a_page(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    output = manyheads("demo", "-o", run)
+    scores = re.search(r"^ +BLEU ([\d.]+) +nrefs:1\|case:mixed\|eff:no\|tok:13a", output, re.MULTILINE)
+    exact = re.search(r"([\d.]+) % of 500 sentences exact", output)
+    assert scores is not None, output
+    assert exact is not None, output
+    assert float(scores[1]) >= 90
+    assert float(exact[1]) >= 75
     assert "Rows: target (English), query. Columns: source (German), key." in output
     assert "</s> │" in output
     commands = re.findall(
@@ -49,43 +43,25 @@ def test_the_demo_shows_three_translations_a_heat_map_and_the_next_commands(outp
     )
     assert commands == ["manyheads translate", "manyheads evaluate", "manyheads init"]
 
+    saved = (run / "model.safetensors").stat().st_mtime_ns
+    assert without_times(manyheads("demo", "-o", run)) == without_times(output)
+    assert (run / "model.safetensors").stat().st_mtime_ns == saved
 
-def test_the_same_command_again_shows_the_finished_model(
-    output: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
-    before = (out / "model.safetensors").stat().st_mtime_ns
-    command = [sys.executable, "-m", "manyheads", "demo", "-o", str(out)]
-    again = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
-    assert (out / "model.safetensors").stat().st_mtime_ns == before
-    assert without_times(again) == without_times(output)
+    shown = re.findall(r"^  de  (.*)\n  en  (.*)$", output, re.MULTILINE)
+    assert len(shown) == 3
+    translated = manyheads("translate", run, given="\n\n".join(source for source, _ in shown))
+    assert translated == "\n\n".join(target for _, target in shown) + "\n"
 
-
-def test_the_model_of_the_demo_translates_lines(output: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    out = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run"))
-    found = re.findall(r"^  de  (.*)\n  en  (.*)$", output, re.MULTILINE)
-    text = "\n\n".join(source for source, _ in found)
-    command = [sys.executable, "-m", "manyheads", "translate", str(out)]
-    result = subprocess.run(command, check=True, capture_output=True, input=text.encode()).stdout.decode()
-    assert result == "\n\n".join(target for _, target in found) + "\n"
-
-
-def test_the_page_of_the_demo_translates_in_a_browser(
-    output: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    page_file = next(path for path in tmp_path_factory.getbasetemp().glob("demo*/run/page.html"))
-    assert output.rstrip().endswith(f"open it in a browser: {page_file}")
+    assert output.rstrip().endswith(f"open it in a browser: {run / 'page.html'}")
     pairs = builtin_pairs("de-en", "test", source="de", target="en")[:60]
     with open_browser() as browser:
         page = browser.new_page()
-        page.goto(page_file.as_uri())
-        texts = [pair.source for pair in pairs]
+        page.goto((run / "page.html").as_uri())
         found = page.evaluate(
             "async (texts) => { const found = [];"
             " for (const text of texts) found.push(await window.manyheads.translate(text)); return found; }",
-            texts,
+            [pair.source for pair in pairs],
         )
         page.locator("#tab-card").click()
         page.get_by_text("Scores on 500 sentences of its test set, beam 3: BLEU 9").wait_for()
-    exact = [one["translation"] == pair.target for one, pair in zip(found, pairs, strict=True)]
-    assert sum(exact) >= 45
+    assert sum(one["translation"] == pair.target for one, pair in zip(found, pairs, strict=True)) >= 45

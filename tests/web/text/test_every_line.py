@@ -26,7 +26,7 @@ from manyheads.text.normalize import normalize, unify
 from manyheads.text.sentences import sentence_spans
 from manyheads.text.tokenizer import Tokenizer, train_tokenizer
 
-SHARED = Path(__file__).parents[5] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 BATCH = 2_000
 
 pytestmark = [
