@@ -1,7 +1,7 @@
 # make demo       set up, then train a small translator on built-in text, score it and translate with it
 # make setup      only set up: .venv with manyheads in it
 # make check      style, types, and the tests of modules that differ from main, in under a minute; installs nothing
-# make test       set up with the tools for tests, then style, types, and all tests but the slow ones: 7 minutes
+# make test       set up with the tools for tests, then style, types, and all tests but the slow ones: 12 minutes
 # make test-slow  the tests that are marked `slow`: long trainings, many processes, compilers
 # make docs       the book, in English in build/docs and in Korean in build/docs/ko; a warning is an error; the first time
 #                 it trains the demo, which some pages embed
