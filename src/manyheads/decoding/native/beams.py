@@ -217,6 +217,7 @@ class NativeBeams:
         memory = self.model.read([[*row, EOS] for row in rows])
         positions = self.model.target_positions.first(max(limits) + 1)
         batch = _NativeBatch(cancelled, on_finished, {})
+        ruled = self.options.min_length_ratio > 0 or self.struct.no_repeat_ngram > 0
         for number, (row, limit, shortest, constraint) in enumerate(
             zip(rows, limits, self.options.shortest(rows), constraints, strict=True)
         ):
@@ -232,7 +233,8 @@ class NativeBeams:
                 )
                 kept = (positions, memory, sources)
                 beam = NativeBeam(self.struct.beam_size, limit, self.shape, step, kept)
-                beam.constrain(constraint, min(shortest, limit), no_repeats=self.struct.no_repeat_ngram > 0)
+                if ruled or constraint is not UNCONSTRAINED:
+                    beam.constrain(constraint, min(shortest, limit), no_repeats=self.struct.no_repeat_ngram > 0)
                 if sampling := self.options.sampling:
                     ranked = sampling.top_k > 0 or sampling.top_p < 1
                     beam.draw(sampling.make_rng(sample, row), self.model.vocabulary, ranked=ranked)
