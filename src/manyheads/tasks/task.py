@@ -106,7 +106,7 @@ class Task(ABC, Generic[Model]):
 
     @property
     def spec(self) -> TaskSpec:
-        """What is known of the task without its code."""
+        """Properties of the task that need no import of its modules."""
         return TASKS[self.name]
 
     @abstractmethod

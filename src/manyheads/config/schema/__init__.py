@@ -68,7 +68,7 @@ class Config(Section):
 
     @property
     def spec(self) -> TaskSpec:
-        """What is known of the task without its code."""
+        """Properties of the task, without an import of its modules."""
         return TASKS[self.task]
 
     @property

@@ -14,7 +14,7 @@ Architecture = Literal["encoder-decoder", "classifier", "masked-encoder", "decod
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What is known of a task without its code.
+    """Properties of a task that need no import of its modules.
 
     Attributes:
         module: module whose `TASK` is the `tasks.task.Task`; it is imported when it is first used.

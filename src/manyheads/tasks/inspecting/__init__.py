@@ -1,1 +1,1 @@
-"""What the inspections of all tasks share: options, parts of a document, changes of a model."""
+"""Options, parts of documents and changes of a model, for the inspections of all tasks."""
