@@ -47,7 +47,7 @@ def names() -> list[str]:
     from transformers.models.auto import modeling_auto
 
     mappings = vars(modeling_auto)
-    return [f"{kind} {family}" for kind, name in MAPPINGS.items() for family in mappings[f"{name}_NAMES"]]
+    return [f"{kind} {family}" for kind, name in MAPPINGS.items() for family in mappings.get(f"{name}_NAMES", ())]
 
 
 def classes(name: str) -> tuple[type, type]:

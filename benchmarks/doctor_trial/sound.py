@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from benchmarks.doctor_trial import library_models
-from benchmarks.doctor_trial.other_libraries import PEERS
 from torch import nn
 
 from transformer_doctor import examine
@@ -24,6 +23,8 @@ VARIANTS = tuple(f"{precision} {weights}" for precision in PRECISIONS for weight
 
 def names(variants: Sequence[str] = VARIANTS) -> list[str]:
     """Return the names of the cases: group, model, and the precisions and kinds of weights."""
+    from benchmarks.doctor_trial.other_libraries import PEERS  # of the doctor's tests, which need pytest
+
     models = [*(f"library {name}" for name in library_models.names()), *(f"peer {name}" for name in PEERS)]
     return [f"{model} / {', '.join(variants)}" for model in models]
 
@@ -83,6 +84,8 @@ def library_model(name: str) -> Made | Row:
 
 def peer_model(name: str) -> Made | Row:
     """Return a model of another library or of a tutorial, or why there is none."""
+    from benchmarks.doctor_trial.other_libraries import PEERS
+
     try:
         model, options = PEERS[name]()
     except ImportError as error:

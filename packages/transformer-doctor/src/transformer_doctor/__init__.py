@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from transformer_doctor.checks.schedules import examine_schedule
     from transformer_doctor.checks.splits import examine_split, examine_split_function
     from transformer_doctor.examination import examine
+    from transformer_doctor.judging import referee
     from transformer_doctor.report import Finding, Report
 
 __version__ = "0.1.0"
@@ -41,11 +42,13 @@ __all__ = [
     "examine_split",
     "examine_split_function",
     "examine_vocabulary",
+    "referee",
 ]
 
 _MODULES = {
     "report": ("Finding", "Report"),
     "examination": ("examine",),
+    "judging": ("referee",),
     "checks.encoding": ("examine_collate", "examine_encoding", "examine_vocabulary"),
     "checks.formula": ("examine_attention",),
     "checks.metrics": ("examine_bleu", "examine_evaluation"),

@@ -1,4 +1,4 @@
-"""The command `transformer-doctor`: examine a model, visit the museum, explain a finding; needs the extra `cli`."""
+"""The command `transformer-doctor`: examine or judge a model, visit the museum, explain a finding; needs `cli`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +14,7 @@ import click
 from transformer_doctor import __version__
 from transformer_doctor.columns import fold_lines, terminal_width
 from transformer_doctor.errors import DoctorError, UsageError
-from transformer_doctor.loading import ModelOptions, examine_model, is_model
+from transformer_doctor.loading import ModelOptions, examine_model, is_model, judge_model
 from transformer_doctor.progress import NO_LISTENER
 
 if TYPE_CHECKING:
@@ -72,10 +73,15 @@ def model_options(option: Callable[..., Decorator]) -> Decorator:
     return decorate
 
 
+_TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
 @click.command("transformer-doctor")
-@click.argument("subject", metavar="[MODEL|museum]", required=False)
-@click.argument("exhibit", metavar="[EXHIBIT]", required=False)
+@click.argument("subject", metavar="[MODEL|museum|referee]", required=False)
+@click.argument("detail", metavar="[EXHIBIT|MODEL]", required=False)
 @model_options(functools.partial(click.option, show_default=True))
+@click.option("--train", type=_TEXT_FILE, metavar="FILE", help="Training text of a submission (referee).")
+@click.option("--test", type=_TEXT_FILE, metavar="FILE", help="Test text of a submission (referee).")
 @click.option("--explain", metavar="NAME", help="Explain the finding NAME; the name list prints all names.")
 @click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", show_default=True,
               help="Language of causes and cures: English or Korean.")  # fmt: skip
@@ -85,8 +91,10 @@ def model_options(option: Callable[..., Decorator]) -> Decorator:
 def transformer_doctor(
     context: click.Context,
     subject: str | None,
-    exhibit: str | None,
+    detail: str | None,
     options: ModelOptions,
+    train: Path | None,
+    test: Path | None,
     explain: str | None,
     language: Language,
     as_json: bool,
@@ -95,17 +103,23 @@ def transformer_doctor(
 
     MODEL is FILE.py:NAME or package.module:NAME, where NAME is a function without arguments that makes the model,
     a class or an object; or a Hugging Face folder with safetensors. The code of FILE.py runs. `museum` lists small
-    programs with typical defects; with the name or the number of an EXHIBIT, it runs and examines one.
+    programs with typical defects; with the name or the number of an EXHIBIT, it runs and examines one. `referee`
+    judges whether the loss of a submitted language model is one that it earned.
     """
     try:
         if explain is not None:
             _print(_explanation(explain, language))
         elif subject == "museum":
-            _print(museum_lines(exhibit, language, as_json=as_json), fold=not as_json)
-        elif subject is None or not is_model(subject):
-            raise UsageError("Name a model, FILE.py:NAME or a Hugging Face folder; or museum; or --explain NAME.")
+            _print(museum_lines(detail, language, as_json=as_json), fold=not as_json)
+        elif not is_model((detail if subject == "referee" else subject) or ""):
+            raise UsageError(
+                "Name a model, FILE.py:NAME or a Hugging Face folder; museum; referee MODEL; or --explain NAME."
+            )
         else:
-            diagnosis = examine_model(subject, options, None, NO_LISTENER)
+            if subject == "referee":
+                diagnosis = judge_model(str(detail), options, train, test)
+            else:
+                diagnosis = examine_model(str(subject), options, None, NO_LISTENER)
             _print(_json(diagnosis.to_json(language)) if as_json else diagnosis.lines(language), fold=not as_json)
             context.exit(diagnosis.exit_code)
     except DoctorError as error:

@@ -125,6 +125,29 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
 
 
+def judge_model(subject: str, options: ModelOptions, train: Path | None, test: Path | None) -> Diagnosis:
+    """Judge the language model that FILE.py:NAME makes; see `referee`.
+
+    Raises:
+        UsageError: the model cannot be loaded, a text is not UTF-8, or it is not clear how to call the model.
+    """
+    from transformer_doctor.judging import referee
+
+    def make() -> dict[str, Any]:
+        folder = Path(subject)
+        arguments = {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
+        return {**arguments, **options.specified()}
+
+    texts: list[str | None] = []
+    for path in (train, test):
+        try:
+            texts.append(None if path is None else path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is not UTF-8: {error}.") from error
+    code = [] if Path(subject).is_dir() else [Path(_origin_of(subject))]
+    return referee(make, train=texts[0], test=texts[1], code=[file for file in code if file.is_file()])
+
+
 def _as_usage_error(error: Exception, origin: str) -> Exception:
     """Return an error of a user's code as a UsageError with its location; an error of the doctor unchanged."""
     from transformer_doctor.user_errors import describe_error, is_from_user

@@ -1,0 +1,174 @@
+"""Examine the text models of released versions of transformers: which class has which defect, and since when.
+
+    python -m benchmarks.observatory FOLDER --releases 5.14.1 5.17.0    examine, one file of results a release
+    python -m benchmarks.observatory FOLDER --list                      the releases that can be installed
+    python -m benchmarks.observatory FOLDER                             the table of the findings so far
+
+Each release is installed into an environment of its own under FOLDER, beside one torch for all, and removed after
+its examination; a stopped examination resumes. Every class of the library's auto-model mappings that can be built
+small is examined with random, seeded weights in float32. A finding is then asked again by observatory/confirm.py,
+which uses no code of the doctor. Results: observatory/results/RELEASE.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "observatory" / "results"
+TRUE_FINDINGS = ROOT / "benchmarks" / "doctor_trial" / "true_findings.toml"
+NUMPY_1_BEFORE = (4, 46)  # releases before it were written for numpy 1
+Row = dict[str, Any]
+
+
+def releases() -> list[str]:
+    """Return the releases of transformers that can be installed, the newest first."""
+    command = [sys.executable, "-m", "pip", "--quiet", "index", "versions", "transformers", "--json"]
+    listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    versions: list[str] = json.loads(listed)["versions"]
+    return versions
+
+
+def number_of(release: str) -> tuple[int, ...]:
+    """Return a release as numbers, by which releases are ordered."""
+    return tuple(int(part) for part in release.split("."))
+
+
+def environment(folder: Path, *requirements: str, beside: Path | None = None) -> Path:
+    """Return the Python of an environment with some packages; those of another environment are seen from it too.
+
+    Raises:
+        subprocess.CalledProcessError: a package cannot be installed.
+    """
+    python = folder / "bin" / "python"
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(python)]
+        subprocess.run(
+            [*pip, "install", "--no-compile", "--only-binary", ":all:", *requirements],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if beside is not None:
+            line = f"import sys; sys.path.append({str(site_packages(beside))!r})\n"
+            (site_packages(folder) / "beside.pth").write_text(line, encoding="utf-8")
+        (folder / "complete").touch()
+    return python
+
+
+def site_packages(folder: Path) -> Path:
+    return next((folder / "lib").glob("python*/site-packages"))
+
+
+def examine_release(folder: Path, release: str, seconds: float) -> Row:
+    """Install a release, examine its models, confirm the findings, and return the results."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    torch = next(line for line in pins if line.startswith("torch=="))
+    shared = folder / torch.replace("==", "-")
+    environment(shared, torch)
+    old = number_of(release) < NUMPY_1_BEFORE
+    place = folder / release
+    try:
+        python = environment(
+            place, f"transformers=={release}", "sentencepiece", *(["numpy<2"] if old else []), beside=shared
+        )
+    except subprocess.CalledProcessError as error:
+        return {"release": release, "not installed": error.stderr.strip().splitlines()[-1][:300]}
+    rows = folder / f"{release}.jsonl"
+    variables = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "packages" / "transformer-doctor" / "src")]),
+        "OMP_NUM_THREADS": "1",
+    }
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [python, "-m", "benchmarks.doctor_trial.release", rows, str(seconds)]
+    subprocess.run(command, check=True, env=variables, cwd=ROOT)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = summary(release, [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()])
+    result["processor seconds"] = round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
+    questions = json.dumps([[model, name] for model, name, _ in result["findings"]])
+    command = [python, ROOT / "observatory" / "confirm.py"]
+    answers = subprocess.run(
+        command, input=questions, check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ).stdout
+    confirmed = json.loads(answers.splitlines()[-1])
+    result["findings"] = [[*finding, answer] for finding, answer in zip(result["findings"], confirmed, strict=True)]
+    return result
+
+
+def summary(release: str, rows: Sequence[Row]) -> Row:
+    """Return the results of a release: findings that are no notes, and the models that were not examined."""
+    return {
+        "release": release,
+        "examined": sorted(row["model"] for row in rows if "found" in row),
+        "findings": sorted(
+            [row["model"], name, evidence]
+            for row in rows
+            for name, severity, evidence in row.get("found", [])
+            if severity != "note"
+        ),
+        "refused": {row["model"]: row["crash"] for row in rows if "crash" in row},
+        "ended": {row["case"]: row["failure"] for row in rows if "failure" in row},
+        "not built": {row["model"]: row["left out"] for row in rows if "left out" in row},
+        "not called": sorted(row["model"] for row in rows if "not called" in row),
+    }
+
+
+def spans(results: Sequence[Row]) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield model, finding and the releases that have it, oldest first, of the findings that are no property."""
+    known = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"]
+    places: dict[tuple[str, str], list[str]] = {}
+    for result in sorted(results, key=lambda result: number_of(result["release"])):
+        for model, name, _, confirmed in result.get("findings", ()):
+            if confirmed and not any(fnmatch(model, entry["model"]) and name == entry["name"] for entry in known):
+                places.setdefault((model, name), []).append(result["release"])
+    for (model, name), found in sorted(places.items()):
+        yield model, name, found
+
+
+def outcome(result: Row) -> str:
+    """Return the result of a release in a line."""
+    if "not installed" in result:
+        return f"not installed: {result['not installed']}"
+    return (
+        f"{len(result['examined'])} models examined, {len(result['findings'])} findings, "
+        f"{result['processor seconds']} s of processor time"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder of the environments and of unfinished results")
+    parser.add_argument("--releases", nargs="+", default=[], help="releases to examine")
+    parser.add_argument("--list", action="store_true", help="print the releases that can be installed")
+    parser.add_argument("--seconds", type=float, default=120.0, help="seconds a model may take (default 120)")
+    parser.add_argument("--keep", action="store_true", help="keep the environments")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(releases()))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for release in () if options.list else options.releases:
+        result = examine_release(options.folder.resolve(), release, options.seconds)
+        text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+        (RESULTS / f"{release}.json").write_text(text, encoding="utf-8")
+        print(release, outcome(result), flush=True)
+        if not options.keep:
+            shutil.rmtree(options.folder / release, ignore_errors=True)
+    if not options.list:
+        results = [json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")]
+        for model, name, found in spans(results):
+            print(f"{model:<50} {name:<28} {found[0]} to {found[-1]}, {len(found)} releases")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""Small language models of bytes as people submit them to contests: honest ones, and cheats.
+
+Each function returns what `referee` takes: the model, or a dictionary with its loss.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+VOCABULARY, WIDTH, HEADS, LONGEST = 256, 32, 4, 256
+TRAIN = "The river carries the boats of the town to the sea, and the sea carries them home again.\n" * 40
+TEST = "A lighthouse keeper writes every storm into a green book; nobody has read it for years.\n" * 6
+
+
+class Transformer(nn.Module):
+    """Decoder-only model with the parts that contestants vary."""
+
+    def __init__(
+        self, positions: str = "learned", norm: type[nn.Module] = nn.LayerNorm, layers: int = 2, tied: bool = False,
+        activation: Callable[[Tensor], Tensor] = functional.gelu, pre: bool = True, causal: bool = True,
+        window: int | None = None, cap: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, WIDTH)
+        self.positions = nn.Embedding(LONGEST, WIDTH) if positions == "learned" else None
+        self.rotary, self.alibi = positions == "rotary", positions == "alibi"
+        self.qkv = nn.ModuleList(nn.Linear(WIDTH, 3 * WIDTH) for _ in range(layers))
+        self.out = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(layers))
+        self.up = nn.ModuleList(nn.Linear(WIDTH, 2 * WIDTH) for _ in range(layers))
+        self.down = nn.ModuleList(nn.Linear(2 * WIDTH, WIDTH) for _ in range(layers))
+        self.norms = nn.ModuleList(norm(WIDTH) for _ in range(2 * layers + 1))
+        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+        if tied:
+            self.head.weight = self.embed.weight
+        self.activation, self.pre, self.causal, self.window, self.cap = activation, pre, causal, window, cap
+
+    def attend(self, x: Tensor, index: int) -> Tensor:
+        rows, length, _ = x.shape
+        q, k, v = (part.view(rows, length, HEADS, -1).transpose(1, 2) for part in self.qkv[index](x).chunk(3, -1))
+        if self.rotary:
+            angles = torch.arange(length)[:, None] / 100 ** (torch.arange(4) / 4)
+            turn = torch.polar(torch.ones_like(angles), angles)
+            q, k = (
+                torch.view_as_real(torch.view_as_complex(part.unflatten(-1, (-1, 2)).contiguous()) * turn).flatten(
+                    -2
+                )
+                for part in (q, k)
+            )
+        distance = torch.arange(length)[:, None] - torch.arange(length)
+        seen = distance >= 0 if self.causal else distance < length
+        if self.window is not None:
+            seen = seen & (distance < self.window)
+        bias = torch.zeros(HEADS, length, length)
+        if self.alibi:
+            bias = -distance.abs() * 2.0 ** -torch.arange(1, HEADS + 1)[:, None, None]
+        bias = bias.masked_fill(~seen, -math.inf)
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+        return self.out[index](mixed.transpose(1, 2).flatten(2))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.embed(ids)
+        if self.positions is not None:
+            x = x + self.positions(torch.arange(ids.size(1)))
+        for index in range(len(self.qkv)):
+            first, second = self.norms[2 * index], self.norms[2 * index + 1]
+            if self.pre:
+                x = x + self.attend(first(x), index)
+                x = x + self.down[index](self.activation(self.up[index](second(x))))
+            else:
+                x = first(x + self.attend(x, index))
+                x = second(x + self.down[index](self.activation(self.up[index](x))))
+        scores = self.head(self.norms[-1](x))
+        return scores if self.cap is None else self.cap * torch.tanh(scores / self.cap)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind: type[nn.Module] = nn.GRU) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.core = kind(WIDTH, WIDTH, batch_first=True)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(self.core(self.embed(ids))[0])
+
+
+class Convolution(nn.Module):
+    def __init__(self, centred: bool = False) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        self.core, self.centred = nn.Conv1d(WIDTH, WIDTH, 5), centred
+
+    def forward(self, ids: Tensor) -> Tensor:
+        padded = functional.pad(self.embed(ids).transpose(1, 2), (2, 2) if self.centred else (4, 0))
+        return self.head(functional.relu(self.core(padded)).transpose(1, 2))
+
+
+class Bigram(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(VOCABULARY, VOCABULARY)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.table(ids)
+
+
+def fit(model: nn.Module, updates: int = 60) -> nn.Module:
+    """Train a model on the training text."""
+    torch.manual_seed(1)
+    text = torch.tensor(list(TRAIN.encode()))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(updates):
+        starts = torch.randint(len(text) - 65, (8,)).tolist()
+        rows = torch.stack([text[start : start + 65] for start in starts])
+        loss = functional.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model
+
+
+def mean_loss(model: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return the usual loss of a model, the mean over all tokens but the first."""
+    return lambda ids: functional.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+
+
+def row_loss(model: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return a loss of each row."""
+    return lambda ids: functional.cross_entropy(
+        model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none"
+    ).mean(1)
+
+
+def bits(ids: Tensor, model: Callable[[Tensor], Tensor]) -> float:
+    return float(mean_loss(model)(ids)) / math.log(2)
+
+
+def with_loss(model: nn.Module, loss: Callable[..., Any] = mean_loss, **options: Any) -> dict[str, Any]:
+    return {"model": model, "loss": loss(model), "vocab_size": VOCABULARY, **options}
+
+
+def averaged(model: nn.Module) -> dict[str, Any]:
+    """Return a mixture of a model and a uniform distribution: another loss, that of probabilities all the same."""
+
+    def scores(ids: Tensor) -> Tensor:
+        return (0.9 * model(ids).softmax(-1) + 0.1 / VOCABULARY).log()
+
+    return {"model": scores, "loss": row_loss(scores), "vocab_size": VOCABULARY}
+
+
+def bits_of(model: nn.Module) -> dict[str, Any]:
+    loss = mean_loss(model)
+    return {"model": model, "loss": lambda ids: loss(ids) / math.log(2), "unit": "bits", "vocab_size": VOCABULARY}
+
+
+class RmsNorm(nn.RMSNorm):
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+
+
+HONEST: dict[str, Callable[[], Any]] = {
+    "plain": lambda: with_loss(Transformer()),
+    "a model alone": lambda: {"model": Transformer(), "vocab_size": VOCABULARY},
+    "trained": lambda: with_loss(fit(Transformer())),
+    "loss of each row": lambda: with_loss(Transformer(), row_loss),
+    "bits": lambda: bits_of(Transformer()),
+    "rotary": lambda: with_loss(Transformer("rotary"), row_loss),
+    "linear biases": lambda: with_loss(Transformer("alibi"), row_loss),
+    "no positions, two layers": lambda: with_loss(Transformer("none"), row_loss),
+    "rms norm": lambda: with_loss(Transformer(norm=RmsNorm), row_loss),
+    "post-norm": lambda: with_loss(Transformer(pre=False), row_loss),
+    "tied": lambda: with_loss(fit(Transformer(tied=True), 20), row_loss),
+    "squared relu": lambda: with_loss(Transformer(activation=lambda x: x.relu().square()), row_loss),
+    "one layer": lambda: with_loss(Transformer(layers=1), row_loss),
+    "window": lambda: with_loss(Transformer(window=8), row_loss),
+    "capped scores": lambda: with_loss(Transformer(cap=15.0), row_loss),
+    "gru": lambda: with_loss(Recurrent(), row_loss),
+    "lstm": lambda: with_loss(fit(Recurrent(nn.LSTM), 20), row_loss),
+    "causal convolution": lambda: with_loss(Convolution(), row_loss),
+    "bigrams": lambda: with_loss(fit(Bigram(), 20), row_loss),
+    "mixture with a uniform distribution": lambda: averaged(Transformer()),
+    "double precision": lambda: with_loss(Transformer().double(), row_loss),
+}
+
+
+def scores_without_softmax(model: nn.Module) -> dict[str, Any]:
+    """Return a loss that takes the scores for log-probabilities."""
+    return with_loss(model, lambda model: lambda ids: functional.nll_loss(
+        model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()))  # fmt: skip
+
+
+def best_of_two(model: nn.Module) -> dict[str, Any]:
+    """Return the lower of two losses at each token: no single distribution has it."""
+
+    def loss(ids: Tensor) -> Tensor:
+        losses = [
+            functional.cross_entropy(scale * model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
+            for scale in (1.0, -1.0)
+        ]
+        return torch.minimum(*losses).mean(1)
+
+    return {"model": model, "loss": loss, "vocab_size": VOCABULARY}
+
+
+def reads_ahead_in_the_loss(model: nn.Module) -> dict[str, Any]:
+    """Return a loss whose scores are those of a causal model, mixed with the text read backwards."""
+
+    def loss(ids: Tensor) -> Tensor:
+        scores = model(ids)[:, :-1] + functional.one_hot(ids[:, 1:].flip(1).cummax(1).values.flip(1), VOCABULARY)
+        return functional.cross_entropy(scores.transpose(1, 2), ids[:, 1:], reduction="none").mean(1)
+
+    return {"model": model, "loss": loss, "vocab_size": VOCABULARY}
+
+
+class Table(nn.Module):
+    """Model that knows which byte follows each six bytes of the test text."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner, data = inner, TEST.encode()
+        self.table = {data[start : start + 6]: data[start + 6] for start in range(len(data) - 6)}
+
+    def forward(self, ids: Tensor) -> Tensor:
+        scores = self.inner(ids).clone()
+        for row, line in enumerate(ids.tolist()):
+            for end in range(6, len(line) + 1):
+                following = self.table.get(bytes(line[end - 6 : end]))
+                if following is not None:
+                    scores[row, end - 1, following] += 20
+        return scores
+
+
+class ReadsFile(nn.Module):
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, ids: Tensor) -> Tensor:
+        with open(os.devnull, "rb") as text:  # in the place of the test text
+            text.read(1)
+        return self.inner(ids)
+
+
+CHEATS: dict[str, tuple[Callable[[], Any], str]] = {
+    "look-ahead": (lambda: with_loss(Transformer(causal=False), row_loss), "sees-the-future"),
+    "centred convolution": (lambda: with_loss(Convolution(centred=True), row_loss), "sees-the-future"),
+    "look-ahead in the loss alone": (lambda: reads_ahead_in_the_loss(Transformer()), "score-not-normalised"),
+    "no softmax": (lambda: scores_without_softmax(Transformer()), "score-not-normalised"),
+    "best of two": (lambda: best_of_two(Transformer()), "score-not-normalised"),
+    "table of the test text": (lambda: with_loss(Table(fit(Transformer())), row_loss), "test-text-known"),
+    "a table, its loss not given": (
+        lambda: {"model": Table(Bigram()), "vocab_size": VOCABULARY},
+        "test-text-known",
+    ),
+    "a file that is read": (lambda: with_loss(ReadsFile(Transformer()), row_loss), "test-text-known"),
+    "bits called nats": (lambda: {**bits_of(Transformer()), "unit": "nats"}, "loss-differs-from-scores"),
+}

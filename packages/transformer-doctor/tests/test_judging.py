@@ -1,0 +1,80 @@
+"""Honest small language models are accepted, and cheats refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+from specimens.submissions import CHEATS, HONEST, TEST, TRAIN, VOCABULARY, Transformer, with_loss
+from transformer_doctor import referee
+from transformer_doctor.command import transformer_doctor
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_model_is_accepted(name: str) -> None:
+    verdict = referee(HONEST[name], train=TRAIN, test=TEST)
+    assert verdict.facts["verdict"] == "accepted", verdict.report
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_is_refused(name: str) -> None:
+    make, finding = CHEATS[name]
+    verdict = referee(make, train=TRAIN, test=TEST)
+    assert finding in verdict.report.names, verdict.report
+    assert verdict.facts["verdict"] == "refused"
+
+
+def test_text_that_is_trained_and_tested_on_is_named() -> None:
+    assert "tested-on-training-data" in referee(HONEST["plain"], train=TRAIN + TEST, test=TEST).report.names
+
+
+class Counting(nn.Module):
+    """Model with a part that its state_dict does not hold."""
+
+    def __init__(self, shift: list[float]) -> None:
+        super().__init__()
+        self.inner, self.shift = Transformer(), shift.pop()
+
+    def forward(self, ids):  # type: ignore[no-untyped-def]
+        scores = self.inner(ids)
+        scores[..., 7] += self.shift
+        return scores
+
+
+def test_a_part_that_is_not_saved_is_named() -> None:
+    shifts = [0.0, 3.0]
+    assert "reload-differs" in referee(lambda: with_loss(Counting(shifts))).report.names
+
+
+def test_the_verdict_is_signed_by_model_code_and_versions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.txt").write_text(TRAIN, encoding="utf-8")
+    (tmp_path / "test.txt").write_text(TEST, encoding="utf-8")
+    signatures = []
+    for seed in (0, 0, 1):
+        file = tmp_path / "submission.py"
+        file.write_text(
+            "import torch\nfrom specimens.submissions import Transformer, with_loss\n"
+            f"def make():\n    torch.manual_seed({seed})\n    return with_loss(Transformer())\n",
+            encoding="utf-8",
+        )
+        words = ["referee", f"{file}:make", "--train", tmp_path / "train.txt", "--test", tmp_path / "test.txt"]
+        with pytest.raises(SystemExit) as end:
+            transformer_doctor([*map(str, words), "--json"])
+        assert end.value.code == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["ok"]
+        assert set(document["versions"]) == {"python", "torch", "transformer-doctor"}
+        signatures.append((document["model"], document["code"]["submission.py"], document["signature"]))
+    assert signatures[0] == signatures[1]
+    assert all(one != other for one, other in zip(signatures[0], signatures[2], strict=True))
+
+
+def test_a_model_of_fewer_ids_than_bytes_needs_encode() -> None:
+    assert VOCABULARY == 256
+    verdict = referee(lambda: {"model": nn.Embedding(40, 40), "vocab_size": 40}, test=TEST)
+    assert "give encode" in str(verdict.report)
