@@ -102,7 +102,7 @@ QUESTIONS = {
 
 @torch.no_grad()
 def answer(name, finding):
-    """Return the change that shows a finding in the model of a name, None where there is no question or no change."""
+    """Return the change that shows a finding in a model, None where no question is written or nothing changes."""
     if finding not in QUESTIONS:
         return None
     made = sound.library_model(name)

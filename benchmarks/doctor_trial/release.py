@@ -1,6 +1,7 @@
 """Examine every text model of the installed transformers: `python -m benchmarks.doctor_trial.release ROWS SECONDS`.
 
-A row of JSON a model is appended to the file ROWS; a model may take SECONDS. It needs torch, transformers and the doctor alone, so that it runs in the environment of an old release.
+A row of JSON a model is appended to the file ROWS; a model may take SECONDS. It needs torch, transformers and the
+doctor alone, so that it runs in the environment of an old release.
 """
 
 from __future__ import annotations
