@@ -7,13 +7,19 @@ norms the identity, its attention nearly uniform, its padding row zero. `scrambl
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from manyheads.config.schema import ModelConfig
+from manyheads.model.attention import MultiHeadAttention
+from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.encoder_only import TextClassifier
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SOURCE_SIZE, TARGET_SIZE = 53, 47
@@ -53,6 +59,11 @@ VARIANTS: dict[str, Variant] = {
     },
 }
 
+BERT = {
+    "norm": "post", "positions": "learned", "activation": "gelu", "token_types": 2, "embedding_norm": True,
+    "scale_embeddings": False, "norm_epsilon": 1e-12, "pooling": "cls",
+}  # fmt: skip
+
 
 def make_config(**changes: Any) -> ModelConfig:
     """Return a configuration; defaults: D = 30 in 3 heads of 10, F = 37, 2 + 3 layers, no dropout."""
@@ -83,6 +94,20 @@ def scrambled_model(seed: int = 1, **changes: Any) -> EncoderDecoder:
     return model
 
 
+def language_model(absent: Sequence[int] = (), **changes: Any) -> DecoderOnly:
+    torch.manual_seed(3)
+    model = DecoderOnly(make_config(**changes), TARGET_SIZE, absent=absent).eval()
+    scramble(model)
+    return model
+
+
+def classifier(**changes: Any) -> TextClassifier:
+    torch.manual_seed(4)
+    model = TextClassifier(make_config(**changes), SOURCE_SIZE, 5).eval()
+    scramble(model)
+    return model
+
+
 @torch.no_grad()
 def scramble(module: nn.Module) -> None:
     """Change biases, norms and padding rows at random, and scale weights so that attention is not uniform."""
@@ -94,6 +119,22 @@ def scramble(module: nn.Module) -> None:
     for inner in module.modules():
         if isinstance(inner, nn.Embedding) and inner.padding_idx is not None:
             inner.weight[inner.padding_idx] = torch.randn_like(inner.weight[inner.padding_idx])
+
+
+@contextmanager
+def scaled_heads(modules: Mapping[int, MultiHeadAttention], factors: np.ndarray) -> Iterator[None]:
+    """Multiply the output of each head of a layer by its factor (L, H) inside the context."""
+
+    def scale(layer: int) -> Any:
+        row = torch.from_numpy(factors[layer])
+        return lambda _, inputs: ((inputs[0].unflatten(-1, (len(row), -1)) * row[:, None]).flatten(-2),)
+
+    hooks = [module.project_out.register_forward_pre_hook(scale(layer)) for layer, module in modules.items()]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def random_ids(rows: int, length: int, size: int, seed: int = 2) -> Tensor:

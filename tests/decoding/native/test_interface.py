@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.model.samples import TARGET_SIZE, scrambled_model
+from tests.model.samples import TARGET_SIZE, language_model, scrambled_model
 
 from manyheads.decoding.native import build, interface
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.native.interface import InterfaceError, check_interface
-from manyheads.decoding.native.structs import ENUMERATIONS, POINTER, STRUCTS, Failure, Model
+from manyheads.decoding.native.model import pointers
+from manyheads.decoding.native.structs import ENUMERATIONS, POINTER, STRUCTS, Failure, Model, Step
+from manyheads.decoding.native.weights import PackedWeights
 from manyheads.decoding.prepare import pack_native
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import SearchOptions
@@ -133,3 +135,21 @@ def test_a_beam_with_lengths_outside_of_its_arrays_is_refused(field, value, mess
     setattr(beams.running[0].struct.step, field, value)
     with pytest.raises(ValueError, match=message):
         beams.step()
+
+
+@pytest.mark.parametrize("later", [-1, 5])
+def test_later_tokens_beyond_the_cache_are_refused(later) -> None:
+    """Only the page reads later tokens: a target without the causal mask."""
+    library, tokens, failure = build.library(), np.array([5]), Failure()
+    assert library is not None
+    model = language_model()
+    tensors = {name: weight.detach().numpy() for name, weight in model.named_parameters(remove_duplicate=False)}
+    weights = PackedWeights(tensors, model.config, "fp32", library.panel_width())
+    cache = np.empty((3, 2, 1, 3, 9, 10), dtype=np.float32)
+    step = Step(
+        tokens=tokens.ctypes.data, cache=cache.ctypes.data, sentences=1, rows=1, length=5, capacity=9,
+        shared_cache=1, num_later=later,
+    )  # fmt: skip
+    decoder, steps = weights.language_model(TARGET_SIZE), pointers([ctypes.addressof(step)])
+    assert library.decoder_steps(decoder, steps, 1, 9, 0, 0, 1, failure) == -1
+    assert (failure.quantity, failure.value, failure.low, failure.high) == (b"later tokens", later, 0, 4)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.decoding.native.test_heads import classifier, language_model
-from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
+from tests.model.samples import TARGET_SIZE, classifier, language_model, random_ids, scrambled_model
 from tests.web.engine.node import pack
 from tests.web.text.browser import node
 

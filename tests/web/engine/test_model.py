@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.decoding.native.test_heads import BERT, classifier, language_model, scaled_heads
-from tests.model.samples import BOS, EOS, SOURCE_SIZE, TARGET_SIZE, VARIANTS, random_ids, scrambled_model
+from tests.model.samples import (
+    BERT,
+    BOS,
+    EOS,
+    SOURCE_SIZE,
+    TARGET_SIZE,
+    VARIANTS,
+    classifier,
+    language_model,
+    random_ids,
+    scaled_heads,
+    scrambled_model,
+)
 from tests.tolerances import assert_close
 from tests.web.engine.node import Node, array, pack
 
@@ -22,7 +33,9 @@ from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
 SOURCE = [*random_ids(1, 11, TARGET_SIZE)[0].tolist(), EOS]
 TARGET = [BOS, *random_ids(1, 6, TARGET_SIZE, seed=9)[0].tolist()]
 CLOSE = 1e-4  # logits and attention
-TASKS = {"LM": "language-modeling", "classifier": "classification"}
+# Each variant in one precision, each kind of positions in both.
+PRECISIONS = ("fp32", "int8", "fp32", "int8", "int8", "fp32")
+VARIANTS_IN_A_PRECISION = [*zip(VARIANTS.values(), PRECISIONS, strict=True)]
 
 
 def load_model(node: Node, model: Any, precision: str = "fp32", task: str = "translation", **sections: Any) -> Any:
@@ -38,12 +51,11 @@ def max_difference(values: Any, expected: Any) -> float:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("variant", [
-    *VARIANTS.values(),
-    {"positions": "learned", "token_types": 2, "embedding_norm": True},
-    {"activation": "swish", "d_model": 64, "num_heads": 4},
-    {"activation": "gelu-tanh"},
+@pytest.mark.parametrize(("variant", "precision"), [
+    *VARIANTS_IN_A_PRECISION,
+    ({"positions": "learned", "token_types": 2, "embedding_norm": True}, "fp32"),
+    ({"activation": "swish", "d_model": 64, "num_heads": 4}, "int8"),
+    ({"activation": "gelu-tanh"}, "fp32"),
 ], ids=str)  # fmt: skip
 def test_a_pair_has_the_logits_and_the_attention_of_the_model(node, variant, precision) -> None:
     model = load_model(node, scrambled_model(**variant).float(), precision)
@@ -110,8 +122,7 @@ def test_positions_can_be_left_out(node, variant) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize(("variant", "precision"), VARIANTS_IN_A_PRECISION, ids=str)
 def test_a_language_model_has_the_logits_and_the_attention_of_the_model(node, variant, precision) -> None:
     model = load_model(node, language_model(**variant), precision, "language-modeling")
     found = node.call("read", "model", None, TARGET, {"attention": True})
@@ -154,8 +165,9 @@ def test_ids_without_a_token_have_log_probability_minus_infinity(node) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("variant", [*VARIANTS.values(), BERT, {"pooler": "relu"}], ids=str)
+@pytest.mark.parametrize(
+    ("variant", "precision"), [*VARIANTS_IN_A_PRECISION, (BERT, "int8"), ({"pooler": "relu"}, "fp32")], ids=str
+)
 def test_a_classifier_has_the_logits_and_the_attention_of_the_model(node, variant, precision) -> None:
     model = load_model(node, classifier(**variant), precision, "classification")
     ids = [BOS, *random_ids(1, 9, SOURCE_SIZE)[0].tolist(), EOS]
@@ -193,9 +205,10 @@ def check_heads(node: Node, model: Any, source: list[int] | None, target: list[i
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
 @pytest.mark.parametrize(
-    "variant", [*VARIANTS.values(), {"positions": "learned", "token_types": 2, "embedding_norm": True}], ids=str
+    ("variant", "precision"),
+    [*VARIANTS_IN_A_PRECISION, ({"positions": "learned", "token_types": 2, "embedding_norm": True}, "int8")],
+    ids=str,
 )
 def test_the_steps_of_each_head_are_those_of_the_model(node, variant, precision) -> None:
     """The steps also agree without the causal mask."""

@@ -11,11 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.decoding.native.test_heads import language_model, scaled_heads
-from tests.model.samples import BOS, EOS, PAD, TARGET_SIZE, UNK, VARIANTS, random_ids, scrambled_model
+from tests.model.samples import (
+    BOS,
+    EOS,
+    PAD,
+    TARGET_SIZE,
+    UNK,
+    VARIANTS,
+    language_model,
+    random_ids,
+    scaled_heads,
+    scrambled_model,
+)
 from tests.tolerances import approx, assert_close, within
 from tests.web.engine.node import Node
-from tests.web.engine.test_model import load_model, max_difference
+from tests.web.engine.test_model import VARIANTS_IN_A_PRECISION, load_model, max_difference
 
 from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.engine import TorchEngine
@@ -78,8 +88,7 @@ def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis]) -> No
         assert output["score"] == approx(hypothesis.score)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize(("variant", "precision"), VARIANTS_IN_A_PRECISION, ids=str)
 def test_greedy_and_beam_outputs_are_those_of_the_native_engine(node, variant, precision) -> None:
     """Beams wider than their outputs, several outputs and length penalties are included."""
     model = load_model(node, ending_model(**variant), precision, search=SEARCH)
@@ -158,9 +167,9 @@ def test_a_beam_whose_cache_must_grow_gives_the_same_outputs(node) -> None:
     assert len(found[0]["tokens"]) == 35
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-@pytest.mark.parametrize("length", [1, 3, 30])
+@pytest.mark.parametrize(
+    ("length", "positions", "precision"), [(1, "sinusoidal", "int8"), (3, "rotary", "fp32"), (30, "rotary", "int8")]
+)
 def test_outputs_with_a_forced_prefix_are_those_of_the_engine_with_torch(
     node, length, positions, precision
 ) -> None:
@@ -202,8 +211,7 @@ def build_tree(records: list[dict[str, Any]], best: list[int], beam_size: int) -
     return recorder.tree(best)
 
 
-@pytest.mark.parametrize("beam_size", [1, 2, 5])
-@pytest.mark.parametrize("prefix", [(), (7, 9)], ids=["free", "prefix"])
+@pytest.mark.parametrize(("prefix", "beam_size"), [((), 1), ((7, 9), 2), ((), 5)])
 def test_the_recorded_steps_give_the_beam_tree_of_python(node, prefix, beam_size) -> None:
     model = load_model(node, ending_model(), search=SEARCH)
     check_trees(node, TorchEngine([model]), prefix, beam_size)
@@ -234,7 +242,7 @@ def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node,
     model = load_model(node, ending_model(**variant), search=SEARCH)
     engine = _RereadingEngine(TorchEngine([model]), never_cancelled)
     with changed(engine.models[0], Changes(mask=False)):
-        for chosen in (options(), options(5), options(4, 3, 0.6)):
+        for chosen in (options(), options(4, 3, 0.6)):
             outputs = engine.search(ROWS, chosen)
             page_settings = {**page_options(chosen), "causal": False}
             for outputs_, expected in zip(
