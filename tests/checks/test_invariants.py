@@ -39,10 +39,18 @@ def test_new_models_raise_no_alarm() -> None:
         assert len(report.asked) >= 7
 
 
-def test_a_padding_mask_that_hides_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def visible(ids: Tensor, pad: int) -> Tensor:
-        return torch.ones_like(ids, dtype=torch.bool)[:, None, None]
+def no_padding_mask(ids: Tensor, pad: int) -> Tensor:
+    return torch.ones_like(ids, dtype=torch.bool)[:, None, None]
 
-    monkeypatch.setattr("manyheads.model.encoder_decoder.padding_mask", visible)
+
+def no_causal_mask(length: int, device: torch.device) -> Tensor:
+    return torch.ones(length, length, dtype=torch.bool, device=device)
+
+
+@pytest.mark.parametrize(
+    ("mask", "finding"), [(no_padding_mask, "no-source-padding-mask"), (no_causal_mask, "sees-the-future")]
+)
+def test_a_mask_that_hides_nothing_is_named(mask: Any, finding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"manyheads.model.encoder_decoder.{mask.__name__.removeprefix('no_')}", mask)
     torch.manual_seed(0)
-    assert "no-source-padding-mask" in examine_own_model(EncoderDecoder(CONFIG, 23, 29, pad=PAD), TOKENIZERS).names
+    assert finding in examine_own_model(EncoderDecoder(CONFIG, 23, 29, pad=PAD), TOKENIZERS).names

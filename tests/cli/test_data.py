@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -107,38 +106,3 @@ def test_the_report_of_the_text_is_that_of_the_doctor(tmp_path: Path, capsys: py
     assert found["facts"].items() <= whole["facts"].items()
     assert [entry for entry in found["findings"] if entry not in whole["findings"]] == []
     assert set(found["asked"]) < set(whole["asked"])
-
-
-def test_report_and_train_print_the_same_count_of_pairs_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    splits = make_splits()
-    splits["train"] += [("", "b"), splits["train"][0], splits["valid"][0], ("a", "b" * 50)]
-    (tmp_path / "text").mkdir()
-    config = write_splits(tmp_path / "text", splits)
-    lines = [f"{key} = {to_toml(value)}" for key, value in config.data.model_dump().items() if value is not None]
-    Path("my.toml").write_text("\n".join(["[data]", *lines]), encoding="utf-8")
-    small = [
-        "tokenizer.vocab_size=400",
-        "model.d_model=16",
-        "model.d_ff=32",
-        "model.num_heads=2",
-        "training.steps=1",
-    ]
-    settings = [word for setting in [*small, "data.max_length=9"] for word in ("--set", setting)]
-    kept = set()
-    for command in (["data", "report"], ["train"]):
-        assert run([*command, "my.toml", *settings]) in (0, 1)
-        output = capsys.readouterr()
-        printed = output.out + output.err
-        kept |= set(re.findall(r"1,204 pairs read, ([\d,]+ kept: [^;\n]*)", printed))
-        too_long = re.findall(r"([\d,]+) of the ([\d,]+) pairs kept .* left out: ([\d,]+) to train on", printed)
-        if command == ["data", "report"]:
-            assert "pairs kept" in printed
-            assert not too_long
-        else:
-            assert too_long, printed
-            (longer, total, left), *_ = too_long
-            assert total == "1,200"
-            assert int(left.replace(",", "")) == 1_200 - int(longer.replace(",", ""))
-    assert kept == {"1,200 kept: 1 empty, 1 of too unlike lengths, 1 also held out, 1 duplicate"}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.stdin import set_stdin
 
 from manyheads.cli.main import run
 from manyheads.cli.streams import (
@@ -106,23 +104,6 @@ def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
     ]
 
 
-def test_json_is_one_document_with_an_entry_for_each_line() -> None:
-    stream = io.BytesIO()
-    assert write(translations(UppercaseTranslator(), iter(UNUSUAL_LINES), 4), stream, as_json=True)[TRUNCATED] == [
-        6
-    ]
-    document = json.loads(stream.getvalue())
-    assert [entry["source"] for entry in document] == UNUSUAL_LINES
-    assert document[1]["translation"] == ""
-
-
-def test_no_input_lines_give_no_output_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_stdin(monkeypatch, b"")
-    stream = io.BytesIO()
-    assert write(translations(UppercaseTranslator(), input_lines(Path("-"), "error"), 4), stream) == {}
-    assert stream.getvalue() == b""
-
-
 def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "text"
     path.write_text("a\n", encoding="utf-8")
@@ -134,25 +115,6 @@ def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_more_candidates_than_the_beam_holds_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["translate", "run", "--beam", "2", "--n-best", "3"]) == 2
     assert capsys.readouterr().err.startswith("error: --n-best 3 needs at least --beam 3, not 2.")
-
-
-def test_lines_before_an_unreadable_line_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    set_stdin(monkeypatch, b"one\ntwo\nStra\xdfe\nfour\n")
-    stream = io.BytesIO()
-    with pytest.raises(DataError, match="line 3"):
-        write(translations(UppercaseTranslator(), input_lines(Path("-"), "error"), 4), stream)
-    assert stream.getvalue() == b"ONE0  .\nTWO0  .\n"
-
-
-def test_constraint_files_are_read_along_with_the_input(tmp_path: Path) -> None:
-    prefix, forbid = tmp_path / "prefix", tmp_path / "forbid"
-    prefix.write_text("A\n\nC\n", encoding="utf-8")
-    forbid.write_text("a\tb c\n\nd\n", encoding="utf-8")
-    upper = UppercaseTranslator()
-    list(translations(upper, iter(["x", "y", "z"]), 2, constraints=ConstraintFiles(prefix, forbid, forbid)))
-    assert [options["prefixes"] for options in upper.options] == [["A", ""], ["C"]]
-    assert [options["forbidden"] for options in upper.options] == [[["a", "b c"], [""]], [["d"]]]
-    assert [options["required"] for options in upper.options] == [options["forbidden"] for options in upper.options]
 
 
 @pytest.mark.parametrize(("lines", "named"), [("A\n", "fewer lines"), ("A\nB\nC\n", "more lines")])

@@ -82,13 +82,6 @@ def test_constraint_files_set_the_prefix_and_forbidden_and_required_text(trained
     assert "kl" in second
 
 
-def test_a_stream_equals_the_output_of_beam_size_one(trained, tmp_path, monkeypatch) -> None:
-    data = b"Abc. Def.\n\nabc abc abc, " * 4
-    whole = translated(trained, data, tmp_path / "whole", monkeypatch, "--beam", "1", "--split-lines", "sentences")
-    stream = translated(trained, data, tmp_path / "stream", monkeypatch, "--stream", "--split-lines", "sentences")
-    assert stream == whole
-
-
 def test_json_holds_the_alignment_the_alternatives_and_the_hypotheses(trained, tmp_path, monkeypatch) -> None:
     text = translated(
         trained, b"Abc def. Ghi.\n\n", tmp_path / "out", monkeypatch,

@@ -163,11 +163,6 @@ def test_files_of_different_length_are_refused_with_both_counts(
         assert f"train.{language} has {count} lines" in str(caught.value)
 
 
-def test_lines_are_split_at_line_feeds_only(tmp_path: Path) -> None:
-    write(tmp_path, train_de="a\u2028a\nb\vb\n", train_en="1\n2\x852\n")
-    assert texts(read_pairs(config(tmp_path), "train")) == [("a\u2028a", "1"), ("b\vb", "2\x852")]
-
-
 @pytest.mark.parametrize("name", ["c.tsv", "c.jsonl", "c.tsv.gz", "c.jsonl.gz"])
 def test_one_file_can_hold_both_languages(tmp_path: Path, name: str) -> None:
     rows = [("eins", "one"), ("", ""), ("zwei\u2028", "two")]

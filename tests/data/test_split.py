@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from manyheads.data import split as module
-from manyheads.data.builtin import builtin_pairs
 from manyheads.data.copies import CopyKeys, _fold
 from manyheads.data.lines import read_lines
 from manyheads.data.split import SplitOptions, SplitResult, split_corpus
@@ -179,14 +178,6 @@ def test_sentences_shared_by_documents_are_in_one_split(tmp_path: Path) -> None:
     assert result.repeated > 0
 
 
-def test_files_of_different_lengths_are_named_with_both_counts(tmp_path: Path) -> None:
-    source, target = write(tmp_path, sentences(100))
-    target.write_text("".join(target.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]), encoding="utf-8")
-    with pytest.raises(DataError, match=r"corpus\.aa has 100 lines and .*corpus\.bb has 99 lines"):
-        split_corpus([source, target], tmp_path / "out", ("aa", "bb"), SplitOptions())
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
 def test_compressed_text_is_split_into_compressed_files(tmp_path: Path, suffix: str) -> None:
     pairs = sentences(60)
@@ -201,15 +192,6 @@ def test_compressed_text_is_split_into_compressed_files(tmp_path: Path, suffix: 
     assert sum(map(len, read_splits(tmp_path / "out").values())) == 60 == result.read
     if suffix == ".gz":
         assert gzip.decompress((tmp_path / "out" / "test.aa.gz").read_bytes()).count(b"\n") == result.test
-
-
-def test_line_ends_and_byte_order_marks_of_windows_are_removed(tmp_path: Path) -> None:
-    pairs = sentences(60)
-    files = write(tmp_path, pairs, ending="\r\n")
-    for file in files:
-        file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
-    split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
-    assert Counter(pair for split in read_splits(tmp_path / "out").values() for pair in split) == Counter(pairs)
 
 
 def test_one_file_with_both_sides_becomes_two(tmp_path: Path) -> None:
@@ -239,18 +221,6 @@ def test_the_folder_of_the_text_may_be_the_folder_of_the_splits(tmp_path: Path) 
     assert len(list(tmp_path.iterdir())) == 8
 
 
-def test_an_error_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = write(tmp_path, sentences(30))
-
-    def fail_with_full_disk(path: Path) -> Any:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(module, "open_packed", fail_with_full_disk)
-    with pytest.raises(DataError, match="out cannot be written: No space left on device"):
-        split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
-    assert {path.name for path in tmp_path.iterdir()} == {"corpus.aa", "corpus.bb"}
-
-
 def test_text_that_changes_between_the_two_passes_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,34 +241,6 @@ def test_a_few_pairs_are_split(tmp_path: Path, count: int) -> None:
     splits, _ = split_pairs(tmp_path, sentences(count))
     assert all(splits.values())
     assert len(splits["train"]) >= count - 2
-
-
-@pytest.mark.parametrize(
-    ("count", "options", "message"),
-    [
-        (2, {}, "There are 2 pairs"),
-        (100, {"valid": 40, "test": 40}, "less than half of 100 pairs for train"),
-    ],
-)
-def test_too_few_pairs_are_an_error(tmp_path: Path, count: int, options: dict[str, int], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        split_pairs(tmp_path, sentences(count), **options)
-
-
-def test_text_whose_pairs_are_all_connected_is_an_error_with_advice(tmp_path: Path) -> None:
-    """Each pair shares its source with one neighbour and its target with the other neighbour."""
-    words = [source for source, _ in sentences(200)]
-    pairs = [(words[(n + 1) // 2], words[100 + n // 2]) for n in range(199)]
-    with pytest.raises(DataError, match=r"test: 9 pairs are wanted, and only 0 of 199 can be held out.*--test 1"):
-        split_pairs(tmp_path, pairs)
-
-
-def test_text_of_few_patterns_can_be_split_by_equal_sentences(tmp_path: Path) -> None:
-    pairs = [
-        (pair.source, pair.target) for pair in builtin_pairs("de-en", "train", source="de", target="en")[:2_000]
-    ]
-    splits, _ = split_pairs(tmp_path, pairs, near=False)
-    assert shared_keys(splits, near=False) == 0
 
 
 def test_progress_counts_both_passes(tmp_path: Path) -> None:

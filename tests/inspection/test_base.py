@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.cells import cell_len
-from tests.inspection.svg.drawing import marks, texts, view_of
+from tests.inspection.svg.drawing import texts
 from tests.tasks.classification.test_classifier import make_classifier
 from tests.tasks.language_modeling.test_generator import make_generator
 from tests.tasks.test_inspecting import KOREAN, korean
@@ -24,7 +24,6 @@ from manyheads.inspection.charts import HeatMap, Table, shown, tick_text, ticks,
 from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.inspection.lines import chart_lines, csv_of
-from manyheads.inspection.terminal import fit
 from manyheads.inspection.views import AttentionSelection
 from manyheads.tasks.classification.inspection import inspect_classification
 from manyheads.tasks.inspecting.model import inspect_model
@@ -77,18 +76,6 @@ def test_every_view_is_a_complete_svg_without_external_resources(all_inspections
         assert re.findall(r"https?://[^\"' ]*", text) == ["http://www.w3.org/2000/svg"]
         assert 0 < float(root.get("width", "0")) < 10_000
         assert all(float(mark.get("x", "0")) >= 0 for mark in root.iter(f"{SVG}text"))
-
-
-@pytest.mark.filterwarnings("ignore:the smallest text is")
-@pytest.mark.parametrize("width", [None, 77.0])
-def test_texts_are_inside_the_picture(all_inspections: list[Inspection], width: float | None) -> None:
-    for one, view in [pair for document in all_inspections for pair in names(document)]:
-        svg = one.to_svg(view, width=width)
-        wide, high = view_of(svg)
-        for mark in marks(svg):
-            assert min(mark.left, mark.top) >= -0.5, (view, mark)
-            assert mark.right <= wide + 0.5, (view, mark)
-            assert mark.bottom <= high + 0.5, (view, mark)
 
 
 def test_axes_of_attention_and_alignment_are_named_by_side_and_language(found: TranslationInspection) -> None:
@@ -285,13 +272,6 @@ def test_the_tree_in_a_terminal_has_every_node_once_with_its_reason(found: Trans
         node.state == "finished" for node in found.beam.nodes
     )
     assert sum("●" in line for line in lines) == len(found.target.tokens)
-
-
-def test_texts_are_cut_by_their_width() -> None:
-    assert fit("한국어", 6) == "한국어"
-    assert fit("한국어", 5) == "한국…"
-    assert fit("한국어", 4) == "한… "
-    assert fit("ab", 4) == "ab  "
 
 
 # --- selection of views ---

@@ -11,6 +11,7 @@ from manyheads.inspection.terminal import _brief, fit, heat_map
 
 def test_a_wide_letter_takes_two_columns_and_a_combining_one_none() -> None:
     assert fit("한국", 5) == "한국 "
+    assert (fit("한국어", 5), fit("한국어", 4)) == ("한국…", "한… ")
     assert fit("ab", 2) == "ab"
     assert fit("e\u0301", 2) == "e\u0301 "
     assert fit("\u1112\u1161\u11ab", 3) == "\u1112\u1161\u11ab ", "a syllable of three letters is as wide as one"

@@ -11,7 +11,7 @@ from tests.tolerances import assert_close
 
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
-from manyheads.errors import DataError, UsageError
+from manyheads.errors import UsageError
 from manyheads.runs.clean import _cross_entropies, _dual_scores, _names_of, clean
 from manyheads.runs.train import train
 from manyheads.tasks.translation.translator import Translator
@@ -75,15 +75,6 @@ def test_other_tasks_are_refused(tmp_path: Path) -> None:
     config = Config.model_validate({"task": "classification", "data": {"language": "en"}})
     with pytest.raises(UsageError, match="takes pairs of sentences"):
         clean(config, tmp_path / "out")
-
-
-def test_a_cleaning_with_other_settings_is_not_overwritten(tmp_path: Path) -> None:
-    config = load_config(resolve_recipe("demo-de-en"), ["data.limit=200"])
-    first = clean(config, tmp_path / "out")
-    assert clean(config, tmp_path / "out").to_json() == first.to_json()
-    other = load_config(resolve_recipe("demo-de-en"), ["data.limit=200", "clean.max_ratio=1.5"])
-    with pytest.raises(DataError, match="already; nothing is overwritten"):
-        clean(other, tmp_path / "out")
 
 
 @pytest.mark.parametrize(("off", "count"), [([], 1), (["access-keys"], 0)])

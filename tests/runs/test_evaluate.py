@@ -16,7 +16,7 @@ from tests.training.parts import CollectingListener
 from torch.nn import functional
 
 from manyheads.data.lines import read_lines
-from manyheads.errors import ConfigError, DataError, RunError, UsageError
+from manyheads.errors import ConfigError, DataError, UsageError
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
@@ -146,12 +146,6 @@ def test_scored_outputs_are_in_the_order_of_the_lines(trained: Path) -> None:
     assert found.exact == sum(map(str.__eq__, expected, references)) / 6
 
 
-@pytest.mark.parametrize(("split", "count"), [("train", 36), ("valid", 6), ("test", 6)])
-def test_any_split_of_the_run_can_be_scored(trained: Path, split: str, count: int) -> None:
-    found = evaluate(trained, split=split)
-    assert len(found.outputs) == count
-
-
 def test_files_are_scored_like_the_split_that_they_hold(trained: Path) -> None:
     folder = corpus_of(trained)
     files = evaluate(trained, source=folder / "test.de", reference=folder / "test.en")
@@ -257,11 +251,6 @@ def test_two_runs_are_compared_on_the_text_of_the_first(trained: Path, tmp_path:
     assert chrf.score == pytest.approx(own.scores.chrf)
     assert chrf.baseline == pytest.approx(other.scores.chrf)
     assert chrf.difference == pytest.approx(own.scores.chrf - other.scores.chrf)
-
-
-def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not a directory"):
-        evaluate(tmp_path / "missing")
 
 
 def test_the_model_is_loaded_on_the_given_device(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:

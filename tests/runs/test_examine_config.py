@@ -13,7 +13,6 @@ from tests.checks.test_text import make_splits, write_splits
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.tolerances import within
-from torch import Tensor, nn
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks import start
@@ -103,30 +102,6 @@ def test_an_unusual_setting_is_named(corpus: Config, changes: dict[str, Any], ex
         pytest.importorskip("spacy")
     found = names(examine_config(configured(corpus, **changes), "planted"))
     assert expected.items() <= found.items()
-
-
-def no_padding_mask(ids: Tensor, pad: int) -> Tensor:
-    return torch.ones_like(ids, dtype=torch.bool)[:, None, None]
-
-
-def no_causal_mask(length: int, device: torch.device) -> Tensor:
-    return torch.ones(length, length, dtype=torch.bool, device=device)
-
-
-def test_a_padding_mask_that_hides_nothing_is_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.model.encoder_decoder.padding_mask", no_padding_mask)
-    assert names(examine_config(corpus, "planted"))["no-source-padding-mask"] == "error"
-
-
-def test_a_look_ahead_mask_that_hides_nothing_is_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("manyheads.model.encoder_decoder.causal_mask", no_causal_mask)
-    assert names(examine_config(corpus, "planted"))["sees-the-future"] == "error"
-
-
-def test_weights_initialized_too_large_are_named(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    normal = nn.init.normal_
-    monkeypatch.setattr(nn.init, "normal_", lambda weight, std=1.0: normal(weight, std=20 * std))
-    assert names(examine_config(corpus, "planted"))["wrong-at-the-start"] == "error"
 
 
 def test_classifiers_and_language_models_are_examined_too(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-import math
 import re
 import subprocess
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 from tests.serving.browser import SCREENS, PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
-from tests.tolerances import printed, within
+from tests.tolerances import within
 from tests.web.text.browser import node
 
 from manyheads.errors import RunError, UsageError
@@ -179,9 +179,9 @@ def changes_of(task: str, switched: str) -> dict[str, Any] | None:
 BEAM, TARGET = INSPECTED[1:3]
 CLASSIFIED, WRITTEN = INSPECTED[4:]
 SWITCHED = [
-    *((*case, "nothing") for case in INSPECTED),
-    *((*case, "heads and positions") for case in (BEAM, CLASSIFIED, WRITTEN)),
-    *((*case, "mask") for case in (BEAM, TARGET, WRITTEN)),
+    *((*case, "nothing") for case in INSPECTED[1:]),
+    *((*case, "heads and positions") for case in (BEAM, CLASSIFIED)),
+    *((*case, "mask") for case in (TARGET, WRITTEN)),
 ]
 
 
@@ -266,35 +266,6 @@ def test_the_page_generates_without_the_causal_mask_like_python(runs: dict[str, 
     assert written != [one.samples[0].text for one in loaded.generate(prompts, options)]
 
 
-def test_a_head_is_shown_step_by_step_under_keyboard_control(
-    runs: dict[str, Path], page_file: Any, browser: Browser
-) -> None:
-    with driving(browser, page_file("translation", "fp32")) as reader:
-        loaded = load_for_inspection(runs["translation"], "cpu")
-        lines = reader.page.locator(".strips tbody tr:has(button)")
-
-        def column(index: int) -> list[float]:
-            texts = [line.locator("td").nth(index).inner_text() for line in lines.all()]
-            return [float(text.split()[-1].replace("−", "-").replace("-∞", "-inf")) for text in texts]
-
-        for mask in (True, False):
-            with isolated_with_changes(loaded, Changes(mask=mask)) as copied:
-                right = inspect_head(copied, TEXTS[0], HeadName("decoder", 0, 1))
-            reader.open("steps", q=TEXTS[0], kind="decoder", layer=0, head=1, query=2, mask=int(mask))
-            reader.figure("steps.scores").wait_for()
-            assert column(2) == printed(right.scores[2], 2)
-            lines.locator("button").first.focus()
-            reader.page.keyboard.press("ArrowRight")
-            assert column(1) == [0.0 if seen else -math.inf for seen in right.mask[2]]
-            assert mask == (-math.inf in column(1))
-            reader.page.keyboard.press("ArrowRight")
-            assert column(2) == printed(right.weights[2], 3)
-            reader.page.keyboard.press("ArrowRight")
-            reader.figure("steps.output").wait_for()
-            reader.page.keyboard.press("ArrowLeft")
-            reader.figure("steps.softmax").wait_for()
-
-
 PROMPTS = {"translation": TEXTS[0], "classification": "a really lovely film", "language-modeling": "ANNA:"}
 # Every control that is shown and not disabled; a hint or a row that only scrolls needs no key of its own.
 CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
@@ -331,13 +302,15 @@ def controls_without_a_key(reader: PageDriver) -> list[str]:
 def test_every_view_of_an_exported_page_is_accessible_and_reached_by_keyboard(
     task: str, language: str, width: int, scheme: str, page_file: Any, browser: Browser
 ) -> None:
+    """The views that all tasks share are opened in the page of a translator."""
     with driving(browser, page_file(task), language=language, width=width, scheme=scheme) as reader:
         reader.page.goto(f"{reader.address}?lang={language}")
         tabs = reader.page.locator("[role=tab]")
         tabs.first.wait_for()
         views = [tab.removeprefix("tab-") for tab in tabs.evaluate_all("all => all.map((e) => e.id)")]
-        assert {"attention", "steps", "model", "card"} <= {*views}
-        for view in views:
+        shared = {"attention", "steps", "training", "model", "card"}
+        assert {*views} >= shared
+        for view in views if task == "translation" else [view for view in views if view not in shared]:
             reader.open(view, q=PROMPTS[task])
             # The other views are checked by all rules in the page that a server sends (tests/serving/test_page.py).
             reader.check(f"exported-{view}-{task}", rules=view == views[0])
@@ -391,7 +364,7 @@ def test_a_slow_translation_is_announced_until_it_is_shown(page_file: Any, brows
           const original = computeInWorker;
           computeInWorker = (...all) => new Promise((go) => { window.go = go; }).then(() => original(...all));
         }""")
-        reader.page.locator("#source").fill(LONG)
+        reader.page.locator("#source").fill(TEXTS[1])
         busy.wait_for()
         assert (output.inner_text(), output.get_attribute("aria-busy")) == (first, "true")
         reader.page.evaluate("go()")
@@ -417,22 +390,23 @@ def test_a_worker_that_failed_is_started_again(page_file: Any, browser: Browser)
     page.close()
 
 
-@pytest.mark.parametrize("task", ["translation", "classification"])
-def test_the_newest_inspection_replaces_those_before_it(open_run: Any, task: str) -> None:
-    page = open_run(task, "int8")
+def test_the_newest_inspection_replaces_those_before_it(open_run: Any) -> None:
+    page = open_run("classification", "int8")
     page.evaluate(
         """() => { window.ask = (q, changes) => request("api/inspect", { model: "m", q, changes })
           .then(({ kind }) => kind, ({ message }) => message); }"""
     )
     answers = page.evaluate("(texts) => Promise.all(texts.map((text) => ask(text)))", TEXTS[:5])
-    assert answers == ["Another text was asked for."] * 4 + [task]
+    assert answers == ["Another text was asked for."] * 4 + ["classification"]
     both = "(text) => Promise.all([ask(text), ask(text, { heads: [], mask: true, positions: false })])"
-    assert page.evaluate(both, TEXTS[5]) == [task] * 2, "the model and its changed copy are shown side by side"
+    assert page.evaluate(both, TEXTS[5]) == ["classification"] * 2, (
+        "the model and its changed copy are shown side by side"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "stored"),
-    [("constructor", None), ("__proto__", "ko"), ("xx", "toString"), ("", "ko"), ("", "valueOf")],
+    [("__proto__", "ko"), ("xx", "toString"), ("", "valueOf")],
 )
 def test_a_language_that_the_page_does_not_have_is_ignored(
     page_file: Any, browser: Browser, name: str, stored: str | None
@@ -460,9 +434,10 @@ def test_a_page_opens_without_storage_and_with_invalid_values_in_its_address(
         numbers = ("sentence", "padding", "more", "at", "layer", "step", "checkpoint", "query", "stage", "mask")
         names = ("model", "kind", "head", "other", "symbol")
         for tab in ("translate", "words", "alignment", "attention", "steps", "beam", "model"):
-            for value in ("-7", "0.5", "1e999", "__proto__"):
-                reader.open(tab, q=TEXTS[0], **dict.fromkeys(numbers, value), **dict.fromkeys(names, value))
-                assert reader.page.locator(".wrong").all_inner_texts() == [], (tab, value)
+            for first in (0, 1):
+                values = itertools.cycle(("-7", "1e999", "0.5", "__proto__")[first:])
+                reader.open(tab, q=TEXTS[0], **dict(zip((*numbers, *names), values, strict=False)))
+                assert reader.page.locator(".wrong").all_inner_texts() == [], (tab, first)
         reader.page.goto(f"{page_file().as_uri()}?lang=en#/constructor?q=der&q=__proto__&%")
         reader.wait_for_view("translate")
 
@@ -489,7 +464,7 @@ def test_a_page_with_a_damaged_model_shows_an_error(
     page.close()
 
 
-DAMAGED_PARTS = ("function startWorker(", '"strings":', 'id="manyheads-worker"', 'id="manyheads-data"', "</style>")
+DAMAGED_PARTS = ("function startWorker(", '"strings":', "</style>")
 
 
 @pytest.mark.parametrize("part", DAMAGED_PARTS)
@@ -507,7 +482,7 @@ def test_a_page_that_is_damaged_outside_its_model_shows_an_error(
     page.close()
 
 
-@pytest.mark.parametrize("after", [1_500, 30_000, 60_000])
+@pytest.mark.parametrize("after", [1_500, 60_000])
 def test_a_truncated_page_shows_an_error(page_file: Any, browser: Browser, tmp_path: Path, after: int) -> None:
     path = tmp_path / "cut.html"
     path.write_text(page_file().read_text("utf-8")[:after])
@@ -520,8 +495,9 @@ def test_a_truncated_page_shows_an_error(page_file: Any, browser: Browser, tmp_p
 # --- the files of `manyheads export` ---
 
 
-@pytest.mark.parametrize("task", ["translation", "classification", "language-modeling"])
-@pytest.mark.parametrize("to", ["html", "javascript"])
+@pytest.mark.parametrize(
+    ("task", "to"), [("translation", "html"), ("classification", "javascript"), ("language-modeling", "html")]
+)
 def test_an_export_is_compared_with_the_run_in_node(
     runs: dict[str, Path], tmp_path: Path, task: str, to: str
 ) -> None:

@@ -275,21 +275,6 @@ def test_a_worker_without_the_model_is_named_with_its_path(trained, text, tmp_pa
     assert not _shards_folder(tmp_path / "out").exists()
 
 
-def test_a_worker_with_another_model_is_refused(trained, text, tmp_path, monkeypatch, capsys) -> None:
-    copied = tmp_path / "run"
-    shutil.copytree(trained, copied)
-    original = module.open_executor
-
-    def with_another(*arguments: object) -> object:
-        shutil.rmtree(copied)
-        save_run(make_translator(end_bias=0.2, letters=KNOWN, data={"max_length": 35}), copied)
-        return original(*arguments)
-
-    monkeypatch.setattr(module, "open_executor", with_another)
-    from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
-    assert f"has another model at {copied}" in capsys.readouterr().err
-
-
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
     """Return `translate_shard_in_worker`, which leaves the threads of the tests as they are."""

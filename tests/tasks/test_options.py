@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,29 +95,6 @@ def test_a_required_phrase_is_found_in_an_output_in_capitals(text: str, capitals
     (found,) = translator.translate([text], required=[["mlk"]])
     assert ("MLK" in found.translation, "mlk" in found.translation) == (capitals, not capitals)
     assert "missing-phrase" not in found.warnings
-
-
-def test_length_ratios_limit_the_outputs() -> None:
-    texts = lines(9)
-    options = SearchOptions(min_length_ratio=1.0)
-    for found in make_translator(end_bias=6.0).translate(texts, options=options):
-        assert len(found.translation) >= len(found.source)
-    translator = make_translator(end_bias=-9.0, search={"max_length_offset": 0})
-    for found in translator.translate(texts, options=SearchOptions(max_length_ratio=0.5)):
-        assert len(found.hypotheses[0].tokens) <= max(1, len(found.source) // 2)
-
-
-def test_no_ngram_is_repeated() -> None:
-    translator = make_translator(end_bias=-3.0)
-    unconstrained = translator.translate(lines(9))
-    constrained = translator.translate(lines(9), options=SearchOptions(no_repeat_ngram=2))
-    assert not any(repeats(one.hypotheses[0].tokens) for one in constrained)
-    assert any(repeats(one.hypotheses[0].tokens) for one in unconstrained)
-
-
-def repeats(tokens: list[str]) -> bool:
-    pairs = list(pairwise(tokens))
-    return len(set(pairs)) < len(pairs)
 
 
 # --- the second pass ---

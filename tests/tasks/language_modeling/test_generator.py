@@ -126,14 +126,6 @@ def test_scores_are_those_of_the_model_at_any_temperature() -> None:
     assert sample.token_scores[: len(right)] == approx(right)
 
 
-def test_top_k_of_one_is_the_likeliest_token() -> None:
-    generator = make_generator()
-    options = GenerateOptions(sampling=Sampling(top_k=1, seed=5), max_tokens=30)
-    assert texts(generator, ["ab"], options) == texts(
-        generator, ["ab"], GenerateOptions(sampling=None, max_tokens=30)
-    )
-
-
 def test_truncated_prompts_and_unknown_characters_are_reported() -> None:
     generator = make_generator()
     long, unusual = generator.generate(["x" * 13, "a가b"], GenerateOptions(max_tokens=1))
