@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Page
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, write_corpus
-from tests.serving.browser import SCREENS, PageDriver, open_browser, serve_files
+from tests.serving.browser import PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
 from tests.tolerances import within
@@ -349,7 +349,6 @@ def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[st
             assert firefox.evaluate("document.querySelectorAll('.notice.wrong').length") == 0
             wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert firefox.evaluate(wider) == 0
-            firefox.screenshot(SCREENS / f"firefox-{view}.png")
         assert not [address for address in firefox.requests if address[:5] not in ("file:", "blob:", "data:")]
         assert firefox.log == []
 

@@ -76,8 +76,8 @@ def test_a_folder_without_a_pair_to_train_with_is_named(tmp_path: Path) -> None:
         suggest(root)
 
 
-def test_more_text_gives_a_larger_model_and_less_dropout(tmp_path: Path) -> None:
-    small, large = (suggest(write_text(tmp_path / str(n), n)).config for n in (500, 16_000))
+def test_more_text_gives_a_larger_model_and_less_dropout(tmp_path: Path, large_text: Path) -> None:
+    small, large = (suggest(text).config for text in (write_text(tmp_path / "text", 500), large_text))
     assert small.model.d_model < large.model.d_model
     assert small.tokenizer.vocab_size == large.tokenizer.vocab_size, "all that the same few words allow"
     assert small.tokenizer.sampling > large.tokenizer.sampling == 0
@@ -103,17 +103,26 @@ class FakeMachine:
         return MachineSpeed(config.model.d_model**2 / 192**2 / self.tokens_per_second, 0.0, 1, self.free)
 
 
+@pytest.fixture(scope="module")
+def large_text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write 16,000 pairs, which tests only read."""
+    return write_text(tmp_path_factory.mktemp("large") / "text", 16_000)
+
+
 @pytest.mark.parametrize(
-    ("tokens_per_second", "minutes", "width"),
-    [(1e6, None, 256), (1e6, 10, 256), (20_000, 10, 192), (1, 10, 192), (1, None, 256)],
+    ("tokens_per_second", "minutes", "width"), [(1e6, 10, 256), (20_000, 10, 192), (1, 10, 192), (1, None, 256)]
 )
 def test_the_suggested_model_fits_the_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens_per_second: float, minutes: float | None, width: int
+    large_text: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tokens_per_second: float,
+    minutes: float | None,
+    width: int,
 ) -> None:
     """16,000 pairs of 5 words in 15 epochs are 1.7 million tokens: minutes at 256, and less at 192."""
     machine = FakeMachine(tokens_per_second / 10)
     monkeypatch.setattr(module, "measure_speed", machine.measure)
-    found = suggest(write_text(tmp_path / "text", 16_000), minutes, measure=True)
+    found = suggest(large_text, minutes, measure=True)
     config = found.config
     assert (config.model.d_model, config.training.max_minutes) == (width, minutes)
     assert config.model.dropout == _MODEL_SIZES[1].dropout
@@ -123,15 +132,14 @@ def test_the_suggested_model_fits_the_time(
         assert 0.9 * 60 * minutes < used <= 60 * minutes or found.updates == 1
 
 
-def test_a_long_training_is_compared_with_one_of_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_training_is_compared_with_one_of_an_hour(large_text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "measure_speed", FakeMachine(100).measure)
-    root = write_text(tmp_path / "text", 16_000)
-    first, measured, hour = suggest(root, measure=True).lines()
+    first, measured, hour = suggest(large_text, measure=True).lines()
     assert re.match(r"about \d+\.\d hours on .*: 825 updates of 2,048 target tokens", first)
     assert "validations come on top" in measured
     assert re.match(r"with --minutes 60 it would be d_model = 192, \d+ updates of 1,024 target tokens", hour)
     monkeypatch.setattr(module, "measure_speed", FakeMachine(1e6).measure)
-    assert len(suggest(root, measure=True).lines()) == 2
+    assert len(suggest(large_text, measure=True).lines()) == 2
 
 
 def test_a_busy_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +148,7 @@ def test_a_busy_machine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert lines[-1].startswith("warning: other programs used 60% of the processors")
 
 
-@pytest.mark.parametrize("pairs", [4, 20, 50, 100, 453, 1_000, 5_000])
+@pytest.mark.parametrize("pairs", [4, 20, 100, 453, 1_000])
 @pytest.mark.parametrize("kind", ["words", "ideographs", "few"])
 def test_training_accepts_the_suggested_vocabulary(tmp_path: Path, pairs: int, kind: str) -> None:
     """For texts of any size: of many words, of thousands of characters on a side, of the same few words."""

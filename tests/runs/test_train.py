@@ -137,8 +137,9 @@ def test_training_lowers_the_loss(corpus: Path, tmp_path: Path, training_seed: i
     assert listener.steps[-1].nll < 0.7 * listener.steps[0].nll
 
 
-@pytest.mark.parametrize("kind", ["words", "characters", "bytes", "unigram"])
-@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "joint"), [("words", False), ("characters", True), ("bytes", False), ("unigram", True)]
+)
 def test_every_kind_of_tokenizer_trains_and_translates(
     corpus: Path, tmp_path: Path, kind: str, joint: bool
 ) -> None:
@@ -238,9 +239,7 @@ def test_a_second_call_does_not_train_a_finished_run(corpus: Path, copied: Path)
 
 
 INTERRUPTIONS = {
-    "before the first checkpoint": [{"step": 3}],
     "at the validation of a checkpoint": [{"validation": 4}],
-    "after a log point": [{"step": 6}],
     "twice": [{"step": 6}, {"step": 9}],
     "again and again before the first checkpoint": [{"step": 3}, {"step": 3}, {"step": 4}],
     "at the end": [{"step": 12}],
@@ -282,9 +281,15 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *
     monkeypatch.setattr(owner, name, counted)
 
 
-@pytest.mark.parametrize(("owner", "name"), [(RunDirectory, "publish"), (Checkpoints, "save")])
-@pytest.mark.parametrize("call", [1, 3])
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    ("owner", "name", "call", "after"),
+    [
+        (RunDirectory, "publish", 1, True),
+        (RunDirectory, "publish", 3, False),
+        (Checkpoints, "save", 1, False),
+        (Checkpoints, "save", 3, True),
+    ],
+)
 def test_a_run_killed_around_a_save_ends_like_an_uninterrupted_run(
     corpus: Path,
     finished: Path,
@@ -320,14 +325,13 @@ def test_a_run_interrupted_during_its_preparation_starts_again(
     assert_same_run(out, finished)
 
 
-@pytest.mark.parametrize("call", [1, 2, 3, 4])
 def test_a_run_killed_between_its_first_files_starts_again(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files are two tokenizers, the language profiles, the environment, and last the configuration."""
+    """Of two tokenizers, the language profiles, the environment and the configuration, the last is missing."""
     out, owner = tmp_path / "run", importlib.import_module("manyheads.checkpoint.directory")
     with monkeypatch.context() as patch:
-        kill_at(patch, owner, "write_atomically", call, after=True)
+        kill_at(patch, owner, "write_atomically", 4, after=True)
         with pytest.raises(Kill):
             train(full_config(corpus), out)
     assert not RunDirectory(out).exists
@@ -384,7 +388,7 @@ def test_a_requested_checkpoint_does_not_change_the_finished_run(
     assert_same_run(run.path, finished)
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "muon"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_path: Path, optimizer: str) -> None:
     """Weights are packed for decoding again when they have changed, although fused optimizers do not signal it."""
     training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "keep_checkpoints": 3}
@@ -440,8 +444,10 @@ def test_a_disk_that_is_full_when_text_is_stored_is_named(
         train(make_config(corpus), tmp_path / "run")
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
-@pytest.mark.parametrize("damage", ["truncated", "missing"])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("model.safetensors", "truncated"), ("optimizer.safetensors", "missing"), ("state.json", "truncated")],
+)
 def test_a_damaged_checkpoint_is_named_and_training_resumes_from_the_previous_one(
     corpus: Path, finished: Path, copied: Path, name: str, damage: str
 ) -> None:
@@ -475,7 +481,7 @@ def test_a_checkpoint_with_nan_is_not_the_last_good_one(
     assert_same_run(copied, finished)
 
 
-@pytest.mark.parametrize("name", ["text/target.values", "train/source.values", "train/rows", "text/index.json"])
+@pytest.mark.parametrize("name", ["text/target.values", "train/rows"])
 def test_a_cache_that_was_changed_between_runs_is_made_again(
     corpus: Path, finished: Path, copied: Path, name: str
 ) -> None:
@@ -610,8 +616,7 @@ def test_an_empty_output_folder_is_used(corpus: Path, tmp_path: Path) -> None:
     assert train(make_config(corpus, training={"steps": 1}), tmp_path / "empty").step == 1
 
 
-@pytest.mark.parametrize("split", ["train", "valid", "test"])
-@pytest.mark.parametrize("pairs", [[], [("", "x"), ("y", " ")]], ids=["no lines", "no pair with two sides"])
+@pytest.mark.parametrize(("split", "pairs"), [("train", []), ("valid", [("", "x"), ("y", " ")]), ("test", [])])
 def test_a_split_without_text_is_named(tmp_path: Path, split: str, pairs: list[tuple[str, str]]) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     write_split(corpus, split, pairs)

@@ -15,7 +15,6 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,12 +103,6 @@ class Firefox:
         )
         assert found["type"] == "success", found["exceptionDetails"]["text"]
         return json.loads(found["result"]["value"])
-
-    def screenshot(self, path: Path) -> None:
-        """Save the whole page as a PNG file."""
-        found = self.command("browsingContext.captureScreenshot", context=self.tab, origin="document")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(base64.b64decode(found["data"]))
 
 
 @contextmanager

@@ -25,11 +25,11 @@ TIMEOUT = 10  # seconds, on a busy machine too; half of REQUEST_ARRIVAL_SECONDS
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
-    """Serve an application that takes half a second per request through our connections."""
+    """Serve an application that takes 0.3 seconds per request through our connections."""
 
     async def slow(request: Request) -> Response:
         body = await request.body()
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.3)
         return Response(body, headers={"got": " ".join(request.headers)})
 
     app = Starlette(routes=[Route("/x", slow, methods=["POST"])])
@@ -83,7 +83,7 @@ def test_a_connection_that_has_sent_its_request_may_wait_and_send_another(monkey
                 writer.write(HEAD + b"abcd")
                 answer = await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
                 assert answer.startswith(b"HTTP/1.1 200")
-                await asyncio.sleep(0.3)  # idle between two requests
+                await asyncio.sleep(0.25)  # idle between two requests
             writer.write(b"POST")
             assert await closed_after((reader, writer)) > 0.15
 

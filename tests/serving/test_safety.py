@@ -21,7 +21,7 @@ from manyheads.serving.keys import KeyFile
 BODY = {"q": "a b. C d.", "source": "en", "target": "ko"}
 SHORT = {"q": GERMAN[0], "source": "de", "target": "en"}
 SLOW = BODY | {"q": ["a b. C d. E f. G h. " * 2] * 60}  # takes far longer than the limit
-LIMIT = 2.0  # seconds
+LIMIT = 1.0  # seconds
 DEADLINE = 90.0  # seconds, also beside many busy processes; less than a second on an idle machine
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 def training_texts() -> list[str]:
     pairs = [
-        *builtin_pairs("de-en", "train", source="de", target="en")[:700],
-        *builtin_pairs("ko-en", "train", source="ko", target="en")[:700],
+        *builtin_pairs("de-en", "train", source="de", target="en")[:500],
+        *builtin_pairs("ko-en", "train", source="ko", target="en")[:500],
     ]
     return [*map(clean, LANGUAGES), *(text for pair in pairs for text in (pair.source, pair.target))]
 
@@ -167,9 +167,11 @@ def through_json(description: Any) -> Any:
     return json.loads(json.dumps(description))
 
 
-def newer_characters(browser: Browser, name: str, tokenizer: HuggingFaceTokenizer) -> set[str]:
+def newer_characters(
+    browser: Browser, name: str, tokenizer: HuggingFaceTokenizer, characters: Collection[str]
+) -> set[str]:
     """Return marks and punctuation of Unicode 9 and newer, which the `tokenizers` library does not recognise."""
-    characters, _ = stable_characters()
+    characters = [character for character in characters if not "\ud800" <= character < "\ue000"]
     texts = [f"a{character}b" for character in characters]
     splitter, normalizer = tokenizer.processor.pre_tokenizer, tokenizer.processor.normalizer
     expected = [[word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))] for text in texts]
@@ -180,7 +182,7 @@ def newer_characters(browser: Browser, name: str, tokenizer: HuggingFaceTokenize
 def test_bert_segments_characters_of_older_unicode_as_its_library_does(browser: Browser, tmp_path: Path) -> None:
     tokenizer = read_pretrained(tmp_path, "bert")
     browser.call("load", "bert", describe_tokenizer(tokenizer))
-    newer = newer_characters(browser, "bert", tokenizer)
+    newer = newer_characters(browser, "bert", tokenizer, stable_characters()[0])
     assert len(newer) < 700
     assert not {c for c in newer if c < "\u0600" or "\u3000" <= c < "\ua000" or "\uac00" <= c < "\ud800"}
 
@@ -192,7 +194,7 @@ def test_texts_ids_and_pieces_are_those_of_python(browser: Browser, tmp_path: Pa
     assert (kind, size) == (tokenizer.kind, tokenizer.size)
     texts = [*quick_texts(), *map(joined_surrogates, HOSTILE)]
     if isinstance(tokenizer, HuggingFaceTokenizer) and not tokenizer.byte_level:
-        newer = newer_characters(browser, name, tokenizer)
+        newer = newer_characters(browser, name, tokenizer, set().union(*texts))
         texts = ["".join(c for c in text if c not in newer) for text in texts]
     encoded = tokenizer.encode(texts)
     assert first_difference(texts, encoded, browser.call("encode", name, texts)) == ""
