@@ -48,17 +48,12 @@ def test_closed_streams_change_no_exit_code() -> None:
 
 
 @needs_shell
-@pytest.mark.parametrize("streams", [*STREAMS, CLOSED[-1]])
-def test_a_translation_with_closed_streams_is_complete_or_refused(run, streams) -> None:
-    """Messages may be lost, lines may not."""
+@pytest.mark.parametrize("streams", ["<&-", ">&-", CLOSED[-1]])
+def test_a_translation_with_closed_streams_is_refused(run, streams) -> None:
     done = run_with(streams, "translate", str(run), stdin="a\n")
-    if "<" in streams or " >" in f" {streams}":
-        name = "input" if "<" in streams else "output"
-        message = f"error: standard {name} is closed. Give "
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith("" if "2>" in streams else message)
-    else:
-        assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    name = "input" if "<" in streams else "output"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("" if "2>" in streams else f"error: standard {name} is closed. Give ")
 
 
 @needs_shell
@@ -67,7 +62,7 @@ def test_messages_that_cannot_be_written_are_lost_and_results_are_an_error(run) 
     done = run_with("2>/dev/full", "translate", str(run), stdin="a\n")
     assert (done.returncode, done.stdout.count("\n")) == (0, 1)
     assert run_with("2>/dev/full", "no-such-verb").returncode == 2
-    for arguments in (["translate", str(run)], ["--version"], ["recipes"]):
+    for arguments in (["translate", str(run)], ["recipes"]):
         done = run_with(">/dev/full", *arguments, stdin="a\n")
         assert (done.returncode, done.stderr.splitlines()[-1]) == (
             3, "error: output: No space left on device. Free some space, and give the same command again."

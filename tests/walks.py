@@ -1,6 +1,6 @@
 """Count the files to open to follow one command, and how often its calls climb back to a caller's package.
 
-    python tests/walks.py RUN      train a tiny model into RUN for one update, then translate a line with it
+    python -m tests.walks RUN      train a tiny model into RUN for one update, then translate a line with it
 
 A file counts when one of its functions is called; module bodies, comprehensions and lambdas do not. The walk of an
 update begins where the trainer is made, with the files of the callers, and ends with the first step of the
@@ -14,7 +14,8 @@ import json
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -60,15 +61,18 @@ class Walk:
         if ours and rank(file) < rank(ours[0]) and package_of(file) in map(package_of, ours[1:]):
             self.climbs.add((ours[0], file))
 
-    def record(self, command: Callable[[], None]) -> None:
-        """Run a command and record its calls, in all threads."""
-        threading.setprofile(self.observe)
-        sys.setprofile(self.observe)
-        try:
-            command()
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+
+@contextmanager
+def calls_seen(observe: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    """Give the calls and returns of all threads to a function, inside the context."""
+    before = sys.getprofile()
+    threading.setprofile(observe)
+    sys.setprofile(observe)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]
 
 
 def callers_of(frame: FrameType) -> list[FrameType]:
@@ -138,17 +142,16 @@ def main() -> None:
     run = Path(sys.argv[1])
     settings = [word for setting in TINY for word in ("--set", setting)]
     training = Walk(first=("runs/train.py", "make_trainer"), last=("training/update.py", "step"))
-    training.record(lambda: run_program("--quiet", "train", "demo-de-en", "-o", str(run), *settings))
+    with calls_seen(training.observe):
+        run_program("--quiet", "train", "demo-de-en", "-o", str(run), *settings)
     report("one update of train", training, set())
     text = run.with_suffix(".txt")
     text.write_text("Ein Hund.\n", encoding="utf-8")
-    run_program(
-        "--quiet", "translate", str(run), str(text), "-o", str(text.with_suffix(".out"))
-    )  # compiles the decoder
+    translate = ("--quiet", "translate", str(run), str(text), "-o", str(text.with_suffix(".out")))
+    run_program(*translate)  # compiles the decoder
     translation = Walk()
-    translation.record(
-        lambda: run_program("--quiet", "translate", str(run), str(text), "-o", str(text.with_suffix(".out")))
-    )
+    with calls_seen(translation.observe):
+        run_program(*translate)
     used = any("native" in file for file in translation.files)
     report("translate one line", translation, c_files() if used else set())
 

@@ -55,6 +55,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)
+MARIAN = "transformers.models.marian.modeling_marian"
 QUICK = {"layers"}  # takes three seconds of a processor; the others up to a minute
 WEEKLY = [pytest.mark.slow, pytest.mark.weekly]
 
@@ -92,7 +93,7 @@ def document_of(name: str, folder: Path) -> dict[str, Any]:
     The script is forked from a process that has imported the modules that most scripts need, to save seconds.
     """
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload([__name__, "manyheads.runs", "transformers.models.marian.modeling_marian"])
+    processes.set_forkserver_preload([__name__, "manyheads.runs"] + [MARIAN] * (name not in QUICK))
     process = processes.Process(target=run_script, args=(name, ["--tiny", "--json", *SCRIPTS[name][1]], folder))
     process.start()
     process.join(TIMEOUT)

@@ -50,9 +50,3 @@ def test_numbers_that_are_not_finite_or_of_another_type_are_refused(path) -> Non
         save_file({"a": tensor}, path)
         with pytest.raises(RunError, match=message):
             TensorFile(path, {})["a"]
-
-
-def test_a_damaged_file_is_refused(path) -> None:
-    path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(RunError, match="is damaged"):
-        TensorFile(path, {})

@@ -528,12 +528,6 @@ def test_an_invalid_state_is_named(tmp_path: Path, content: bytes) -> None:
         run.checkpoints.read(7)
 
 
-def test_a_run_without_published_weights_is_an_error(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
-    with pytest.raises(RunError, match=r"no model\.safetensors yet"):
-        run.model(run.config(), run.tokenizers(run.config()))
-
-
 def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
     run = begin_run(tmp_path)
     (tmp_path / "tokenizer.target.json").unlink()
@@ -577,12 +571,6 @@ def test_a_path_that_is_no_directory_is_refused(tmp_path: Path) -> None:
         assert str(path) in str(caught.value)
 
 
-def test_a_directory_without_a_configuration_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("")
-    with pytest.raises(RunError, match=r"is not a run of manyheads: it has no config\.json"):
-        RunDirectory.existing(tmp_path)
-
-
 @pytest.mark.parametrize("wrong", ["runs", "runs/multi30k-de-e", "runs/multi30k-de-en/checkpoints"])
 def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Path) -> None:
     begin_run(tmp_path / "runs" / "multi30k-de-en")
@@ -590,26 +578,6 @@ def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Pa
     (tmp_path / "runs" / "bert" / "config.json").write_text("{}")
     with pytest.raises(RunError, match=r"Did you mean \S*runs/multi30k-de-en\?$"):
         RunDirectory.existing(tmp_path / wrong)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b'{"model_type": "marian", "d_model": 512}', "no format number"),
-        (b'{"format": 99}', "format 99 is newer than this program"),
-        (b'{"format": 1, "data": {"source": "de"}}', "data.target"),
-        (b"{", "no JSON"),
-        (b"\xff\xfe", "cannot be read"),
-    ],
-    ids=["another program's", "newer", "incomplete", "cut", "no UTF-8"],
-)
-def test_a_configuration_of_another_program_or_version_is_refused(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    (tmp_path / "config.json").write_bytes(content)
-    with pytest.raises(RunError, match=message) as caught:
-        RunDirectory.existing(tmp_path).config()
-    assert str(tmp_path / "config.json") in str(caught.value)
 
 
 # --- averaged weights ---

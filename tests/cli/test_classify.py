@@ -50,14 +50,6 @@ def test_json_holds_all_probabilities(
     assert (second["label"], second["probabilities"]) == ("", {})
 
 
-def test_evaluate_prints_accuracy_and_macro_f1(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["evaluate", str(trained), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["task"], found["examples"]) == ("classification", 14)
-    assert 0 <= found["accuracy"] <= 1
-    assert 0 <= found["macro_f1"] <= 1
-
-
 @pytest.mark.parametrize("test", ['test = "test"', ""])
 def test_the_next_command_that_training_prints_works(
     test: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -85,11 +77,3 @@ batch_sentences = 9
     _, found, command = capsys.readouterr().out.strip().rpartition("Next: manyheads ")
     assert found
     assert run(shlex.split(command)) == 0
-
-
-def test_a_run_that_is_no_classifier_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    golden = Path(__file__).parent.parent / "golden/format-1/run"
-    assert run(["classify", str(golden), "/dev/null"]) == 3
-    assert 'was trained for task = "translation", not for "classification". Use: manyheads translate' in (
-        capsys.readouterr().err
-    )

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from tests.runs.language import make_language_config, write_play
-from tests.runs.parts import make_config, write_corpus
 from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run
@@ -82,21 +81,7 @@ def test_a_mistake_in_the_options_is_one_line(
     assert "Traceback" not in err
 
 
-def test_runs_of_other_tasks_missing_runs_and_empty_files_are_refused(
-    tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    config = make_config(write_corpus(tmp_path / "corpus"), training={"steps": 1, "valid_sentences": 0})
-    train(config, tmp_path / "run", listener=CollectingListener())
-    code, _, err = call(capfd, "generate", tmp_path / "run")
-    assert (code, "translation" in err) == (3, True)
-    assert call(capfd, "generate", tmp_path / "nowhere")[0] == 3
+def test_an_empty_file_is_refused(tmp_path: Path, model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_bytes(b"")
     assert call(capfd, "generate", model, empty)[0] == 2
-
-
-def test_evaluate_prints_bits_a_byte(model: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = call(capfd, "evaluate", model, "--split", "valid", "--json")
-    assert code == 0
-    assert json.loads(out)["bits_per_byte"] > 0
-    assert "bits a byte" in call(capfd, "evaluate", model, "--split", "valid")[1]

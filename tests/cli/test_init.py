@@ -95,9 +95,7 @@ def test_init_chooses_settings_for_the_text_and_gives_reasons(
         ([], "give either --from RECIPE to copy, or --data PATH"),
         (["--from", RECIPE, "--data", "text"], "give either --from RECIPE to copy, or --data PATH"),
         (["--from", RECIPE, "--minutes", "5"], "are for your own text (--data)"),
-        (["--data", "text"], "text holds text in aa and bb. Say the direction: --source aa or --source bb."),
         (["--data", "text", "--source", "aa", "--minutes", "0"], "above 0"),
-        (["--data", "nowhere", "--source", "aa", "--target", "bb"], "nowhere is no folder"),
         (["--data", "text", "--source", "aa", "--target", "cc"], "in both languages there is: nothing"),
     ],
 )

@@ -127,7 +127,6 @@ def test_a_text_is_read_from_standard_input(
         (["inspect", str(GOLDEN), ""], 2, "the sentence is empty"),
         (["inspect", str(GOLDEN), "Hund", "--view", "heat"], 2, 'no view "heat"'),
         (["inspect", str(GOLDEN), "Hund", "--kind", "self"], 2, "'self' is not one of 'encoder', 'decoder'"),
-        (["inspect", str(GOLDEN), "Hund", "--view", "attention", "--layer", "9"], 2, "no layer 9"),
         (["inspect", str(GOLDEN), "Hund", "--head", "-1"], 2, "--head -1"),
         (["inspect", str(GOLDEN), "Hund", "-o", "x.gif"], 2, "must end in one of .html, .svg"),
         (

@@ -134,7 +134,6 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "no verb trian; did you mean train? See: manyheads --help"),
         (["qqq"], "no verb qqq. See: manyheads --help"),
         (["train"], "Missing argument 'CONFIG'. See: manyheads train --help"),
         (["train", "nothing.toml"], "no configuration file or recipe nothing.toml; `manyheads recipes` lists"),
@@ -173,14 +172,6 @@ def test_a_mistake_of_the_user_is_one_error_line_and_its_exit_code(
     make_recipes_fail(monkeypatch, failure)
     assert run(["recipes"]) == code
     assert capsys.readouterr().err == f"error: {failure}\n"
-
-
-def test_control_characters_of_a_file_do_not_reach_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "x.csv").write_text("a\x1b[2J,b\n1,2\n", encoding="utf-8")
-    assert run(["data", "convert", str(tmp_path / "x.csv"), "-o", str(tmp_path / "out")]) == 2
-    assert "among: a\\x1b[2J, b." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("failure", [UsageError, ZeroDivisionError])

@@ -112,11 +112,6 @@ def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
     assert path.read_text(encoding="utf-8") == "a\n"
 
 
-def test_more_candidates_than_the_beam_holds_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["translate", "run", "--beam", "2", "--n-best", "3"]) == 2
-    assert capsys.readouterr().err.startswith("error: --n-best 3 needs at least --beam 3, not 2.")
-
-
 @pytest.mark.parametrize(("lines", "named"), [("A\n", "fewer lines"), ("A\nB\nC\n", "more lines")])
 def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str, named: str) -> None:
     path = tmp_path / "prefix"
@@ -132,6 +127,7 @@ def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str
         (["--sample", "--temperature", "0"], "temperature = 0.0 must be above 0"),
         (["--sample", "--top-p", "1.5"], "top_p = 1.5"),
         (["--n-best", "2", "--alignment"], "use --json"),
+        (["--beam", "2", "--n-best", "3"], "error: --n-best 3 needs at least --beam 3, not 2."),
         (["--alternatives", "2"], "--alternatives needs --json"),
         (["--stream", "--beam", "3"], "--stream prints the greedy output alone"),
         (["--split-lines", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +11,6 @@ from tests.tasks.test_parts import KNOWN
 from tests.tasks.translation.test_translator import make_translator, save_run
 
 from manyheads.cli.main import run
-
-SOURCE = Path(__file__).parent.parent.parent / "src"
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +42,10 @@ def test_a_missing_input_file_leaves_the_output_unchanged(trained, tmp_path, cap
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["--beam", "1"],
         ["--sample", "--top-k", "5", "--top-p", "0.9", "--temperature", "1.2", "--seed", "3"],
         ["--length-penalty", "0.5", "--no-repeat-ngram", "2"],
         ["--min-length-ratio", "0.5", "--max-length-ratio", "1.5"],
-        ["--split-lines", "sentences"],
         ["--split-lines", "none"],
         ["--stream"],
         ["--set", "search.beam_size=2"],
@@ -142,25 +135,3 @@ def test_an_ensemble_of_runs_translates(trained, tmp_path, monkeypatch) -> None:
     alone = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch)
     both = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch, "--ensemble", str(trained), "--geometric")
     assert both == alone
-
-
-def test_a_closed_pipe_ends_the_program_without_a_message(trained) -> None:
-    """Read one line and close the pipe, as `manyheads translate RUN | head -n 1` does."""
-    program = [sys.executable, "-m", "manyheads", "translate", str(trained), "--beam", "1"]
-    process = subprocess.Popen(
-        program,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(SOURCE)},
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdin.write(b"Abc.\n" * 6_000)
-    process.stdin.close()
-    assert process.stdout.readline()
-    process.stdout.close()
-    assert process.wait(60) == 141
-    assert process.stderr.read() == b""
-    process.stderr.close()

@@ -38,12 +38,6 @@ def test_the_target_input_is_the_target_output_shifted_by_one(drawn: list[tuple[
         assert batch.target_in[index, 1 : length + 1].tolist() == batch.target_out[index, :length].tolist()
 
 
-def test_the_first_target_token_is_predicted_from_the_begin_mark_alone() -> None:
-    batch = make_batch([[11, 12]], [[21, 22, 23]], pad=PAD, bos=BOS, eos=EOS)
-    assert batch.target_in.tolist() == [[BOS, 21, 22, 23]]
-    assert batch.target_out.tolist() == [[21, 22, 23, EOS]]
-
-
 @settings(deadline=None, max_examples=40)
 @given(pairs)
 def test_token_counts_include_end_marks_and_exclude_padding(drawn: list[tuple[Row, Row]]) -> None:

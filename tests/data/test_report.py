@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, read_pairs
+from manyheads.data.corpus import Pair
 from manyheads.data.filtering import PairFilter
 from manyheads.data.report import DataReport, Spread, report
-
-SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def config(**settings: Any) -> DataConfig:
@@ -162,14 +159,3 @@ def test_the_table_is_aligned_and_shows_every_figure() -> None:
     assert "ö" in unseen
     assert any(line.startswith("train, de: longest lines: 1 (8 characters)") for line in lines)
     assert all("\n" not in line for line in lines)
-
-
-@pytest.mark.skipif(not (SHARED / "multi30k").is_dir(), reason="needs ../shared/data")
-def test_the_report_of_multi30k_agrees_with_a_reference_implementation() -> None:
-    multi30k = config(root=str(SHARED / "multi30k"), valid="val", test="test_2016_flickr")
-    splits = {split: list(read_pairs(multi30k, split)) for split in ("valid", "test")}
-    found = report(multi30k, splits, squeeze).splits
-    for name, read in splits.items():
-        words = [len(pair.target.split()) for pair in read]
-        assert found[name].target.words.mean == pytest.approx(statistics.fmean(words))
-        assert found[name].duplicates == len(read) - len({(squeeze(p.source), squeeze(p.target)) for p in read})

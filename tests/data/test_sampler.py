@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.tolerances import within
 
-from manyheads.config.schema import DataConfig, TokenizerConfig
 from manyheads.data import sampler as module
 from manyheads.data.batch import next_length
-from manyheads.data.corpus import read_pairs
 from manyheads.data.sampler import Sampler, fixed_batches
-from manyheads.text.tokenizer import train_tokenizers
-
-MULTI30K = Path(__file__).parents[3] / "shared" / "data" / "multi30k"
 
 Lengths = NDArray[np.int64]
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=120)
@@ -149,25 +143,6 @@ def test_padding_is_low_on_both_sides_of_unequal_lengths() -> None:
     shuffled = np.array_split(np.random.default_rng(1).permutation(12_000), len(batches))
     assert padding_share(source, target, batches) < 0.09
     assert padding_share(source, target, list(shuffled)) > 0.4
-
-
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason="needs the shared Multi30k")
-def test_padding_is_below_8_percent_on_multi30k(capsys: pytest.CaptureFixture[str]) -> None:
-    config = DataConfig(root=str(MULTI30K), source="de", target="en", valid="val")
-    pairs = list(read_pairs(config, "train"))
-    texts = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    sample = texts[0][::10], texts[1][::10]
-    tokenizer = train_tokenizers(TokenizerConfig(vocab_size=8_000), *sample, "de", "en").source
-    source, target = (np.array([len(row) + 1 for row in tokenizer.encode(side)]) for side in texts)
-    batches = Sampler(source, target, batch_tokens=4_096).epoch(0)
-    share = padding_share(source, target, batches)
-    german, english = (padding_share(side, side, batches) for side in (source, target))
-    with capsys.disabled():
-        print(
-            f"\nMulti30k, 8k joint BPE, 4096 target tokens: {100 * share:.1f} % padding "
-            f"(de {100 * german:.1f}, en {100 * english:.1f})"
-        )
-    assert share < 0.08
 
 
 @settings(deadline=None, max_examples=40)

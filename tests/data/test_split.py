@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections import Counter
@@ -178,20 +177,16 @@ def test_sentences_shared_by_documents_are_in_one_split(tmp_path: Path) -> None:
     assert result.repeated > 0
 
 
-@pytest.mark.parametrize("suffix", [".gz", ".xz"])
-def test_compressed_text_is_split_into_compressed_files(tmp_path: Path, suffix: str) -> None:
-    pairs = sentences(60)
-    plain = write(tmp_path, pairs)
-    files = [file.with_name(file.name + suffix) for file in plain]
+def test_compressed_text_is_split_into_compressed_files(tmp_path: Path) -> None:
+    plain = write(tmp_path, sentences(60))
+    files = [file.with_name(f"{file.name}.gz") for file in plain]
     for file, original in zip(files, plain, strict=True):
         with module.open_packed(file) as stream:
             stream.write(original.read_bytes())
         original.unlink()
     result = split_corpus(files, tmp_path / "out", ("aa", "bb"), SplitOptions())
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {suffix}
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".gz"}
     assert sum(map(len, read_splits(tmp_path / "out").values())) == 60 == result.read
-    if suffix == ".gz":
-        assert gzip.decompress((tmp_path / "out" / "test.aa.gz").read_bytes()).count(b"\n") == result.test
 
 
 def test_one_file_with_both_sides_becomes_two(tmp_path: Path) -> None:

@@ -227,9 +227,3 @@ def test_the_encoders_are_called_with_full_chunks(tmp_path: Path) -> None:
     texts = text_store(tmp_path / "text", [Pair("ein", "Hund", line) for line in range(12)])
     TokenStore.build(tmp_path / "s", texts, (encode, encode_words), key="k")
     assert sizes == [5, 5, 2]
-
-
-def test_the_index_is_plain_json(tmp_path: Path) -> None:
-    build(tmp_path / "s", make_pairs(2), key="some-key")
-    index = json.loads((tmp_path / "s" / "index.json").read_text(encoding="utf-8"))
-    assert index["key"] == "some-key"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.model.samples import VARIANTS
+from tests.decoding.native.test_model import VARIANTS_IN_A_PRECISION
 from tests.tasks.translation.test_translator import lines, make_translator, save_run
 
 from manyheads.checkpoint import RunDirectory
@@ -51,8 +51,7 @@ def native_engine(run: Path, **options: object) -> tuple[NativeEngine, list[list
     return translator.engine, translator.tokenizers.source.encode(lines(40))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize(("variant", "precision"), VARIANTS_IN_A_PRECISION, ids=str)
 def test_every_model_has_the_outputs_of_the_engine_with_torch_to_the_bit(tmp_path, variant, precision) -> None:
     run = save_run(make_translator(**variant), tmp_path / "run")
     engine, rows = native_engine(run, precision=precision)
@@ -139,14 +138,6 @@ def test_searches_that_begin_at_different_steps_are_batched(run) -> None:
     while search.batches:
         search.step()
     assert [found[number] for number in range(6)] == engine.search(rows[:6], OPTIONS)
-
-
-def test_a_cancelled_row_does_not_change_the_others(run) -> None:
-    engine, rows = native_engine(run)
-    right, found = (
-        engine.search(rows, OPTIONS, cancelled=cancelled) for cancelled in (never_cancelled, lambda: [3])
-    )
-    assert found[:3] + found[4:] == right[:3] + right[4:]
 
 
 @pytest.mark.parametrize("fault", ["missing", "shape", "unknown", "nan", "float64", "cut"])

@@ -76,8 +76,7 @@ def test_a_search_finds_the_outputs_of_the_cpu(search: str, models: int) -> None
     assert scores(found) == approx(scores(expected))
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("beam_size", [1, 3])
+@pytest.mark.parametrize(("positions", "beam_size"), [*zip(POSITIONS, (1, 3, 1), strict=True)])
 def test_every_kind_of_positions_decodes_as_on_the_cpu(positions: str, beam_size: int) -> None:
     options = SearchOptions(**(BASE | {"beam_size": beam_size}))
     expected = engine_on(CPU, positions=positions).search(ROWS, options)
@@ -141,8 +140,7 @@ def continuations(device: torch.device, positions: str, *, draw: bool) -> list[H
     return [output for row in sample(stepper, [[1], [2], [3]], options, limits, special) for output in row]
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("draw", [False, True], ids=["greedy", "sampling"])
+@pytest.mark.parametrize(("positions", "draw"), [*zip(POSITIONS, (False, True, True), strict=True)])
 def test_a_language_model_with_its_cache_writes_the_texts_of_the_cpu(positions: str, draw: bool) -> None:
     with torch.inference_mode():
         expected = continuations(CPU, positions, draw=draw)

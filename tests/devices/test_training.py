@@ -176,4 +176,3 @@ def test_an_injected_fault_raises_an_error(name: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(*FAULTS[name])
     with pretended_cuda(), pytest.raises(MixedDevicesError):
         trained(CUDA)
-    trained(CPU)  # no error on a CPU

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
 
 import pytest
-from tests.docs.call_traces import Call, first_calls, named_calls, section
+from tests.walks import Function, calls_seen, file_of
 
 from manyheads import Translator, train
 from manyheads.config.load import load_config
 from manyheads.decoding.native.build import library
 
+# A file, or a function with empty brackets, in backticks.
+NAMED = re.compile(r"`([\w/]+\.(?:py|c|h))`|`([\w.]+)\(\)`")
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "explanation" / "path-of-a-sentence.md").read_text(encoding="utf-8")
 CONFIG = """\
@@ -60,7 +66,38 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def check(named: list[Call], called: list[Call]) -> None:
+def section(text: str, heading: str) -> str:
+    """Return the text below a heading, up to the next one."""
+    return re.split(r"^#", text.split(f"{heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def named_calls(text: str) -> list[Function]:
+    """Return the functions that a text names, in order; each belongs to the file that was named last.
+
+    Functions of C are left out.
+    """
+    calls, file = [], ""
+    for path, function in NAMED.findall(text):
+        file = path or file
+        if function and file.endswith(".py") and (file, function) not in calls:
+            calls.append((file, function))
+    return calls
+
+
+def first_calls(function: Callable[[], object]) -> list[Function]:
+    """Call a function, and return the functions of the package that it calls, in order of their first calls."""
+    codes: dict[CodeType, str | None] = {}
+
+    def observe(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code not in codes:
+            codes[frame.f_code] = file_of(frame)
+
+    with calls_seen(observe):
+        function()
+    return [(file, code.co_qualname) for code, file in codes.items() if file is not None]
+
+
+def check(named: list[Function], called: list[Function]) -> None:
     """Compare the functions that a text names with those that were called, in order of their first calls."""
     assert len(named) > 2
     assert not [call for call in named if call not in called], "named, and not called"

@@ -85,10 +85,9 @@ def lower_tokens_of_moses(text: list[str], language: str) -> list[str]:
     return [tokenizer.tokenize(line, return_str=True, escape=False).lower() for line in text]
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize(
-    ("protocol", "tokens_of"),
-    [("spacy-lowercase", lower_tokens_of_spacy), ("moses-lowercase", lower_tokens_of_moses)],
+    ("protocol", "tokens_of", "language"),
+    [("spacy-lowercase", lower_tokens_of_spacy, "en"), ("moses-lowercase", lower_tokens_of_moses, "de")],
 )
 def test_a_lowercase_protocol_scores_lower_cased_tokens_and_is_named_in_the_signature(
     protocol, tokens_of, language

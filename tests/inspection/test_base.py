@@ -345,12 +345,6 @@ def test_numbers_can_be_read_on_every_shade() -> None:
         assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) >= 4.5
 
 
-def test_shades_grow_lighter_over_the_whole_scale() -> None:
-    weights = (0.2126, 0.7152, 0.0722)
-    light = [sum(a * b for a, b in zip(shade(step / 50), weights, strict=True)) for step in range(51)]
-    assert light == sorted(light)
-
-
 def test_ticks_are_round_numbers_inside_the_range() -> None:
     assert ticks(0, 1) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
     assert ticks(3, 47) == [10, 20, 30, 40]

@@ -6,9 +6,7 @@ import math
 
 import pytest
 import torch
-from tests.tolerances import assert_close
 from torch import Tensor, nn
-from torch.nn import functional
 
 from manyheads.model import attention
 from manyheads.model.attention import MultiHeadAttention, attend, attention_weights
@@ -82,25 +80,6 @@ def test_attention_and_its_gradients_equal_those_of_the_reference(case) -> None:
     torch.testing.assert_close(*gradients)
 
 
-@pytest.mark.usefixtures("path")
-@pytest.mark.parametrize("wanted", [True, False])
-def test_attention_equals_that_of_torch(case, wanted) -> None:
-    queries, keys, mask = case
-    parts = [part.float().requires_grad_(wanted) for part in inputs(queries, keys)]
-    right = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
-    assert_close(attend(*parts, mask), right)
-
-
-def test_both_implementations_of_attention_agree_at_their_border(monkeypatch) -> None:
-    """Compare formula and kernel at the number of keys that separates them."""
-    parts = [part.requires_grad_() for part in inputs(3, 13)]
-    outputs = []
-    for border in (12, 13):
-        monkeypatch.setattr(attention, "_FEW_KEYS", border)
-        outputs.append(attend(*parts, padding(13)))
-    torch.testing.assert_close(*outputs)
-
-
 def test_the_weights_are_those_that_attention_multiplies_the_values_by(case) -> None:
     queries, keys, mask = case
     query, key, value = inputs(queries, keys)
@@ -126,17 +105,6 @@ def test_a_query_without_any_key_gives_finite_numbers_and_changes_no_other_row(d
         assert bool(gradient.isfinite().all())
     alone = attend(*(part[:1] for part in parts), mask[:1])
     torch.testing.assert_close(output[:1], alone)
-
-
-@pytest.mark.usefixtures("path")
-def test_hidden_keys_get_no_gradient() -> None:
-    query, key, value = (part.requires_grad_() for part in inputs())
-    mask = padding()
-    for gradient in torch.autograd.grad(attend(query, key, value, mask).square().sum(), (key, value)):
-        hidden = ~mask[:, 0, 0]
-        by_position = gradient.abs().sum((1, 3))  # (B, S)
-        assert int(by_position[hidden].count_nonzero()) == 0
-        assert bool((by_position[~hidden] > 0).all())
 
 
 @pytest.mark.usefixtures("path")

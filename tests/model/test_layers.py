@@ -1,4 +1,4 @@
-"""Sublayers, feed-forward and layers, compared with their formulas (and with torch in test_peers.py)."""
+"""Feed-forward, dropout and rotary positions of layers; whole layers are compared with torch in test_peers.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from manyheads.model.layers import (
     FeedForward,
     PostNorm,
     PreNorm,
-    _build_sublayer,
 )
 from manyheads.model.masks import causal_mask
 from manyheads.model.positions import RotaryPositions
@@ -31,19 +30,6 @@ def norm(x: Tensor, module: nn.LayerNorm, epsilon: float) -> Tensor:
     centred = x - x.mean(-1, keepdim=True)
     deviation = (centred.square().mean(-1, keepdim=True) + epsilon).sqrt()
     return centred / deviation * module.weight + module.bias
-
-
-@pytest.mark.parametrize("epsilon", [1e-5, 0.3])
-@pytest.mark.parametrize("kind", ["pre", "post"])
-def test_the_norm_is_before_or_after_the_sublayer_inside_or_outside_the_residual(kind, epsilon) -> None:
-    around = _build_sublayer(make_config(norm=kind, norm_epsilon=epsilon)).double()
-    scramble(around)
-    x = torch.randn(2, 5, D, dtype=torch.float64)
-    if kind == "pre":
-        right = x + torch.tanh(norm(x, around.norm, epsilon))
-    else:
-        right = norm(x + torch.tanh(x), around.norm, epsilon)
-    torch.testing.assert_close(around(x, torch.tanh), right)
 
 
 def test_dropout_is_not_applied_to_the_residual_stream() -> None:
@@ -77,12 +63,6 @@ def test_the_feed_forward_layer_equals_its_formula(activation, bias) -> None:
     torch.testing.assert_close(layer(x), right)
 
 
-def test_the_feed_forward_layer_treats_each_position_separately() -> None:
-    layer, x = FeedForward(make_config()).double(), torch.randn(2, 5, D, dtype=torch.float64)
-    separate = torch.stack([layer(x[:, position]) for position in range(5)], 1)
-    torch.testing.assert_close(layer(x), separate)
-
-
 @pytest.mark.parametrize("activation", ["relu", "swiglu"])
 def test_each_feed_forward_matrix_is_initialized_like_a_separate_matrix(activation) -> None:
     """Expect Xavier, uniform within sqrt(6 / (D + F)), although the two matrices of swiglu are stored in one."""
@@ -109,28 +89,6 @@ def test_each_kind_of_dropout_is_applied_in_its_module() -> None:
     found = {name: module.probability for name, module in layer.named_modules() if isinstance(module, Dropout)}
     around = ("around_self_attention", "around_cross_attention", "around_feed_forward")
     assert found == {f"{name}.dropout": 0.1 for name in around}
-
-
-@pytest.mark.parametrize("kind", ["pre", "post"])
-def test_a_layer_is_the_sequence_of_its_sublayers(kind) -> None:
-    """Expect self-attention, cross-attention and feed-forward, each with its own norm, weights and mask."""
-    config = make_config(norm=kind)
-    encoder, decoder = EncoderLayer(config).double(), DecoderLayer(config).double()
-    scramble(encoder)
-    scramble(decoder)
-    x, memory = torch.randn(2, 5, D, dtype=torch.float64), torch.randn(2, 7, D, dtype=torch.float64)
-    mask = torch.rand(2, 1, 1, 7) < 0.6
-    mask[..., 0] = True
-    encoded = encoder(memory, mask)
-    right = encoder.around_attention(memory, lambda y: encoder.self_attention(y, y, mask))
-    right = encoder.around_feed_forward(right, encoder.feed_forward)
-    torch.testing.assert_close(encoded, right)
-
-    found = decoder(x, causal_mask(5), decoder.keys_values(memory), mask)
-    right = decoder.around_self_attention(x, lambda y: decoder.self_attention(y, y, causal_mask(5)))
-    right = decoder.around_cross_attention(right, lambda y: decoder.cross_attention(y, memory, mask))
-    right = decoder.around_feed_forward(right, decoder.feed_forward)
-    torch.testing.assert_close(found, right)
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""torch.nn.Transformer and MarianMT of Hugging Face give the same logits with our weights, and ours with theirs."""
+"""torch.nn.Transformer gives the same logits with our weights, and ours with its own (Marian: tests/interop)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ def weight_and_bias(one: nn.Linear | nn.LayerNorm, other: nn.Linear | nn.LayerNo
     """Yield weight and bias of two modules of the same class."""
     yield one.weight, other.weight
     yield one.bias, other.bias
-
-
-# torch.nn.Transformer: everything between the embeddings and the output layer
 
 
 def torch_transformer(model: EncoderDecoder) -> nn.Transformer:
@@ -131,108 +128,3 @@ def test_every_weight_of_the_transformer_of_torch_is_paired_with_one_of_ours() -
     model = scrambled_model(norm="pre")
     peer = torch_transformer(model)
     assert {id(theirs) for _, theirs in torch_pairs(model, peer)} == {id(weight) for weight in peer.parameters()}
-
-
-# MarianMT: the same model, but its positional signal holds all sines, then all cosines
-
-# Column i of Marian's width is column ORDER[i] of ours.
-ORDER = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])
-
-# Our weight, Marian's weight, and their axes along the width.
-PairsWithAxes = Iterator[tuple[Tensor, Tensor, tuple[int, ...]]]
-
-
-def marian(model: EncoderDecoder, source_size: int) -> nn.Module:
-    """Return a MarianMT of the same shape."""
-    transformers = pytest.importorskip("transformers")
-    config = model.config
-    peer = transformers.MarianMTModel(
-        transformers.MarianConfig(
-            vocab_size=source_size,
-            decoder_vocab_size=model.output.out_features,
-            share_encoder_decoder_embeddings=config.tied_embeddings == "all",
-            d_model=config.d_model,
-            encoder_layers=config.num_encoder_layers,
-            decoder_layers=config.num_decoder_layers,
-            encoder_attention_heads=config.num_heads,
-            decoder_attention_heads=config.num_heads,
-            encoder_ffn_dim=config.d_ff,
-            decoder_ffn_dim=config.d_ff,
-            activation_function=config.activation,
-            max_position_embeddings=64,
-            scale_embedding=True,
-            pad_token_id=PAD,
-            bos_token_id=BOS,
-            eos_token_id=EOS,
-            decoder_start_token_id=BOS,
-            forced_eos_token_id=None,
-        )
-    )
-    return peer.double().eval()
-
-
-def marian_pairs(model: EncoderDecoder, peer: nn.Module) -> PairsWithAxes:
-    """Yield each of our weights with that of Marian."""
-    yield model.source_embedding.tokens.weight, peer.model.encoder.embed_tokens.weight, (1,)
-    yield model.target_embedding.tokens.weight, peer.model.decoder.embed_tokens.weight, (1,)
-    yield model.output.weight, peer.lm_head.weight, (1,)
-    yield model.output.bias, peer.final_logits_bias[0], ()
-    for ours, theirs in zip(model.encoder_layers, peer.model.encoder.layers, strict=True):
-        yield from marian_layer_pairs(ours, theirs)
-        yield from marian_norm_pairs(ours.around_attention.norm, theirs.self_attn_layer_norm)
-    for ours, theirs in zip(model.decoder_layers, peer.model.decoder.layers, strict=True):
-        yield from marian_layer_pairs(ours, theirs)
-        yield from marian_attention_pairs(ours.cross_attention, theirs.encoder_attn)
-        yield from marian_norm_pairs(ours.around_self_attention.norm, theirs.self_attn_layer_norm)
-        yield from marian_norm_pairs(ours.around_cross_attention.norm, theirs.encoder_attn_layer_norm)
-
-
-def marian_layer_pairs(ours: EncoderLayer | DecoderLayer, theirs: nn.Module) -> PairsWithAxes:
-    """Yield the weights of self-attention, feed-forward and the last norm of a layer."""
-    yield from marian_attention_pairs(ours.self_attention, theirs.self_attn)
-    yield ours.feed_forward.expand.weight, theirs.fc1.weight, (1,)
-    yield ours.feed_forward.expand.bias, theirs.fc1.bias, ()
-    yield ours.feed_forward.contract.weight, theirs.fc2.weight, (0,)
-    yield ours.feed_forward.contract.bias, theirs.fc2.bias, (0,)
-    yield from marian_norm_pairs(ours.around_feed_forward.norm, theirs.final_layer_norm)
-
-
-def marian_attention_pairs(ours: MultiHeadAttention, theirs: nn.Module) -> PairsWithAxes:
-    """Yield the weights of attention; Marian has separate matrices for query, key and value."""
-    weights, biases = ours.project_in.weight.split(D), ours.project_in.bias.split(D)
-    for weight, bias, part in zip(weights, biases, (theirs.q_proj, theirs.k_proj, theirs.v_proj), strict=True):
-        yield weight, part.weight, (1,)
-        yield bias, part.bias, ()
-    yield ours.project_out.weight, theirs.out_proj.weight, (0,)
-    yield ours.project_out.bias, theirs.out_proj.bias, (0,)
-
-
-def marian_norm_pairs(ours: nn.LayerNorm, theirs: nn.LayerNorm) -> PairsWithAxes:
-    """Yield gain and bias of a norm."""
-    yield ours.weight, theirs.weight, (0,)
-    yield ours.bias, theirs.bias, (0,)
-
-
-def reordered(weight: Tensor, axes: tuple[int, ...], order: Tensor) -> Tensor:
-    """Return a weight with another order of the width."""
-    for axis in axes:
-        weight = weight.index_select(axis, order)
-    return weight.clone()
-
-
-@pytest.mark.parametrize("direction", ["there", "back"])
-@pytest.mark.parametrize(("tied", "activation"), [("all", "relu"), ("decoder", "gelu"), ("all", "swish")])
-def test_marian_gives_the_same_logits(tied, activation, direction) -> None:
-    model = scrambled_model(norm="post", activation=activation, tied_embeddings=tied)
-    source, target = padded_ids(model)
-    peer = marian(model, model.source_embedding.tokens.num_embeddings)
-    scramble(peer)
-    with torch.no_grad():
-        for ours, theirs, axes in marian_pairs(model, peer):
-            if direction == "there":
-                theirs.copy_(reordered(ours, axes, ORDER))
-            else:
-                ours.copy_(reordered(theirs, axes, ORDER.argsort()))
-        right = peer(input_ids=source, attention_mask=(source != PAD).long(), decoder_input_ids=target).logits
-        real = target != PAD
-        assert_close(model(source, target)[real], right[real], dtype=torch.float32)

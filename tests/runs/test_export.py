@@ -335,12 +335,6 @@ def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
     assert RunDirectory(tmp_path / "run").checkpoints.steps()[-1] == 6
 
 
-def test_a_missing_model_to_fine_tune_is_named(tmp_path: Path) -> None:
-    config = fine_tuning(write_corpus(tmp_path / "corpus"), tmp_path / "nothing")
-    with pytest.raises(RunError, match="nothing is not a directory"):
-        train(config, tmp_path / "run")
-
-
 @pytest.mark.parametrize("joint", [True, False])
 def test_a_translator_with_another_vocabulary_keeps_the_embeddings_of_equal_pieces(
     trained: Path, tmp_path: Path, joint: bool

@@ -35,7 +35,7 @@ from manyheads.checkpoint.checkpoints import Checkpoints
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.errors import ConfigError, DataError, RunError, SaveError
+from manyheads.errors import DataError, RunError, SaveError
 from manyheads.runs.listeners import _RecordingListener
 from manyheads.runs.train import TrainingSummary, train
 from manyheads.tasks.translation.translator import Translator
@@ -220,11 +220,6 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path
     too_long, kept, left = map(int, counts.groups())
     assert f"36 pairs read, {kept} kept" in read
     assert 0 < too_long == kept - left
-
-
-def test_a_bad_device_is_named(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"training\.device"):
-        train(make_config(corpus, training={"device": "tpu9"}), tmp_path / "run")
 
 
 # --- resuming ---

@@ -170,16 +170,6 @@ def test_a_stepper_that_selects_wrong_rows_is_detected() -> None:
     assert bad.token_scores != table.score_tokens(bad)
 
 
-@pytest.mark.parametrize("end_bias", END_BIASES)
-def test_the_n_best_outputs_are_distinct_and_sorted_by_score(end_bias) -> None:
-    tables = [Table(seed, size=9, end_bias=end_bias, steps=2) for seed in range(9)]
-    for result in search(tables, [5] * 9, beam_size=6, n_best=6):
-        scores = [output.score for output in result]
-        assert len(result) == 6
-        assert scores == sorted(scores, reverse=True)
-        assert len({(output.tokens, output.ended) for output in result}) == 6
-
-
 def test_the_first_of_n_best_outputs_is_the_single_best_output() -> None:
     """A larger n_best can only make the search longer."""
     for seed in range(20):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from tests.search.tables import BOS, EOS, PAD, UNK, Table, TableStepper, parameters
 
 from manyheads.search.greedy import greedy_search
-from manyheads.search.interface import Hypothesis
 
 
 def reference_greedy(table: Table, limit: int, forbidden: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
@@ -35,27 +33,10 @@ def test_greedy_search_takes_the_most_likely_tokens_in_any_batch() -> None:
     assert len({len(output.tokens) for output in outputs}) > 4
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0])
-def test_a_greedy_score_is_the_sum_of_token_scores_over_the_length_penalty(length_penalty) -> None:
-    tables = [Table(seed, size=11, end_bias=-1.0) for seed in range(9)]
-    search_parameters = parameters([4] * 9, length_penalty=length_penalty, suppressed=())
-    outputs = greedy_search(TableStepper(tables), *search_parameters)
-    for table, output in zip(tables, outputs, strict=True):
-        assert output.token_scores == table.score_tokens(output)
-        assert output.log_probability == sum(output.token_scores)
-        length = len(output.tokens) + output.ended
-        assert output.score == pytest.approx(output.log_probability / max(1, length) ** length_penalty)
-
-
 def test_finished_rows_are_removed_from_the_batch() -> None:
     stepper = TableStepper([Table(seed, end_bias=-torch.inf) for seed in range(4)])
     greedy_search(stepper, *parameters([2, 0, 4, 2], suppressed=()))
     assert stepper.row_counts == [4, 3, 3, 1, 1]
-
-
-def test_greedy_search_returns_the_prefix_if_no_token_is_possible() -> None:
-    outputs = greedy_search(TableStepper([Table(0, size=4)]), *parameters([3], suppressed=(0, 1, 2, 3)))
-    assert outputs == [Hypothesis((), 0.0, 0.0, (), ended=False)]
 
 
 def test_greedy_search_of_no_sentences_gives_no_outputs() -> None:

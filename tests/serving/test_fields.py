@@ -74,6 +74,7 @@ def test_every_text_is_read(body: str, kind: str | None, query: str, expected: l
         ("q=A&source=de", "text/plain", "", "the body is declared as text/plain; send JSON"),
         ("q=A&source=de", None, "", "the body has no Content-Type; send JSON"),
         ("&".join(["q=A"] * 1001), FORM, "", "the form cannot be read"),
+        ("--x\r\n\r\n", "multipart/form-data", "", "the form cannot be read"),
     ],
 )  # fmt: skip
 def test_a_request_that_contradicts_itself_is_refused(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import BadStatusLine, HTTPResponse
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -243,31 +241,6 @@ def test_no_text_or_key_of_a_request_is_in_the_log(server: Server) -> None:
         assert b"400" in sock.recv(1_000)
     assert "POST /translate 200" in server.text
     assert "secret" not in server.text
-
-
-def test_bytes_that_are_no_http_are_refused_in_the_same_format(server: Server) -> None:
-    answers = 0
-    for sent in (
-        b"\x16\x03\x01\x02\x00\x01",
-        b"GET / HTTP/9.9\r\n\r\n",
-        b"GET /" + b"a" * 300_000 + b" HTTP/1.1\r\n\r\n",
-    ):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as sock:
-            try:
-                sock.sendall(sent)
-            except ConnectionError:
-                continue
-            if not sent.endswith(b"\n"):
-                sock.shutdown(socket.SHUT_WR)
-            answer = HTTPResponse(sock)
-            try:
-                answer.begin()
-            except (ConnectionError, BadStatusLine):  # closed without an answer
-                continue
-            assert answer.status in (400, 403)
-            assert json.loads(answer.read())["error"]
-            answers += 1
-    assert answers, "each connection was closed without an answer"
 
 
 def test_slow_clients_do_not_block_other_requests(server: Server) -> None:

@@ -135,22 +135,6 @@ def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
     assert all(not torch.equal(weights[name], before[name]) for name in before)
 
 
-def test_an_interrupted_training_resumes_without_the_original_model(
-    folders: Any, text: Path, tmp_path: Path
-) -> None:
-    from tests.runs.parts import Interrupting
-
-    origin = Path(shutil.copytree(folders["roberta"][0], tmp_path / "origin"))
-    config = labelled_config(text, model={"init_from": str(origin), "dropout": 0.1})
-    train(config, tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(config, tmp_path / "run", listener=Interrupting(step=6))
-    shutil.rmtree(origin)
-    train(config, tmp_path / "run")
-    one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", tmp_path / "whole"))
-    assert all(torch.equal(one[name], other[name]) for name in one)
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_a_pooler_of_the_first_token_is_new_for_mean_pooling(pooling: str, text: Path, tmp_path: Path) -> None:
     write_folder(tmp_path / "bare", "bert")

@@ -6,15 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.tasks.translation.test_translator import make_translator, save_run
+from tests.tasks.translation.test_translator import make_translator
 
 from manyheads.config.load import config_to_json, parse_config
 from manyheads.config.schema import TASKS
 from manyheads.errors import RunError
-from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.loading import LoadableModel, evaluating
-from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.loading import evaluating
 from manyheads.tasks.registry import task_named
 
 
@@ -35,19 +32,6 @@ def test_a_run_of_another_task_is_refused_with_the_command_that_uses_it(
     message = f'trained for task = "{task}", not for "{other}". Use: {command.replace("RUN", str(tmp_path))}'
     with pytest.raises(RunError, match=re.escape(message)):
         task_named(other).load(tmp_path, "cpu")
-
-
-@pytest.mark.parametrize("kind", [Classifier, Encoder, Generator])
-def test_the_run_of_a_translator_is_refused_by_every_other_task(kind: type[LoadableModel], tmp_path: Path) -> None:
-    run = save_run(make_translator(), tmp_path / "run")
-    for load in (kind.load, kind.from_pretrained):
-        with pytest.raises(RunError, match=f'for task = "translation", not for "{kind.task}"'):
-            load(str(run), device="cpu")
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not a run of manyheads"):
-        Classifier.load(tmp_path, device="cpu")
 
 
 @pytest.mark.parametrize("was_training", [True, False])

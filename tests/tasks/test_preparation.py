@@ -28,7 +28,7 @@ from manyheads.tasks.batch_sources import CorpusUpdates
 from manyheads.tasks.corpus import Corpus, read_corpus
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.translation import task as preparation
-from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import PAD, TokenizerPair, train_tokenizers
 from manyheads.training.distributed import ALONE, World
 
 
@@ -126,17 +126,6 @@ def test_subwords_of_the_two_sides_are_sampled_independently(corpus: Path, tmp_p
     assert sum(one != other for one, other in clean) > len(clean) / 3
 
 
-@pytest.mark.parametrize("accumulation", [1, 2, 100])
-def test_micro_batches_divide_the_update(corpus: Path, tmp_path: Path, accumulation: int) -> None:
-    config = make_config(corpus, training={"accumulation": accumulation})
-    found = updates(config, tmp_path)
-    for position, pairs in enumerate(found.epoch(0)):
-        parts = found.batches(0, position, pairs)
-        assert len(parts) == min(accumulation, len(pairs))
-        assert sum(len(part.source) for part in parts) == len(pairs)
-        assert max(len(part.source) for part in parts) - min(len(part.source) for part in parts) <= 1
-
-
 @pytest.mark.parametrize("processes", [1, 2, 3])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 11])
 def test_all_processes_have_equal_numbers_of_micro_batches_which_make_up_the_update(
@@ -156,16 +145,6 @@ def test_all_processes_have_equal_numbers_of_micro_batches_which_make_up_the_upd
             for both in (real, [update])
         )
         assert rows == expected
-
-
-def test_start_and_end_marks_are_at_their_positions(corpus: Path, tmp_path: Path) -> None:
-    found = updates(make_config(corpus), tmp_path)
-    for parts in all_batches(found, 0):
-        for batch in parts:
-            assert (batch.target_in[:, 0] == BOS).all()
-            assert ((batch.target_out == EOS).sum(1) == 1).all()
-            assert ((batch.source == EOS).sum(1) == 1).all()
-            assert not (batch.target_out == BOS).any()
 
 
 @pytest.mark.parametrize(("budget", "expected"), [({"batch_tokens": 60}, None), ({"batch_sentences": 9}, {9})])
@@ -203,16 +182,6 @@ def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pyte
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")} == made
     assert again.source.sha256 == tokenizers.source.sha256
     assert [row.tolist() for row in second.source] == [row.tolist() for row in store.source]
-
-
-def test_token_ids_of_another_corpus_are_not_reused(corpus: Path, tmp_path: Path) -> None:
-    config, run = make_config(corpus), RunDirectory(tmp_path / "run")
-    loaded = read_corpus(config, run)
-    tokenizers, _ = prepare(config, run, loaded)
-    run.begin(config, tokenizers, {})
-    fewer = make_config(corpus, data={"limit": 10})
-    _, store = prepare(fewer, run, read_corpus(fewer, run))
-    assert len(store) == 10
 
 
 # --- the text is read once ---

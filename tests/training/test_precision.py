@@ -69,9 +69,8 @@ def test_auto_is_bf16_on_a_gpu_that_has_it(monkeypatch: pytest.MonkeyPatch, supp
     assert pick_precision("auto", CUDA) == expected
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_the_measured_time_of_a_product_is_plausible(dtype: torch.dtype) -> None:
-    assert 0 < module._product_seconds(dtype) < 10
+def test_the_measured_time_of_a_product_is_plausible() -> None:
+    assert 0 < module._product_seconds(torch.float32) < 10
 
 
 def test_a_product_that_is_far_too_slow_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

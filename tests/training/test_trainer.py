@@ -16,9 +16,6 @@ from numpy.typing import NDArray
 from tests.tolerances import approx, assert_close, within
 from tests.training.clock import Clock
 from tests.training.parts import (
-    BOS,
-    EOS,
-    PAD,
     PairUpdates,
     TrainerHarness,
     logged_figures,
@@ -31,7 +28,7 @@ from tests.training.parts import (
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.data.batch import Batch, make_batch
+from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
 from manyheads.runs.resume import RunStorage
 from manyheads.training.distributed import ALONE
@@ -77,16 +74,6 @@ def test_the_loss_of_a_pair_does_not_depend_on_padding_and_other_pairs() -> None
     for found, smoothing in ((loss, 0.1), (nll, 0.0)):
         expected = sum(pair_loss for pair_loss, _ in pair_losses(model, updates, smoothing))
         assert_close(found, expected)
-
-
-def test_the_first_target_token_is_trained() -> None:
-    """Its loss, given the begin mark alone, is part of the sum (defect 1 of the doctor's museum)."""
-    model = tiny_model()
-    source, target = [[5, 6]], [[9, 7]]
-    loss, _ = translation_loss(model, make_batch(source, target, pad=PAD, bos=BOS, eos=EOS), 0.0)
-    log_probs = model(torch.tensor([[5, 6, EOS]]), torch.tensor([[BOS, 9, 7]])).log_softmax(-1)[0]
-    expected = -(log_probs[0, 9] + log_probs[1, 7] + log_probs[2, EOS])
-    assert_close(loss, expected)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

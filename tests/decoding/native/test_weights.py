@@ -13,7 +13,6 @@ from manyheads.decoding.native.weights import (
     _aligned_zeros,
     _bfloat16_bits,
     parse_precision,
-    quantize_int8,
 )
 from manyheads.errors import UsageError
 
@@ -48,16 +47,6 @@ def test_bfloat16_is_that_of_torch_also_for_ties() -> None:
     found = torch.from_numpy(_bfloat16_bits(weight).astype(np.int32) << 16).view(torch.float32)
     assert torch.equal(found[:-1], right[:-1].float())
     assert found[-1].isnan()
-
-
-def test_int8_is_the_nearest_of_255_steps_of_each_output() -> None:
-    weight = matrix()
-    integers, scale = quantize_int8(weight)
-    right = (torch.from_numpy(weight) / torch.from_numpy(scale)[:, None]).round().to(torch.int8)
-    assert np.array_equal(integers, right.numpy())
-    assert np.array_equal(np.abs(integers).max(1), np.full(len(weight), 127))
-    zeros, _ = quantize_int8(np.zeros((3, 5), dtype=np.float32))
-    assert not zeros.any(), "no division by zero"
 
 
 @pytest.mark.parametrize("precision", ["fp16", ""])

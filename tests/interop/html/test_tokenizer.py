@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Collection, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
+@cache
 def training_texts() -> list[str]:
     pairs = [
         *builtin_pairs("de-en", "train", source="de", target="en")[:500],

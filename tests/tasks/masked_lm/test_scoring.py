@@ -115,17 +115,12 @@ def test_a_classifier_is_initialized_with_the_tokenizer_and_weights_of_an_encode
     assert Classifier.load(tmp_path / "run").classify(["a great film"])[0].label in ("0", "1")
 
 
-def test_a_classifier_can_be_fine_tuned_with_lora_and_resumes(text: Path, encoder: Path, tmp_path: Path) -> None:
-    """The published weights include the LoRA updates; an interrupted training ends like an uninterrupted one."""
+def test_a_classifier_can_be_fine_tuned_with_lora(text: Path, encoder: Path, tmp_path: Path) -> None:
+    """The published weights include the LoRA updates."""
     training = {"lora_rank": 2, "optimizer": "adamw", "layer_decay": 0.8, "learning_rate": 0.01}
     config = labelled_config(text, model=MODEL | {"init_from": str(encoder)}, training=training)
-    train(config, tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(config, tmp_path / "run", listener=Interrupting(step=6))
     train(config, tmp_path / "run")
-    runs = tmp_path / "run", tmp_path / "whole", encoder
-    found, uninterrupted, initial = (load_file(run / "model.safetensors") for run in runs)
-    assert all(bool((found[name] == uninterrupted[name]).all()) for name in uninterrupted)
+    found, initial = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
     shared = {name for name in found if not name.startswith(("pooler.", "output."))}
     moved = {name for name in shared if not bool((found[name] == initial[name]).all())}
     assert {name.partition(".")[0] for name in moved} == {"encoder_layers", "encoder_norm"}

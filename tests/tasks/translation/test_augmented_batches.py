@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.runs.parts import Interrupting, make_config, write_corpus
+from tests.runs.parts import make_config, write_corpus
 from tests.tasks.test_preparation import all_batches, equal_batches, texts, tokenizers_of, updates
-from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
 from manyheads.data import augment_phrases
-from manyheads.runs.train import train
 from manyheads.tasks.translation import augmented_batches as module
 from manyheads.text.tokenizer import EOS, PAD, UNK
 from manyheads.training.distributed import World
@@ -66,23 +64,6 @@ def test_two_processes_share_the_updates_of_one(corpus: Path, tmp_path: Path) ->
         mine = texts(alone, [alone.batches(2, position, pairs)])
         rows = [row for row in texts(alone, [[*chain.from_iterable(parts)]]) if row != ("", "")]
         assert rows == [row for row in mine if row != ("", "")]
-
-
-@pytest.mark.parametrize("moments", [[{"step": 3}], [{"step": 5}, {"validation": 8}]])
-def test_an_interrupted_run_ends_like_an_uninterrupted_run(
-    corpus: Path, tmp_path: Path, moments: list[dict[str, int]]
-) -> None:
-    config = config_of(corpus, training={"accumulation": 2, "log_every": 1})
-    uninterrupted, resumed = CollectingListener(), CollectingListener()
-    train(config, tmp_path / "whole", listener=uninterrupted)
-    for moment in moments:
-        with pytest.raises(KeyboardInterrupt):
-            train(config, tmp_path / "parts", listener=Interrupting(**moment))
-    train(config, tmp_path / "parts", listener=resumed)
-    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "parts")]
-    assert weights[0] == weights[1]
-    expected = {report.step: report.loss for report in uninterrupted.steps}
-    assert all(expected[report.step] == report.loss for report in resumed.steps)
 
 
 def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(corpus: Path, tmp_path: Path) -> None:
