@@ -195,6 +195,7 @@ def test_curves_are_read_again_for_each_request(client: httpx.Client, translator
         ),
         ("inspect", {"q": "a", "model": "de-en", "prefix": [True]}, 400, "prefix parameter must be a list"),
         ("inspect", {"q": "a", "model": "de-en", "beam": 17}, 400, "beam parameter must be <= 16"),
+        ("inspect", {"q": "a", "model": "de-en", "temperature": 9}, 400, "temperature = 9.0 must be 0.1 to 3"),
         ("inspect", {"q": "a", "model": "de-en", "occlusion": 1}, 400, "occlusion parameter must be true or false"),
         ("translate", {"q": "a", "model": "de-en", "changes": {"heads": ["cross.9.0"]}}, 400, "no head cross.9.0"),
         ("head", {"q": "a", "model": "de-en"}, 400, "missing kind"),

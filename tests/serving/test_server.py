@@ -20,34 +20,6 @@ from manyheads.serving.server import _DRAIN_SECONDS
 from manyheads.serving.settings import ServeSettings
 
 
-def test_sigterm_lets_requests_end_and_refuses_new_ones(endless_run: Path) -> None:
-    token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
-    with (
-        serving(endless_run, environment=token) as server,
-        server.client() as client,
-        ThreadPoolExecutor(1) as pool,
-    ):
-        body = {"q": "a b c", "source": "en", "target": "ko"}
-        client.get("/health")  # this connection stays open
-        long = pool.submit(
-            httpx.post, f"{server.url}/translate", json=body | {"q": ["a b. C d."] * 4}, timeout=60, trust_env=False
-        )
-        while not metric(client, "requests_running"):
-            sleep(0.01)
-        server.process.send_signal(signal.SIGTERM)
-        while client.get("/health").status_code == 200:
-            sleep(0.01)
-        refused = client.post("/translate", json=body)
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
-        assert client.get("/health").status_code == 503
-        answer = long.result(60)
-        assert answer.status_code == 200
-        assert len(answer.json()["translatedText"]) == 4
-        start = monotonic()
-        assert server.process.wait(30) == 0
-        assert monotonic() - start < _DRAIN_SECONDS / 2
-
-
 @pytest.mark.slow
 def test_a_second_signal_ends_the_server_at_once(endless_run: Path) -> None:
     token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
@@ -74,14 +46,15 @@ def test_a_second_signal_ends_the_server_at_once(endless_run: Path) -> None:
 
 @pytest.fixture(scope="module")
 def starting_server(
-    translator_run: Path, tmp_path_factory: pytest.TempPathFactory
+    translator_run: Path, endless_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, Path, list[int]]]:
     """Start a server; yield it with its copy of a run and the statuses of /health up to the first 200."""
     copy = shutil.copytree(translator_run, tmp_path_factory.mktemp("copies") / "copy")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server, statuses = Server(["--port", str(port), str(copy)]), list[int]()
+    token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
+    server, statuses = Server(["--port", str(port), str(copy), str(endless_run)], token), list[int]()
     try:
         while not statuses or statuses[-1] != 200:
             assert server.process.poll() is None
@@ -112,6 +85,31 @@ def test_a_loaded_model_is_served_after_its_files_are_removed(
         (copy / "model.safetensors").write_bytes(b"something else")
         shutil.rmtree(copy)
         assert client.post("/translate", json=body).json() == before
+
+
+def test_sigterm_lets_requests_end_and_refuses_new_ones(starting_server: tuple[Server, Path, list[int]]) -> None:
+    """The last test of this server."""
+    server, _, _ = starting_server
+    with server.client() as client, ThreadPoolExecutor(1) as pool:
+        body = {"q": "a b c", "source": "en", "target": "ko"}
+        client.get("/health")  # this connection stays open
+        long = pool.submit(
+            httpx.post, f"{server.url}/translate", json=body | {"q": ["a b. C d."] * 4}, timeout=60, trust_env=False
+        )
+        while not metric(client, "requests_running"):
+            sleep(0.01)
+        server.process.send_signal(signal.SIGTERM)
+        while client.get("/health").status_code == 200:
+            sleep(0.01)
+        refused = client.post("/translate", json=body)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        assert client.get("/health").status_code == 503
+        answer = long.result(60)
+        assert answer.status_code == 200
+        assert len(answer.json()["translatedText"]) == 4
+        start = monotonic()
+        assert server.process.wait(30) == 0
+        assert monotonic() - start < _DRAIN_SECONDS / 2
 
 
 def serve_error(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
