@@ -14,7 +14,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from manyheads.errors import ManyheadsError, UsageError
+from manyheads.errors import ManyheadsError
 from manyheads.inspection.codec import to_json_values
 from manyheads.runs.inspect import curves, inspect_loaded
 from manyheads.search.interface import Cancelled
@@ -207,36 +207,31 @@ def _options_of(fields: Fields, run: ServedRun) -> InspectOptions:
     """Return the options of an inspection.
 
     Raises:
-        ApiError: 400, an option has an invalid value.
+        ApiError: 400, a field has another type than it must have.
+        UsageError: an option has an invalid value.
     """
     target, prefix = fields.text("target"), fields.get("prefix") or []
     if not isinstance(prefix, list) or any(type(token) is not int for token in prefix):
         raise ApiError(400, "Invalid request: prefix parameter must be a list of token ids")
-    try:
-        return InspectOptions(
-            target=None if target is None else replace_surrogates(target),
-            prefix=tuple(prefix),
-            beam_size=_beam_of(fields),
-            padding=fields.integer("padding", 0, most=_MAX_PADDING),
-            occlusion=fields.boolean("occlusion", default=True),
-            max_tokens=fields.integer("max_tokens", 0, most=_MAX_GENERATED),
-            temperature=fields.number("temperature", 1.0),
-            run=run.name,
-        )
-    except UsageError as error:
-        raise ApiError(400, str(error)) from error
+    return InspectOptions(
+        target=None if target is None else replace_surrogates(target),
+        prefix=tuple(prefix),
+        beam_size=_beam_of(fields),
+        padding=fields.integer("padding", 0, most=_MAX_PADDING),
+        occlusion=fields.boolean("occlusion", default=True),
+        max_tokens=fields.integer("max_tokens", 0, most=_MAX_GENERATED),
+        temperature=fields.number("temperature", 1.0),
+        run=run.name,
+    )
 
 
 def _changes_of(fields: Fields) -> Changes:
     """Return the changes with which the model computes.
 
     Raises:
-        ApiError: 400, they are not valid.
+        UsageError: they are not valid.
     """
-    try:
-        return Changes.from_json(fields.get("changes"))
-    except UsageError as error:
-        raise ApiError(400, str(error)) from error
+    return Changes.from_json(fields.get("changes"))
 
 
 def _beam_of(fields: Fields) -> int | None:
