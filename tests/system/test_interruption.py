@@ -1,178 +1,305 @@
-"""After Ctrl-C, SIGTERM or kill -9, the same command resumes and ends with the weights of an uninterrupted run."""
+"""Signals to real processes in every phase of a training: an immediate answer, no lost update, the exit code.
+
+After Ctrl-C, SIGTERM or kill -9, the same command resumes and ends with the weights of an uninterrupted run.
+tests/runs/test_train.py tests a kill at every write in one process, and tests/runs/test_signals.py each signal.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from tests.system.kills import kill_and_compare
 
-CONFIG = """
-[data]
-root = "{root}"
-source = "aa"
-target = "bb"
-[tokenizer]
-kind = "characters"
-[model]
-d_model = 32
-d_ff = 64
-num_heads = 2
-num_encoder_layers = 1
-num_decoder_layers = 1
-[training]
-steps = 120
-batch_tokens = 600
-warmup_steps = 20
-log_every = 1
-save_every = 15
-average_checkpoints = 3
-valid_sentences = 4
-precision = "fp32"
-"""
+from manyheads.checkpoint import RunDirectory
+from manyheads.runs.signals import _REPEAT
 
-# tests/runs/test_train.py tests a kill at every write in one process, and tests/runs/test_signals.py signals.
 pytestmark = pytest.mark.slow
 
 TIMEOUT = 300  # seconds
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+CONFIG = """
+[data]
+train = "{train}"
+root = "{root}"
+source = "aa"
+target = "bb"
+drop_overlap = false
+[tokenizer]
+kind = "{tokenizer}"
+vocab_size = {vocab_size}
+byte_fallback = false
+[model]
+d_model = {width}
+d_ff = {width}
+num_heads = 2
+num_encoder_layers = {layers}
+num_decoder_layers = {layers}
+[training]
+steps = {steps}
+batch_tokens = {batch_tokens}
+warmup_steps = 2
+log_every = 1
+save_every = {save_every}
+average_checkpoints = {average}
+valid_sentences = {valid_sentences}
+precision = "fp32"
+[search]
+max_length_offset = 20
+"""
+DEFAULTS = {
+    "train": "train", "tokenizer": "characters", "vocab_size": 60, "width": 32, "layers": 1, "steps": 4,
+    "batch_tokens": 600, "save_every": 2, "average": 2, "valid_sentences": 0,
+}  # fmt: skip
+# A phase may end before it is printed: here each phase with a unit is printed at once, and then waits.
+PROGRAM = """
+import time
+from contextlib import contextmanager
+from manyheads.__main__ import main
+from manyheads.cli import progress
 
+class SlowProgress(progress._PlainProgress):
+    @contextmanager
+    def phase(self, name, total=None, unit=""):
+        with super().phase(name, total, unit) as advance:
+            if unit:
+                self.message(name)
+                time.sleep(0.4)
+            yield advance
 
-def command(config: Path, out: Path) -> list[str]:
-    """Return the command that starts and resumes a training."""
-    return [sys.executable, "-m", "manyheads", "train", str(config), "-o", str(out)]
+progress._PlainProgress = SlowProgress
+main()
+"""
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus")
-    generator = random.Random(2)
-    for split, count in (("train", 900), ("valid", 20)):
-        lines = ["".join(generator.choices("abcdefg", k=generator.randint(2, 9))) for _ in range(count)]
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write random words: a small and a large training set, and a validation set."""
+    folder, generator = tmp_path_factory.mktemp("corpus"), random.Random(2)
+    sizes = {"train": 900, "large": 50_000, "valid": 20}
+    for split, count in sizes.items():
+        lines = [
+            " ".join("".join(generator.choices("abcdefghij", k=generator.randint(2, 9))) for _ in range(3))
+            for _ in range(count)
+        ]
         (folder / f"{split}.aa").write_text("".join(f"{line}\n" for line in lines))
         (folder / f"{split}.bb").write_text("".join(f"{line[::-1]}\n" for line in lines))
-    path = folder / "config.toml"
-    path.write_text(CONFIG.format(root=folder.as_posix()))
-    return path
+    return folder
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(config: Path) -> Path:
-    out = config.parent / "undisturbed"
-    subprocess.run(command(config, out), check=True, capture_output=True)
-    return out
+class Training:
+    """A process that trains, in its own session; unless it is `fast`, its phases wait at their beginning."""
 
+    def __init__(self, corpus: Path, folder: Path, *, fast: bool = False, **settings: Any) -> None:
+        folder.mkdir(exist_ok=True)
+        self.program = ["-m", "manyheads"] if fast else ["-c", PROGRAM]
+        self.run = RunDirectory(folder / "run")
+        self.config = folder / "config.toml"
+        self.errors = folder / "stderr"
+        self.config.write_text(CONFIG.format(**(DEFAULTS | {"root": corpus.as_posix()} | settings)))
+        self.start()
 
-def start_and_interrupt(config: Path, out: Path, number: signal.Signals, after_step: int) -> int:
-    """Start training, send a signal once that step has been logged, and return the exit code.
+    def command(self) -> list[str]:
+        return [sys.executable, *self.program, "train", str(self.config), "--output", str(self.run.path)]
 
-    On a busy machine training may end before the signal arrives; then it is repeated.
-    """
-    for _ in range(10):
-        shutil.rmtree(out, ignore_errors=True)
-        process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and logged(out) < after_step:
+    def start(self) -> None:
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                self.command(), stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
+            )
+
+    def wait_for(self, event: Callable[[], bool]) -> None:
+        """Wait for an event, which must occur before the end of the process."""
+        start = time.monotonic()
+        while not event():
+            assert self.process.poll() is None, f"the process ended too early:\n{self.stderr}"
+            assert time.monotonic() - start < TIMEOUT, self.stderr
             time.sleep(0.005)
-        process.send_signal(number)
-        if process.wait(TIMEOUT):
-            break
-    return process.returncode
+
+    def stop(self, number: signal.Signals) -> list[str]:
+        """Signal the process and its group, as `timeout` does; return what it printed afterwards."""
+        before = len(self.stderr)
+        self.process.send_signal(number)
+        os.killpg(self.process.pid, number)
+        assert self.process.wait(TIMEOUT) == EXIT_CODES[number], self.stderr
+        assert "Traceback" not in self.stderr
+        return self.stderr[before:].splitlines()
+
+    @property
+    def stderr(self) -> str:
+        return self.errors.read_text(encoding="utf-8")
+
+    def has_printed(self, text: str) -> Callable[[], bool]:
+        return lambda: text in self.stderr
+
+    def logged(self, kind: str) -> list[int]:
+        return [record["step"] for record in self.records() if record["kind"] == kind]
+
+    def records(self) -> list[Any]:
+        path = self.run.metrics_path
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+        return [json.loads(line) for line in lines]
+
+    def validated(self, step: int) -> bool:
+        """Return whether a checkpoint is validated, according to its own state."""
+        path = self.run.checkpoints.folder_of(step) / "state.json"
+        return path.is_file() and not json.loads(path.read_text())["state"]["progress"]["pending"]
+
+    def assert_same(self, other: Training) -> None:
+        """Compare weights, losses and validations bit for bit."""
+        expected, found = (load_file(one.run.path / "model.safetensors") for one in (other, self))
+        assert expected.keys() == found.keys()
+        for name in expected:
+            assert torch.equal(expected[name], found[name]), name
+        losses, others = ([(one["step"], one["loss"]) for one in each.records()] for each in (self, other))
+        assert losses == others
+        validations, others = (
+            [one for one in each.records() if one["kind"] == "validation"] for each in (self, other)
+        )
+        assert validations == others
+
+
+# --- start-up ---
 
 
 @pytest.mark.parametrize(
-    ("number", "after_step"),
+    ("phase", "delay", "number", "settings"),
     [
-        (signal.SIGKILL, 22),
-        (signal.SIGINT, 22),
-        (signal.SIGTERM, 22),
-        (signal.SIGTERM, 107),
+        ("reading the text", 0, signal.SIGINT, {}),
+        (  # takes half a minute in code of C++, which has begun after the delay
+            "training the tokenizer", 0.6, signal.SIGTERM,
+            {"train": "large", "tokenizer": "unigram", "vocab_size": 2_000},
+        ),
     ],
-    ids=str,
-)
-def test_the_same_command_resumes_and_ends_with_the_same_weights(
-    number: signal.Signals, after_step: int, config: Path, uninterrupted: Path, tmp_path: Path
+)  # fmt: skip
+def test_a_signal_during_the_preparation_ends_the_training_with_one_word(
+    corpus: Path, tmp_path: Path, phase: str, delay: float, number: signal.Signals, settings: dict[str, Any]
 ) -> None:
-    """Include a checkpoint between those that are averaged, which changes nothing."""
-    out = tmp_path / "run"
-    assert start_and_interrupt(config, out, number, after_step) == EXIT_CODES[number]
-    if number is not signal.SIGKILL:  # saved at the signal, besides the regular checkpoints
-        assert max(checkpoints(out)) >= after_step
-    subprocess.run(command(config, out), check=True, capture_output=True)
-    assert_same(out, uninterrupted)
+    training = Training(corpus, tmp_path, **settings)
+    training.wait_for(training.has_printed(phase))
+    time.sleep(delay)
+    assert training.stop(number) == [{signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]]
+    assert not training.run.exists
 
 
-def test_sigusr1_saves_a_checkpoint_and_training_continues(
-    config: Path, uninterrupted: Path, tmp_path: Path
+# --- updates ---
+
+
+def test_a_signal_in_an_update_is_answered_at_once_and_the_update_saved(corpus: Path, tmp_path: Path) -> None:
+    training = Training(corpus, tmp_path, width=128, layers=2, batch_tokens=9_000)
+    training.wait_for(lambda: training.logged("step") == [1])
+    printed = training.stop(signal.SIGINT)
+    (step,) = training.run.checkpoints.steps()
+    assert "stopping after this step; press again to abort" in printed
+    assert f"stopped and saved at step {step:,}; run the same command again to resume" in printed
+
+
+def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_intact(corpus: Path, tmp_path: Path) -> None:
+    training = Training(corpus, tmp_path, width=128, layers=2, batch_tokens=9_000)
+    training.wait_for(lambda: training.validated(2))
+    training.process.send_signal(signal.SIGTERM)
+    training.wait_for(training.has_printed("stopping"))
+    training.process.send_signal(signal.SIGSTOP)  # keeps the update from ending
+    time.sleep(1.1 * _REPEAT)
+    training.process.send_signal(signal.SIGTERM)
+    training.process.send_signal(signal.SIGCONT)
+    assert training.process.wait(TIMEOUT) == 143
+    assert training.stderr.endswith("terminated\n")
+    assert "Traceback" not in training.stderr
+    assert training.run.checkpoints.steps() == [2]
+    assert training.run.checkpoints.read(2).step == 2
+
+
+def test_a_training_that_is_saved_killed_and_stopped_ends_with_the_same_weights(
+    corpus: Path, tmp_path: Path
 ) -> None:
-    out, seen = tmp_path / "run", set[int]()
-    for _ in range(10):  # on a busy machine training may end before the signal arrives
-        shutil.rmtree(out, ignore_errors=True)
-        process = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None:
-            if logged(out) >= 22 and not seen:
-                process.send_signal(signal.SIGUSR1)
-            seen |= {step for step in checkpoints(out) if step % 15 and step < 120}
-            time.sleep(0.005)
-        assert process.returncode == 0
-        if seen:
-            break
-    assert seen, "a checkpoint at another step than the regular ones"
-    assert_same(out, uninterrupted)
+    """SIGUSR1 saves a checkpoint besides the regular ones, also between those that are averaged, and nobody else trains
+    the run at the same time."""
+    settings = {"fast": True, "steps": 120, "save_every": 15, "average": 5, "valid_sentences": 4}
+    whole = Training(corpus, tmp_path / "whole", **settings)
+    assert whole.process.wait(TIMEOUT) == 0
 
-
-def test_another_trainer_in_the_same_directory_is_refused(
-    config: Path, uninterrupted: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "run"
-    first = subprocess.Popen(command(config, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (out / "metrics.jsonl").is_file():
-        time.sleep(0.005)
-    first.send_signal(signal.SIGSTOP)  # keeps it alive while the second starts
-    second = subprocess.run(command(config, out), capture_output=True, text=True, check=False)
-    first.send_signal(signal.SIGCONT)
-    assert first.wait() == 0
+    training = Training(corpus, tmp_path / "stopped", **settings)
+    training.wait_for(lambda: len(training.logged("step")) > 21)
+    training.process.send_signal(signal.SIGUSR1)
+    training.wait_for(lambda: any(step % 15 for step in training.run.checkpoints.steps()))
+    training.process.send_signal(signal.SIGSTOP)  # keeps it alive while the second starts
+    second = subprocess.run(training.command(), capture_output=True, text=True, check=False)
     assert second.returncode == 3
     assert "is being trained by another process" in second.stderr
-    assert_same(out, uninterrupted)
+    training.stop(signal.SIGKILL)
+
+    training.start()
+    training.wait_for(lambda: len(training.logged("step")) > 61)
+    training.stop(signal.SIGTERM)
+    assert max(training.run.checkpoints.steps()) > 61
+
+    training.start()
+    assert training.process.wait(TIMEOUT) == 0
+    training.assert_same(whole)
 
 
-def checkpoints(run: Path) -> list[int]:
-    """Return the steps that have a checkpoint."""
-    return [int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*")]
-
-
-def logged(run: Path) -> int:
-    """Return the number of logged updates."""
-    metrics = run / "metrics.jsonl"
-    return metrics.read_text(encoding="utf-8").count('"kind": "step"') if metrics.is_file() else 0
-
-
-def assert_same(run: Path, other: Path) -> None:
-    """Compare weights and losses bit for bit."""
-    expected, found = load_file(other / "model.safetensors"), load_file(run / "model.safetensors")
-    assert expected.keys() == found.keys()
-    for name in expected:
-        assert torch.equal(expected[name], found[name]), name
-    assert losses(run) == losses(other)
-
-
-def losses(run: Path) -> list[tuple[int, float]]:
-    """Return step and loss of every log record."""
-    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
-    return [(record["step"], record["loss"]) for record in records]
-
-
+@pytest.mark.weekly
 def test_ten_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
     """Use another seed in each run; `python -m tests.system.kills` kills two hundred times."""
     seed = random.SystemRandom().randrange(10**6)
     ended, _ = kill_and_compare(tmp_path, 10, seed)
     assert ended > 0, f"seed {seed}"
+
+
+# --- saving ---
+
+
+def test_a_checkpoint_that_is_being_saved_at_a_signal_is_completed(corpus: Path, tmp_path: Path) -> None:
+    training = Training(corpus, tmp_path, width=384, layers=4)
+    training.wait_for(lambda: any(training.run.checkpoints.folder.glob(".draft-*")))
+    printed = training.stop(signal.SIGTERM)
+    assert printed[0] in (
+        "stopping; the checkpoint of step 2 is being saved",
+        "stopping; the checkpoint of step 2 is saved",  # the signal arrived after the last byte
+    )
+    assert training.run.checkpoints.read(2).state["progress"]["pending"]
+
+
+# --- validation, and averaging at the end ---
+
+
+def test_a_validation_and_an_average_that_are_stopped_are_repeated_and_change_nothing(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """Stop the same training in the loss of a validation, in its translations, and in the average."""
+    whole = Training(corpus, tmp_path / "whole", fast=True, valid_sentences=20)
+    assert whole.process.wait(TIMEOUT) == 0
+
+    training = Training(corpus, tmp_path / "stopped", valid_sentences=20)
+    for phase, number in (("validating: loss", signal.SIGINT), ("validating: translating", signal.SIGTERM)):
+        training.wait_for(training.has_printed(phase))
+        printed = training.stop(number)
+        assert printed[0] == "stopping; the checkpoint of step 2 is saved"
+        assert "stopped and saved at step 2; run the same command again to resume" in printed
+        assert training.run.checkpoints.steps() == [2]
+        assert not training.validated(2)
+        assert training.logged("validation") == []
+        training.start()
+
+    training.wait_for(lambda: 4 in training.logged("validation"))
+    printed = training.stop(signal.SIGTERM)
+    assert printed[-1] == "stopped and saved at step 4; run the same command again to resume"
+    assert not training.run.described
+
+    training.start()
+    assert training.process.wait(TIMEOUT) == 0
+    assert "mean of the last 2 checkpoints" in training.stderr
+    assert training.run.described
+    training.assert_same(whole)

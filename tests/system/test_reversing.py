@@ -63,6 +63,7 @@ def manyheads(*arguments: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_a_model_learns_to_reverse_strings_from_any_seed(tmp_path: Path, training_seed: int) -> None:
     generator = random.Random(training_seed)
     write_strings(tmp_path, generator)

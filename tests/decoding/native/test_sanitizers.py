@@ -78,8 +78,16 @@ def find_sanitizer(sanitizer: str) -> tuple[str, tuple[str, ...]] | None:
     return None
 
 
-@pytest.mark.parametrize("waiting", [(), ("-DNO_FUTEX",)], ids=["futex", "condition variables"])
-@pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
+@pytest.mark.parametrize(
+    ("sanitizer", "waiting"),
+    [
+        ("address,undefined", ()),
+        pytest.param("address,undefined", ("-DNO_FUTEX",), marks=pytest.mark.weekly),
+        pytest.param("thread", (), marks=pytest.mark.weekly),
+        pytest.param("thread", ("-DNO_FUTEX",), marks=pytest.mark.weekly),
+    ],
+    ids=["address, futex", "address, condition variables", "thread, futex", "thread, condition variables"],
+)
 @pytest.mark.slow
 def test_a_sanitizer_finds_no_error_in_any_search(sanitizer, waiting, tmp_path: Path) -> None:
     if (found := find_sanitizer(sanitizer)) is None:
@@ -94,6 +102,7 @@ def test_a_sanitizer_finds_no_error_in_any_search(sanitizer, waiting, tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_arrays_that_python_allocates_are_large_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if (found := find_sanitizer("address,undefined")) is None or found[0] != "gcc":
         pytest.skip("needs gcc with -fsanitize=address,undefined")
