@@ -194,14 +194,6 @@ def test_code_that_differs_in_more_than_words_is_reported(english: str, korean: 
 # --- short runs in this process, with fewer updates and without the checks of results ---
 
 
-@pytest.fixture(scope="module")
-def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Run the notebook that trains a translator, and return its folder."""
-    folder = tmp_path_factory.mktemp("notebooks")
-    run_notebook(folder, "train-a-translator", TRIALS)
-    return folder
-
-
 def run_notebook(folder: Path, name: str, quick: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run the code of a notebook in a folder, with a drawing backend that needs no screen."""
     pytest.importorskip("IPython")
@@ -227,23 +219,21 @@ def write_encoder(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_notebook_on_training_writes_a_run(trained_folder: Path) -> None:
-    assert (trained_folder / "runs" / "demo-de-en" / "model.safetensors").is_file()
-
-
-@pytest.mark.slow
-def test_the_notebook_on_inspection_reads_the_trained_translator(trained_folder: Path) -> None:
+def test_a_notebook_trains_a_translator_and_another_inspects_it(tmp_path: Path) -> None:
+    run_notebook(tmp_path, "train-a-translator", TRIALS)
+    assert (tmp_path / "runs" / "demo-de-en" / "model.safetensors").is_file()
     settings, less = next(iter(TRIALS.items()))
-    found = run_notebook(trained_folder, "look-inside", {settings: less})["found"]
+    found = run_notebook(tmp_path, "look-inside", {settings: less})["found"]
     assert len(found.attention[2].weights[-1]) == 4
-    assert "<html" in (trained_folder / "look.html").read_text(encoding="utf-8")
-    assert (trained_folder / "attention.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert "<html" in (tmp_path / "look.html").read_text(encoding="utf-8")
+    assert (tmp_path / "attention.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 # --- whole runs in a Jupyter kernel ---
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_notebooks_run_in_a_kernel_and_keep_their_promises(tmp_path: Path) -> None:
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")

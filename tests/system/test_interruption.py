@@ -224,8 +224,7 @@ def test_a_later_signal_aborts_the_update_and_the_last_checkpoint_is_intact(corp
 def test_a_training_that_is_saved_killed_and_stopped_ends_with_the_same_weights(
     corpus: Path, tmp_path: Path
 ) -> None:
-    """SIGUSR1 saves a checkpoint besides the regular ones, also between those that are averaged, and nobody else trains
-    the run at the same time."""
+    """SIGUSR1 saves a checkpoint besides the regular ones, and nobody else trains the run at the same time."""
     settings = {"fast": True, "steps": 120, "save_every": 15, "average": 5, "valid_sentences": 4}
     whole = Training(corpus, tmp_path / "whole", **settings)
     assert whole.process.wait(TIMEOUT) == 0

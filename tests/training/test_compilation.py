@@ -122,9 +122,10 @@ def test_compiled_dropout_is_drawn_anew_each_time_and_keeps_the_mean(graphs: Cou
     "settings",
     [
         {"norm": "post", "positions": "learned"},
-        pytest.param({"activation": "swiglu", "positions": "rotary"}, marks=pytest.mark.slow),
-        pytest.param({"activation": "gelu", "bias": False}, marks=pytest.mark.slow),
-        pytest.param({"num_encoder_layers": 3, "num_decoder_layers": 2}, marks=pytest.mark.slow),
+        pytest.param(
+            {"activation": "swiglu", "positions": "rotary", "bias": False, "num_decoder_layers": 3},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=lambda settings: " ".join(map(str, settings.values())),
 )
@@ -145,7 +146,7 @@ def test_padding_for_compilation_stays_within_the_learned_positions(graphs: Coun
 def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: CountingBackend) -> None:
     """Equal layers share their compiled code, for any number of rows."""
     rng = np.random.default_rng(5)
-    lengths = rng.lognormal(2.2, 0.5, 1_500).astype(np.int64).clip(2, 24)
+    lengths = rng.lognormal(2.2, 0.5, 900).astype(np.int64).clip(2, 24)
     others = (lengths * rng.uniform(0.8, 1.2, len(lengths))).astype(np.int64).clip(2, 24)
     updater = updater_of(tiny_model(num_encoder_layers=2, num_decoder_layers=3), compile=True)
     seen: set[tuple[int, int, int]] = set()
@@ -187,24 +188,6 @@ def test_validation_and_decoding_compile_nothing(graphs: CountingBackend) -> Non
 
 
 @pytest.mark.slow
-def test_compiled_training_makes_the_updates_of_eager_training(graphs: CountingBackend) -> None:
-    """Moving averages, R-Drop and micro-batches are included."""
-    settings = {"accumulation": 2, "r_drop": 1.0, "ema": 0.9, "optimizer": "muon"}
-
-    def harness(**more: Any) -> TrainerHarness:
-        return TrainerHarness(None, PairUpdates(*random_pairs(23), parts=2), **settings, **more)
-
-    eager, compiled = harness(), harness(compile=True)
-    eager.trainer.run()
-    compiled.trainer.run()
-    expected, found = ([report.loss for report in each.listener.steps] for each in (eager, compiled))
-    assert found == approx(expected, dtype=torch.float64)
-    assert compiled.listener.steps[-1].padding > eager.listener.steps[-1].padding, (
-        "padding for compilation is counted"
-    )
-
-
-@pytest.mark.slow
 def test_too_many_recompilations_are_an_error(graphs: CountingBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.compiler.reset()
     monkeypatch.setattr(compilation, "_MOST_SHAPES", 1)
@@ -221,7 +204,8 @@ def test_too_many_recompilations_are_an_error(graphs: CountingBackend, monkeypat
 def config_of(folder: Path, **training: Any) -> Config:
     root = folder / "corpus"
     corpus = root if root.exists() else write_corpus(root)
-    return make_config(corpus, model={"dropout": 0.0}, training={"compile": True, "log_every": 1} | training)
+    settings = {"compile": True, "log_every": 1} | training
+    return make_config(corpus, model={"dropout": 0.0}, training=settings)
 
 
 def losses(run: Path) -> list[float]:
@@ -233,10 +217,12 @@ def losses(run: Path) -> list[float]:
 def test_a_compiled_run_trains_resumes_and_translates_as_an_eager_run(
     graphs: CountingBackend, tmp_path: Path
 ) -> None:
-    train(config_of(tmp_path, compile=False), tmp_path / "eager", listener=CollectingListener())
+    """Moving averages, R-Drop and micro-batches are included."""
+    settings = {"accumulation": 2, "r_drop": 1.0, "ema": 0.9}
+    train(config_of(tmp_path, **settings, compile=False), tmp_path / "eager", listener=CollectingListener())
     with pytest.raises(KeyboardInterrupt):
-        train(config_of(tmp_path), tmp_path / "compiled", listener=Interrupting(step=9))
-    train(config_of(tmp_path), tmp_path / "compiled", listener=CollectingListener())
+        train(config_of(tmp_path, **settings), tmp_path / "compiled", listener=Interrupting(step=9))
+    train(config_of(tmp_path, **settings), tmp_path / "compiled", listener=CollectingListener())
     assert graphs.count > 0
     assert losses(tmp_path / "compiled") == approx(losses(tmp_path / "eager"))
     compiled, eager = (
