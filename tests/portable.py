@@ -144,8 +144,7 @@ ROWS = [
     Row("rounding mode: numbers", (*SUMS, *QUICK), ROUNDING, short=True),
     Row("rounding mode: all numerical packages", (*NUMERICAL, *QUICK), ROUNDING),
     Row("this processor, beside 4 busy processes: clocks", TIMING, busy=True),
-    Row("this processor, beside 4 busy processes: decoding, 2 threads", THREADING, threads=2, busy=True,
-        short=True),
+    Row("this processor, beside 4 busy processes: decoding, 2 threads", THREADING, threads=2, busy=True),
     emulated("Nehalem"),
     emulated("Haswell"),
 ]  # fmt: skip

@@ -74,7 +74,7 @@ def test_the_commands_of_a_workflow_name_targets_and_tests_that_exist(path: Path
             assert [one.name for one in ROWS if row in one.name and not one.compiler]
 
 
-def test_quick_and_slow_tests_are_all_tests_and_both_run_before_a_merge() -> None:
+def test_quick_slow_and_weekly_tests_are_all_tests_and_the_last_alone_may_run_after_a_merge() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "not slow"$', makefile, re.MULTILINE)
     assert re.search(
@@ -83,6 +83,9 @@ def test_quick_and_slow_tests_are_all_tests_and_both_run_before_a_merge() -> Non
     before_merge = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     for command in ("make test\n", "make test-slow\n", " -m tools.wasm --check", " -m tests.portable --short"):
         assert command in before_merge
+    weekly = (FOLDER / "workflows" / "portable.yml").read_text(encoding="utf-8")
+    assert "- cron:" in weekly
+    assert "pytest -m weekly\n" in weekly
     for path in WORKFLOWS:
         for job in jobs(path):
             targets = [

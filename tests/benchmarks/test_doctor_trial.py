@@ -30,6 +30,7 @@ def case(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_a_case_that_ends_early_has_a_row_and_a_stopped_run_resumes(tmp_path: Path) -> None:
     store = tmp_path / "rows.jsonl"
     limits = Limits(seconds=60.0, jobs=2)
@@ -45,6 +46,7 @@ def test_a_case_that_ends_early_has_a_row_and_a_stopped_run_resumes(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_a_case_that_takes_too_long_is_ended() -> None:
     (row,) = run_cases(["hangs"], case, Limits(seconds=0.1, jobs=1))
     assert "not done after" in row["failure"]

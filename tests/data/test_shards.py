@@ -331,7 +331,7 @@ def test_an_error_of_a_cluster_worker_is_raised(cluster: Cluster, results: Path)
 @pytest.mark.slow
 def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(results: Path, tmp_path: Path) -> None:
     with (
-        Cluster(tmp_path, 10) as cluster,  # Dask itself tries a task on four workers
+        Cluster(tmp_path, 5) as cluster,  # Dask itself tries a task on four workers
         open_executor(cluster.address) as executor,
         pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"),
     ):

@@ -113,7 +113,7 @@ def test_every_symbol_of_the_paper_has_a_name_in_both_languages(runs: tuple[Path
     ("language", "width", "scheme", "accessible"),
     [
         ("ko", 390, "dark", ("translate", "attention")),  # the rules take seconds a view
-        pytest.param("ko", 390, "dark", VIEWS, marks=pytest.mark.slow),
+        pytest.param("ko", 390, "dark", VIEWS, marks=[pytest.mark.slow, pytest.mark.weekly]),
         pytest.param("en", 1280, "light", VIEWS, marks=pytest.mark.slow),
     ],
 )

@@ -150,16 +150,18 @@ def test_a_truncated_output_of_any_sentence_marks_the_line_as_truncated() -> Non
 
 
 @pytest.mark.slow
-def test_a_million_characters_in_one_line_are_translated_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quarter_of_a_million_characters_in_one_line_is_translated_within_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Translate many sentences, and one long word, with a model of short outputs."""
     shapes = watch_sources(monkeypatch)
     made = make_translator(end_bias=50.0, letters=KNOWN, data={"max_length": 40}, search={"beam_size": 1})
-    for text in ("Abc def, ghi jkl. " * 56_000, "a" * 1_000_000):
+    for text in ("Abc def, ghi jkl. " * 14_000, "a" * 250_000):
         start = time.process_time()
         (found,) = made.translate([text])
-        assert found.sentences >= 25_000
+        assert found.sentences >= 6_250
         assert not found.truncated
-        assert time.process_time() - start < 120
+        assert time.process_time() - start < 60
     assert max(rows * length for rows, length in shapes) <= 4_096
     assert max(length for _, length in shapes) <= MAX_POSITIONS
 

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from manyheads.web.scripts import ENGINE
 from tools import wasm
 
@@ -46,14 +44,6 @@ def test_the_module_imports_nothing_and_is_small() -> None:
     assert 0 not in found, "custom sections, such as names or the compiler's version"
     assert all(name.encode() in found[7] for name in (*wasm.FUNCTIONS, "memory", "__heap_base"))
     assert len(module) < 100_000
-
-
-@pytest.mark.slow
-def test_the_module_is_the_compiled_c_code(tmp_path) -> None:
-    if missing := wasm.missing_tool():
-        pytest.skip(f"needs {missing}")
-    wasm.build(tmp_path / "engine.wasm")
-    assert wasm.differences((tmp_path / "engine.wasm").read_bytes()) == []
 
 
 def test_the_check_is_skipped_with_a_message_without_its_tools(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Each kind of tokenizer and the sentence splitter, on the lines of the shared data and 10,000 random strings.
 
 Every 100th line is used; MANYHEADS_TESTS_EVERY_LINE=1 uses all lines, which takes about 45 minutes of one core.
-Before a merge, tests/interop/html/test_tokenizer.py and the files beside this one ask the same of some hundred texts.
+Before a merge, tests/interop/html/test_tokenizer.py and the files beside this one use some hundred texts.
 """
 
 from __future__ import annotations
