@@ -43,7 +43,7 @@ test: $(READY_FOR_TESTS)
 	$(PYTEST) -m "not slow"
 	$(IN_VENV) -m tests.docs.korean
 
-# worksteal: one file holds a third of these tests' time
+# worksteal: few files hold most of these tests' time
 test-slow: $(READY_FOR_TESTS)
 	$(PYTEST) --dist worksteal -m "slow and not weekly"
 
