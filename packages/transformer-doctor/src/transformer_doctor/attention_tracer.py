@@ -306,6 +306,7 @@ class AttentionTracer(TorchFunctionMode):
     def _attention(self, query: Tensor, key: Tensor, raw: Tensor, width: int, heads: int) -> Attention:
         """Return the record of an attention; raw is the product of its queries and keys, (lead, T, S)."""
         left, right = self.trace(query), self.trace(key)
+        query, key = (tensor.detach().clone() for tensor in (query, key))  # a cache is written again in place
         return Attention(
             raw.size(-2), raw.size(-1), width, heads, (*left.factors, *right.factors), raw, query, key,
             (left.sides, right.sides), examined_place(), left.projection, right.projection,
@@ -326,7 +327,7 @@ class AttentionTracer(TorchFunctionMode):
             if summed is None:
                 return base
             _trace_written_softmax(scores, weights, summed)
-        attention.value = value
+        attention.value = value.detach().clone()
         if contracted == "queries":
             attention.swap_axes()
         self.attentions.append(attention)
@@ -389,7 +390,7 @@ class AttentionTracer(TorchFunctionMode):
         return self._finish(base, attention, logits, value)
 
     def _finish(self, base: TensorTrace, attention: Attention, logits: Tensor, value: Tensor) -> TensorTrace:
-        attention.logits, attention.value = logits, value
+        attention.logits, attention.value = logits, value.detach().clone()
         attention.weights = attention.used = logits.softmax(-1)
         self.attentions.append(attention)
         return replace(base, attended=True)

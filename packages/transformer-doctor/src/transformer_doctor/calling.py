@@ -182,15 +182,23 @@ def caller(
 
     def call(*ids: Tensor) -> Tensor:
         inputs = {side: rows.t() if form.time_first else rows for side, rows in zip(sides, ids, strict=True)}
-        real = {side: rows != pad if pad is not None else torch.ones_like(rows, dtype=torch.bool)
-                for side, rows in zip(sides, ids, strict=True)}  # fmt: skip
-        if len(sides) == 2:  # the begin mark may have the id of padding
-            real["target"][:, 0] = True
+        real = real_tokens(dict(zip(sides, ids, strict=True)), pad)
         return batch_first(
             _call_form(callee, sides, form, inputs, real), inputs[sides[-1]], width, time_first=form.time_first
         )
 
     return call
+
+
+def real_tokens(ids: Mapping[str, Tensor], pad: int | None) -> dict[str, Tensor]:
+    """Return, by side, which tokens (B, length) are no padding; without an id of padding all of them."""
+    real = {
+        side: rows != pad if pad is not None else torch.ones_like(rows, dtype=torch.bool)
+        for side, rows in ids.items()
+    }
+    if len(ids) == 2:  # the begin mark may have the id of padding
+        real["target"][:, 0] = True
+    return real
 
 
 def batch_first(output: Any, ids: Tensor, width: int | None, *, time_first: bool) -> Tensor:
@@ -207,6 +215,18 @@ def _call_form(
     callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
 ) -> Any:
     """Call a model in a form, with ids whose axes are in the order of that form; return its output."""
+    if form.container == "tuple":
+        return callee.function(tuple(ids[side] for side in sides))
+    if form.container == "arguments" and callee.arguments is None:
+        return callee.call(dict(ids))
+    values = argument_values(callee, sides, form, ids, real)
+    return callee.function(values) if form.container == "mapping" else callee.call(values)
+
+
+def argument_values(
+    callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
+) -> dict[str, Any]:
+    """Return the values of the arguments of a call by name, of one mapping those of its entries."""
     device = ids[sides[0]].device
     masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
 
@@ -232,17 +252,12 @@ def _call_form(
         return None if role in (UNKNOWN, "memory") else value(name, role, form.style or MaskStyle())
 
     if form.container == "mapping":
-        return callee.function(_GuessedBatch(entry))
-    if form.container == "tuple":
-        return callee.function(tuple(ids[side] for side in sides))
-    if callee.arguments is None:
-        return callee.call(dict(ids))
-    values = {
+        return _GuessedBatch(entry)
+    return {
         parameter.name: value(parameter.name, role, form.style or MaskStyle())
-        for parameter, role in callee.arguments
+        for parameter, role in callee.arguments or ()
         if role in sides
         or (parameter.required and role not in (UNKNOWN, "memory"))
         or (form.style is not None and role.endswith(("mask", "lengths")))
         or (form.labels and role == "label")
     }
-    return callee.call(values)

@@ -20,7 +20,7 @@ from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, structure_rep
 from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
 from transformer_doctor.checks.memorization import TrainingFunctions
-from transformer_doctor.checks.stepping import STEPPING, Stepping, check_stepper
+from transformer_doctor.checks.stepping import STEPPING, Stepping, check_cache, check_stepper
 from transformer_doctor.checks.training import Collate, arguments, default_collate
 from transformer_doctor.checks.trial import Trial
 from transformer_doctor.errors import UsageError
@@ -137,9 +137,21 @@ def _check_outputs(
         report += make_report(_output_findings(adapter, samples, symptoms), [])
         if stepper is not None:
             report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
-        elif "target" in adapter.sides:
-            report += make_report([], [], [(STEPPING, "stepper was not given")])
+        if "target" in adapter.sides:
+            report += _check_cache(adapter, samples, symptoms)
     return report
+
+
+def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Report:
+    """Check decoding with the cache that a model takes and returns, if it has one."""
+    if any(symptoms[name] for name in ("random", "not_finite", "constant-scores", "future", "neighbours")):
+        return make_report([], [], [(STEPPING, "an error above changes the scores")])
+
+    def check() -> Report:
+        call = None if adapter.cached is None else adapter.cached(adapter, samples)
+        return make_report([], [], [(STEPPING, "stepper was not given")]) if call is None else check_cache(adapter, samples, call)
+
+    return attempt([STEPPING], check)
 
 
 def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:

@@ -6,15 +6,20 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from transformer_doctor.caching import CachedCall, Continuation, differs_and_depends
 from transformer_doctor.errors import UsageError
-from transformer_doctor.model_adapter import Kind, ModelAdapter, device_of
+from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, device_of
 from transformer_doctor.model_output import tensor_of
-from transformer_doctor.signatures import parameters_of
+from transformer_doctor.signatures import parameters_of, role_of
 
 # Fields of configurations that state the longest text, as max_target_positions; not max_relative_positions.
 _LENGTH_SETTING = re.compile(
@@ -38,7 +43,7 @@ def from_huggingface(
     Raises:
         UsageError: the model takes no input_ids, or vocab_size is missing from its configuration.
     """
-    accepted = {parameter.name for parameter in parameters_of(model) or ()}
+    accepted = [parameter.name for parameter in parameters_of(model) or ()]
     if accepted and "input_ids" not in accepted:
         raise UsageError(
             f"{type(model).__name__} takes {', '.join(sorted(accepted)[:3])} and no input_ids: the doctor examines "
@@ -65,16 +70,20 @@ def from_huggingface(
     begins = kind == "decoder" and marks[0] == pad
     ends = marks[1] if kind == "encoder" and "decoder_input_ids" in accepted else None
 
-    def call(*ids: Tensor) -> Tensor:
+    def call_model(*ids: Tensor, first: int = 0, real: Tensor | None = None, **further: Any) -> Any:
         source = ids[0] if ends is None else _with_end(ids[0], pad, ends)
-        arguments: dict[str, Any] = {"input_ids": source}
+        real = _real_tokens(source, pad, begins=begins) if real is None else real.to(source.device)
+        arguments: dict[str, Any] = {"input_ids": source if kind == "encoder-decoder" else source[:, first:]}
         if not accepted or "attention_mask" in accepted:
-            arguments["attention_mask"] = _real_tokens(source, pad, begins=begins).long()
+            arguments["attention_mask"] = real.long()
         if kind == "encoder-decoder":
-            arguments["decoder_input_ids"] = ids[1]
-        if "use_cache" in accepted:  # some models leave out the causal mask when they fill a KV cache
-            arguments["use_cache"] = False
-        return tensor_of(model(**arguments), None if kind == "encoder" else target_size)
+            arguments["decoder_input_ids"] = ids[1][:, first:]
+        if "use_cache" not in accepted:
+            further.pop("use_cache", None)
+        return model(**arguments, **further)
+
+    def call(*ids: Tensor) -> Tensor:  # some models leave out the causal mask when they fill a KV cache
+        return tensor_of(call_model(*ids, use_cache=False), None if kind == "encoder" else target_size)
 
     return ModelAdapter(
         kind,
@@ -87,7 +96,66 @@ def from_huggingface(
         stated_limit=_limit_of(model, (reader, writer)),
         device=device_of(model),
         remarks=tuple(remarks),
+        cached=None if kind == "encoder" else partial(_cached_call, model, accepted, call_model),
     )
+
+
+def _cached_call(
+    model: Any, accepted: Sequence[str], call_model: Callable[..., Any], adapter: ModelAdapter, samples: Samples
+) -> CachedCall | None:
+    """Return the calls of a decoder with its cache and without; None where it takes no cache.
+
+    The mask of a call with a cache covers all tokens so far; a state-space model may want it for the new ones alone.
+    """
+    name = next((name for name in accepted if role_of(name, ("target",)) == "state"), None)
+    if name is None:
+        return None
+    positions = "decoder_position_ids" if adapter.kind == "encoder-decoder" else "position_ids"
+    library = sys.modules.get(type(model).__module__.partition(".")[0])
+    static = getattr(library, "StaticCache", None) if getattr(model, "_can_compile_fullgraph", False) else None
+
+    def output_of(item: Continuation, **further: Any) -> Any:
+        if item.positions is not None:
+            further[positions] = item.positions[:, item.first :].to(adapter.device)
+        ids = [rows.to(adapter.device) for rows in item.ids.values()]
+        return call_model(*ids, first=item.first, real=item.real, **further)
+
+    def step(item: Continuation) -> tuple[Tensor, Any]:
+        output = output_of(item, use_cache=True, **({} if item.cache is None else {name: item.cache}))
+        cache = getattr(output, name, None)
+        if cache is None:
+            raise UsageError(f"the model takes {name}, and returns none")
+        return tensor_of(output, adapter.sizes[1]), cache
+
+    def step_of_a_state(item: Continuation) -> tuple[Tensor, Any]:
+        return step(replace(item, real=item.real[:, item.first :] if item.real is not None else torch.ones_like(item.ids["target"][:, item.first :])) if item.first else item)
+
+    def plain(item: Continuation) -> Tensor:
+        return tensor_of(output_of(item, use_cache=False), adapter.sizes[1])
+
+    fixed = static and partial(_static_cache, model, static, library.EncoderDecoderCache, adapter.kind)
+    call = CachedCall(step, plain, model, positions in accepted, fixed, _cut)
+    stateful = getattr(model, "_is_stateful", False) and differs_and_depends(call, adapter, samples)[0]
+    return replace(call, step=step_of_a_state) if stateful else call
+
+
+def _static_cache(model: Any, static: Any, pair: Any, kind: Kind, source: int, length: int) -> Any:
+    """Return an empty cache of fixed size, for `source` and `length` tokens."""
+    config = model.config.get_text_config(decoder=True)
+    cache = static(config=config, max_cache_len=length)
+    return cache if kind == "decoder" else pair(cache, static(config=config, max_cache_len=source))
+
+
+def _cut(cache: Any, tokens: int) -> Any:
+    """Cut tokens off a cache of transformers.
+
+    Raises:
+        UsageError: the cache says that it cannot be cut, as one of a state or a window.
+    """
+    if not getattr(cache, "is_croppable", hasattr(cache, "crop")):
+        raise UsageError(f"a {type(cache).__name__} of this model cannot be cut")
+    cache.crop(-tokens)
+    return cache
 
 
 def _table_size(layer: Callable[[], Any]) -> int | None:

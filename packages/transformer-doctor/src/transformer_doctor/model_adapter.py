@@ -46,6 +46,8 @@ class ModelAdapter:
         state: attributes and buffers of the model, restored before each call; None: they are not restored.
         tolerances: differences between two calls that rounding alone may cause.
         remarks: guesses about the model, a sentence each.
+        cached: function of this adapter and of samples that returns the calls of the model with a cache and without
+            (`caching.CachedCall`), None where it takes no cache; None of a model that decodes nothing.
     """
 
     kind: Kind
@@ -60,6 +62,7 @@ class ModelAdapter:
     state: ModuleState | None = None
     tolerances: Tolerances = field(default_factory=Tolerances)
     remarks: tuple[str, ...] = ()
+    cached: Callable[[ModelAdapter, Samples], Any] | None = None
 
     @property
     def sides(self) -> Sequence[str]:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_doctor.caching import find_cached_call
 from transformer_doctor.call_search import CallSearch, FoundCall, judge, masks_wanted
 from transformer_doctor.calling import Callee, CallForm, as_function, batch_first, callee_of, caller
 from transformer_doctor.errors import UsageError, is_for_users
@@ -231,6 +232,8 @@ class _Wrapping:
         outcome = self.search(adapter, callee, width=adapter.sizes[-1])
         if isinstance(outcome, Exception):
             return outcome
+        cached = None if self.masks is not None else partial(find_cached_call, self.model, callee, outcome.form)
+        outcome = replace(outcome, adapter=replace(outcome.adapter, cached=cached))
         return outcome.remark(*remarks, *self.form_remarks(outcome.form, callee))
 
     def search(self, adapter: ModelAdapter, callee: Callee, width: int | None) -> FoundCall | Exception:
