@@ -1,12 +1,12 @@
 """Call a decoder with a cache: one whose arguments and outputs hold it, or that keeps it inside.
 
-Shapes: B batch, S source length, T target tokens so far, n new ones among them, V vocabulary.
+Shapes: B batch, T target tokens so far, n new ones among them, V vocabulary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -15,18 +15,18 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
-from transformer_doctor.calling import Callee, CallForm, argument_values, real_tokens
+from transformer_doctor.calling import Callee, CallForm, call_form
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.model_output import tensor_of
 from transformer_doctor.signatures import UNKNOWN, parameters_of, words_of
 from transformer_doctor.tolerances import relative_change
 
-CAPACITY = 16  # tokens that a cache of fixed size must hold
-# Words of names: a cache, its length, functions that make one.
+# Words in the names of a cache, of its length, and of functions that make one.
 _CACHE = {*"cache caches past kv state states present presents incremental intermediates mems".split()}
 _COUNTS = {*"len length size n num step idx index cur curr current t timestep".split()}
 _MAKERS = {*"init new make empty create allocate initial build prepare setup".split()}
+_CAPACITY = 16  # tokens that such a function is asked to make room for
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ class Continuation:
     real: Tensor | None = None
     positions: Tensor | None = None
 
+    def up_to(self, end: int, first: int = 0, cache: Any = None) -> Continuation:
+        """Return the target tokens from `first` to `end`, which follow those in a cache."""
+        real, positions = (None if rows is None else rows[:, :end] for rows in (self.real, self.positions))
+        return Continuation({**self.ids, "target": self.ids["target"][:, :end]}, first, cache, real, positions)
+
 
 @dataclass(frozen=True)
 class CachedCall:
@@ -58,8 +63,8 @@ class CachedCall:
         plain: function of all tokens, a continuation of none, that returns their scores (B, T, V).
         owner: the model, which may have a method that reorders its cache.
         takes_positions: whether positions may be given.
-        without_masks: whether the model takes masks, and is called without.
-        static: function of S and a number of tokens that returns a cache of fixed size; None if there is none.
+        no_padding: why padded texts are not decoded, empty where they may be.
+        static: function of a number of tokens that returns a cache of fixed size for them; None if there is none.
         cut: function of a cache and a number of tokens that cuts these off; None if there is none.
     """
 
@@ -67,8 +72,8 @@ class CachedCall:
     plain: Callable[[Continuation], Tensor]
     owner: Any
     takes_positions: bool = False
-    without_masks: bool = False
-    static: Callable[[int, int], Any] | None = None
+    no_padding: str = ""
+    static: Callable[[int], Any] | None = None
     cut: Callable[[Any, int], Any] | None = None
 
 
@@ -85,12 +90,10 @@ def reorder_rows(owner: Any, cache: Any, order: Tensor) -> Any:
 
     def select(part: Any) -> Any:
         axes = [axis for axis, size in enumerate(getattr(part, "shape", ())) if size == len(order)]
-        if len(axes) > 1 or not isinstance(part, (Tensor, int, float, str, type(None))):
-            raise UsageError(f"the rows of a {type(part).__name__} in the cache are not known: it has no reorder method")
+        if len(axes) > 1 or not isinstance(part, (Tensor, int, float, str)):
+            raise UsageError("the rows of the cache are not known: it has no method with reorder in its name")
         return part.index_select(axes[0], order.to(part.device)) if axes else part
 
-    if cache is None:
-        raise UsageError("the model keeps its cache inside, and has no reorder method")
     return tree_map(select, cache)
 
 
@@ -103,16 +106,16 @@ def find_cached_call(
     gives the scores of a call without cache, else the first one in which earlier tokens change later scores.
     """
     roles = {parameter.name: _role_with_cache(parameter.name, role) for parameter, role in callee.arguments or ()}
-    known = {*roles.values()}
-    if form.container != "arguments" or form.time_first or not known & {"cache", "first", "on"}:
+    if form.container != "arguments" or form.time_first or not {"cache", "first", "on"} & {*roles.values()}:
         return None
-    begins = [lambda: None, *_makers(model, samples.batch), dict, list] if "cache" in known else [lambda: None]
-    masks = [name for name, role in roles.items() if role.endswith("mask")]
-    choices = (False, True)
+    masked = form.style is None and any(role.endswith("mask") for role in roles.values())
+    reason = "the model is called without masks" if masked else ""
     fallback = None
-    for way in product(begins, choices, choices if masks else (False,), choices if "positions" in known else (False,)):
-        step = partial(_step, callee, roles, form, adapter, *way)
-        call = CachedCall(step, lambda item: adapter(item.ids), model, without_masks=bool(masks) and form.style is None)
+    # begin: function that returns the first cache; whole: all tokens so far are fed, of which the model takes the new
+    # ones; placed: positions are given, though they have a default.
+    for begin, whole, placed in product([lambda: None, *_makers(model), dict, list], (False, True), (False, True)):
+        step = partial(_step, callee, roles, form, adapter, begin, whole=whole, placed=placed)
+        call = CachedCall(step, lambda item: adapter(item.ids), model, no_padding=reason)
         try:
             differs, depends = differs_and_depends(call, adapter, samples)
         except Exception:  # any exception of the user's model: it is called otherwise
@@ -133,13 +136,12 @@ def _role_with_cache(name: str, role: str) -> str:
     return "cache" if role == "state" or (role == UNKNOWN and words & _CACHE) else role
 
 
-def _makers(model: Any, batch: int) -> Iterator[Callable[[], Any]]:
+def _makers(model: Any) -> Iterator[Callable[[], Any]]:
     """Yield the methods of a model that are named as if they made a cache, of a number of rows and tokens."""
-    for name in dir(type(model)):
-        words = {*words_of(name)}
-        if words & _MAKERS and words & _CACHE and not name.startswith("__"):
+    for name in [name for name in dir(type(model)) if not name.startswith("__")]:
+        if _MAKERS & {*words_of(name)} and _CACHE & {*words_of(name)}:
             required = [parameter for parameter in parameters_of(getattr(model, name)) or () if parameter.required]
-            yield partial(getattr(model, name), *(batch, CAPACITY)[: len(required)])
+            yield partial(getattr(model, name), *(_CAPACITY, _CAPACITY)[: len(required)])
 
 
 def _step(
@@ -148,86 +150,64 @@ def _step(
     form: CallForm,
     adapter: ModelAdapter,
     begin: Callable[[], Any],
-    whole: bool,  # noqa: FBT001
-    new_masks: bool,  # noqa: FBT001
-    positions: bool,  # noqa: FBT001
     item: Continuation,
+    *,
+    whole: bool,
+    placed: bool,
 ) -> tuple[Tensor, Any]:
-    """Call a model with a continuation.
-
-    Args:
-        callee: function of the model.
-        roles: what each argument holds.
-        form: how the model is called without cache.
-        adapter: the model.
-        begin: function that returns the cache of a new text.
-        whole: feed all tokens so far instead of the new ones.
-        new_masks: make masks of the new tokens alone.
-        positions: give positions that have a default.
-        item: the tokens.
-    """
+    """Call a model with a continuation; return the scores of its new tokens, and the cache."""
     cache = begin() if item.first == 0 and item.cache is None else item.cache
     ids = {side: rows.to(adapter.device) for side, rows in item.ids.items()}
-    new = slice(0 if whole else item.first, None)
-    seen = {**ids, "target": ids["target"][:, new]} if new_masks else ids
-    values = argument_values(callee, adapter.sides, form, seen, real_tokens(seen, adapter.pad))
-    length = seen["target"].size(1)
+    real = {side: rows != (-1 if adapter.pad is None else adapter.pad) for side, rows in ids.items()}
+    real["target"][:, 0] |= len(ids) == 2  # the begin mark may have the id of padding
+    values = call_form(replace(callee, call=dict), adapter.sides, form, ids, real)
+    length, new = ids["target"].size(1), slice(0 if whole else item.first, None)
     for name, role in roles.items():
-        if role == "target":
-            values[name] = ids["target"][:, new]
-        elif role == "positions" and (positions or name in values):
-            values[name] = torch.arange(ids["target"].size(1), device=adapter.device).expand(ids["target"].shape)[:, new]
+        if role == "positions" and placed:
+            values[name] = torch.arange(length, device=adapter.device).expand(real["target"].shape)
+        if role in ("target", "positions") and name in values:
+            values[name] = values[name][:, new]
         elif role.endswith("mask") and name in values and values[name].shape[-2:] == (length, length):
-            values[name] = values[name][..., length - ids["target"][:, new].size(1) :, :]
+            values[name] = values[name][..., new, :]
         elif role in ("first", "on"):
             values[name] = item.first if role == "first" else True
         elif role == "cache" and (cache is not None or name in values):
             values[name] = cache
     output = callee.call(values)
     scores = tensor_of(output, adapter.sizes[1])
-    if scores.dim() == 2:
-        scores = scores.unflatten(0, (len(ids["target"]), -1))
-    if whole and item.first and scores.size(1) == ids["target"].size(1):
+    scores = scores.unflatten(0, (len(real["target"]), -1)) if scores.dim() == 2 else scores
+    if whole and item.first and scores.size(1) == length:
         raise UsageError("the model reads all tokens again: it is not meant to be fed those in the cache")
     return scores, _returned_cache(output, cache)
 
 
 def _returned_cache(output: Any, given: Any) -> Any:
     """Return the cache in an output: a field of its name, or the last value that is neither scores nor a loss."""
-    if is_dataclass(output):
-        output = {field.name: getattr(output, field.name) for field in fields(output)}
-    elif hasattr(output, "_asdict"):
-        output = output._asdict()
-    elif hasattr(output, "__dict__") and not isinstance(output, (Tensor, Mapping)):
-        output = vars(output)
-    if isinstance(output, Mapping):
-        found = [value for name, value in output.items() if {*words_of(name)} & _CACHE and value is not None]
-        return found[0] if found else given
-    parts = output if isinstance(output, (tuple, list)) else ()
-    scores = next((index for index, part in enumerate(parts) if isinstance(part, Tensor) and part.dim() > 1), None)
-    others = [
-        part for index, part in enumerate(parts)
-        if part is not None and index != scores and not (isinstance(part, Tensor) and part.dim() == 0)
-    ]  # fmt: skip
-    return others[-1] if others else given
+    if isinstance(output, (tuple, list)) and not hasattr(output, "_fields"):
+        values = [part for part in output if part is not None and getattr(part, "ndim", 1) > 0]
+        scores = next((part for part in values if isinstance(part, Tensor) and part.dim() > 1), None)
+        found = [part for part in values if part is not scores][-1:]
+    else:
+        named = output._asdict() if hasattr(output, "_asdict") else getattr(output, "__dict__", {})
+        named = output if isinstance(output, Mapping) else named
+        found = [value for name, value in named.items() if _CACHE & {*words_of(name)} and value is not None]
+    return found[0] if found else given
 
 
 @torch.no_grad()
 def differs_and_depends(call: CachedCall, adapter: ModelAdapter, samples: Samples) -> tuple[bool, bool]:
     """Return whether the last scores of a text differ with a cache, and whether earlier tokens change them."""
     ids = samples.ids()
-    pieces = range(1 if adapter.kind == "encoder-decoder" else samples.target - 2, samples.target + 1)
 
     def last_scores(target: Tensor) -> Tensor:
-        if adapter.state is not None:
-            adapter.state.restore()
+        adapter.restore()
         first, cache = 0, None
-        for end in pieces:
-            scores, cache = call.step(Continuation({**ids, "target": target[:, :end]}, first, cache))
+        for end in range(1 if adapter.kind == "encoder-decoder" else samples.target - 2, samples.target + 1):
+            scores, cache = call.step(Continuation({**ids, "target": target}).up_to(end, first, cache))
             first = end
         return scores[:, -1].float()
 
-    scores, others = last_scores(ids["target"]), ids["target"].clone()
-    others[:, 1] = samples.others("target", others)[:, 1]
+    scores, others = last_scores(ids["target"]), samples.others("target", ids["target"])
+    others[:, -1] = ids["target"][:, -1]
     differs = relative_change(adapter(ids)[:, -1], scores) > adapter.tolerances.other_shape
     return differs, relative_change(scores, last_scores(others)) > 0

@@ -182,23 +182,15 @@ def caller(
 
     def call(*ids: Tensor) -> Tensor:
         inputs = {side: rows.t() if form.time_first else rows for side, rows in zip(sides, ids, strict=True)}
-        real = real_tokens(dict(zip(sides, ids, strict=True)), pad)
+        real = {side: rows != pad if pad is not None else torch.ones_like(rows, dtype=torch.bool)
+                for side, rows in zip(sides, ids, strict=True)}  # fmt: skip
+        if len(sides) == 2:  # the begin mark may have the id of padding
+            real["target"][:, 0] = True
         return batch_first(
-            _call_form(callee, sides, form, inputs, real), inputs[sides[-1]], width, time_first=form.time_first
+            call_form(callee, sides, form, inputs, real), inputs[sides[-1]], width, time_first=form.time_first
         )
 
     return call
-
-
-def real_tokens(ids: Mapping[str, Tensor], pad: int | None) -> dict[str, Tensor]:
-    """Return, by side, which tokens (B, length) are no padding; without an id of padding all of them."""
-    real = {
-        side: rows != pad if pad is not None else torch.ones_like(rows, dtype=torch.bool)
-        for side, rows in ids.items()
-    }
-    if len(ids) == 2:  # the begin mark may have the id of padding
-        real["target"][:, 0] = True
-    return real
 
 
 def batch_first(output: Any, ids: Tensor, width: int | None, *, time_first: bool) -> Tensor:
@@ -211,22 +203,10 @@ def batch_first(output: Any, ids: Tensor, width: int | None, *, time_first: bool
     return scores.transpose(0, 1) if scores.dim() == 3 else scores
 
 
-def _call_form(
+def call_form(
     callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
 ) -> Any:
-    """Call a model in a form, with ids whose axes are in the order of that form; return its output."""
-    if form.container == "tuple":
-        return callee.function(tuple(ids[side] for side in sides))
-    if form.container == "arguments" and callee.arguments is None:
-        return callee.call(dict(ids))
-    values = argument_values(callee, sides, form, ids, real)
-    return callee.function(values) if form.container == "mapping" else callee.call(values)
-
-
-def argument_values(
-    callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
-) -> dict[str, Any]:
-    """Return the values of the arguments of a call by name, of one mapping those of its entries."""
+    """Call a model in a form, with ids and real tokens whose axes are in the order of that form; return its output."""
     device = ids[sides[0]].device
     masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
 
@@ -252,12 +232,17 @@ def argument_values(
         return None if role in (UNKNOWN, "memory") else value(name, role, form.style or MaskStyle())
 
     if form.container == "mapping":
-        return _GuessedBatch(entry)
-    return {
+        return callee.function(_GuessedBatch(entry))
+    if form.container == "tuple":
+        return callee.function(tuple(ids[side] for side in sides))
+    if callee.arguments is None:
+        return callee.call(dict(ids))
+    values = {
         parameter.name: value(parameter.name, role, form.style or MaskStyle())
-        for parameter, role in callee.arguments or ()
+        for parameter, role in callee.arguments
         if role in sides
         or (parameter.required and role not in (UNKNOWN, "memory"))
         or (form.style is not None and role.endswith(("mask", "lengths")))
         or (form.labels and role == "label")
     }
+    return callee.call(values)

@@ -138,7 +138,7 @@ def _check_outputs(
         if stepper is not None:
             report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
         if "target" in adapter.sides:
-            report += _check_cache(adapter, samples, symptoms)
+            report += attempt([STEPPING], lambda: _check_cache(adapter, samples, symptoms))
     return report
 
 
@@ -146,12 +146,10 @@ def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) ->
     """Check decoding with the cache that a model takes and returns, if it has one."""
     if any(symptoms[name] for name in ("random", "not_finite", "constant-scores", "future", "neighbours")):
         return make_report([], [], [(STEPPING, "an error above changes the scores")])
-
-    def check() -> Report:
-        call = None if adapter.cached is None else adapter.cached(adapter, samples)
-        return make_report([], [], [(STEPPING, "stepper was not given")]) if call is None else check_cache(adapter, samples, call)
-
-    return attempt([STEPPING], check)
+    call = None if adapter.cached is None else adapter.cached(adapter, samples)
+    if call is None:
+        return make_report([], [], [(STEPPING, "stepper was not given")])
+    return check_cache(adapter, samples, call)
 
 
 def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:

@@ -111,8 +111,7 @@ def _cached_call(
     if name is None:
         return None
     positions = "decoder_position_ids" if adapter.kind == "encoder-decoder" else "position_ids"
-    library = sys.modules.get(type(model).__module__.partition(".")[0])
-    static = getattr(library, "StaticCache", None) if getattr(model, "_can_compile_fullgraph", False) else None
+    library: Any = sys.modules.get("transformers")
 
     def output_of(item: Continuation, **further: Any) -> Any:
         if item.positions is not None:
@@ -128,22 +127,21 @@ def _cached_call(
         return tensor_of(output, adapter.sizes[1]), cache
 
     def step_of_a_state(item: Continuation) -> tuple[Tensor, Any]:
-        return step(replace(item, real=item.real[:, item.first :] if item.real is not None else torch.ones_like(item.ids["target"][:, item.first :])) if item.first else item)
+        real = torch.ones_like(item.ids["target"]) if item.real is None else item.real
+        return step(replace(item, real=real[:, item.first :]))
 
     def plain(item: Continuation) -> Tensor:
         return tensor_of(output_of(item, use_cache=False), adapter.sizes[1])
 
-    fixed = static and partial(_static_cache, model, static, library.EncoderDecoderCache, adapter.kind)
-    call = CachedCall(step, plain, model, positions in accepted, fixed, _cut)
+    def empty(length: int) -> Any:
+        config = model.config.get_text_config(decoder=True)
+        caches = [library.StaticCache(config=config, max_cache_len=size) for size in (length, samples.source)]
+        return caches[0] if adapter.kind == "decoder" else library.EncoderDecoderCache(*caches)
+
+    fixed = empty if getattr(model, "_can_compile_fullgraph", False) else None
+    call = CachedCall(step, plain, model, positions in accepted, static=fixed, cut=_cut)
     stateful = getattr(model, "_is_stateful", False) and differs_and_depends(call, adapter, samples)[0]
     return replace(call, step=step_of_a_state) if stateful else call
-
-
-def _static_cache(model: Any, static: Any, pair: Any, kind: Kind, source: int, length: int) -> Any:
-    """Return an empty cache of fixed size, for `source` and `length` tokens."""
-    config = model.config.get_text_config(decoder=True)
-    cache = static(config=config, max_cache_len=length)
-    return cache if kind == "decoder" else pair(cache, static(config=config, max_cache_len=source))
 
 
 def _cut(cache: Any, tokens: int) -> Any:

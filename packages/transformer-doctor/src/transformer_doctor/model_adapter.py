@@ -80,8 +80,7 @@ class ModelAdapter:
         Raises:
             UsageError: the scores have another shape.
         """
-        if self.state is not None:
-            self.state.restore()
+        self.restore()
         _seed_generators(seed)
         scores = self.call(*(ids[side].to(self.device) for side in self.sides))
         last = ids[self.sides[-1]]
@@ -95,6 +94,11 @@ class ModelAdapter:
                 f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{_advice(scores, last)}"
             )
         return scores if scores.dtype == torch.float64 else scores.float()
+
+    def restore(self) -> None:
+        """Make the next call a first one, where the state of the model is known."""
+        if self.state is not None:
+            self.state.restore()
 
     def size(self, side: str) -> int:
         """Return V of a side."""

@@ -1,8 +1,6 @@
-"""Name what is wrong where a step with a cache differs from a call without: position, mask, keys, values.
+"""Name what is wrong where a step with a cache differs from a call without: positions, masks, keys, values.
 
-The attentions of the step are compared with those of the call: the first one that differs shows the fault.
-
-Shapes: B batch, T tokens so far, n new ones among them, S keys, V vocabulary.
+Shapes: T tokens so far, n new ones among them, S keys.
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ _NO_WEIGHT = 1e-4  # weights of attention up to which a key counts as hidden, an
 
 @dataclass(frozen=True)
 class Comparison:
-    """Attentions of a step with a cache, and of a call without cache up to the same token.
+    """Attentions of a step with a cache, and of a call without: the first one that differs shows the fault.
 
     Attributes:
         step, whole: attentions in the order of their computation.
         new, tokens: n and T.
         tolerance: share of their spread up to which two tensors agree.
-        repeat: function that returns the attentions of a call whose rows repeat the last token of each row.
-        padded: whether rows are padded, so that keys of padding may differ.
+        repeat: function that returns the attentions of a call whose rows are the last token of each, T + 1 times.
+        padded: whether rows are padded: what is computed at padding may differ.
     """
 
     step: Sequence[Attention]
@@ -41,103 +39,94 @@ class Comparison:
     padded: bool = False
 
     def explain(self, finding: Finding) -> Finding:
-        """Return a finding with the case, the line and the detail that the attentions show, if they show any."""
-        steps = [attention for attention in self.step if attention.queries == self.new]
-        wholes = [attention for attention in self.whole if attention.queries == self.tokens][-len(steps) :]
-        for index, (part, full) in enumerate(zip(steps, wholes, strict=False) if len(steps) == len(wholes) else ()):
-            case = self._case(index, part, full)
-            if case is None:
-                continue
-            name, _, detail = case.partition(": ")
-            finding = at_line(in_case(finding, name) if name else finding, part)
-            seen = f"; attention {index + 1} of {len(steps)} is the first to differ: {detail}"
-            return replace(finding, evidence=finding.evidence + seen)
+        """Return a finding with the case and the line that the attentions show, and what differs, if they show it."""
+        parts = [attention for attention in self.step if attention.queries == self.new]
+        wholes = [attention for attention in self.whole if attention.queries == self.tokens][-len(parts) :]
+        for index, (part, full) in enumerate(zip(parts, wholes, strict=False)):
+            name, words = self._case(part, full, first=index == 0) if len(parts) == len(wholes) else ("", "")
+            if words:
+                finding = at_line(in_case(finding, f"cache-{name}") if name else finding, part)
+                seen = f"attention {index + 1} of {len(parts)} is the first to differ: {words}"
+                return replace(finding, evidence=f"{finding.evidence}; {seen}")
         return finding
 
-    def _case(self, index: int, part: Attention, full: Attention) -> str | None:
-        """Return the case and the detail of an attention; None where it agrees."""
-        query = _last(full.query, part.query, self.tokens, self.new)
+    def _case(self, part: Attention, full: Attention, *, first: bool) -> tuple[str, str]:
+        """Return the case of an attention, empty where it is none, and what differs, empty where it agrees."""
+        query = _last(full.query, part.query)
         if query is None:
-            return None
-        if self._differs(query, part.query):
-            position = self._position(index, part) if index == 0 else None
-            if position is not None:
-                return f"cache-position: token {self.tokens} has the position of token {position + 1}"
-            return ": its queries"
+            return "", ""
+        if self._differ(query, part.query):
+            position = self._position(part) if first else None
+            place = f"token {self.tokens} has the place of token {position}"
+            return ("", "other queries") if position is None else ("position", place)
         if full.keys != self.tokens:
-            same = all(not self._differs(*pair) for pair in ((full.key, part.key), (full.value, part.value)))
-            return self._mask_case(part, full) if same else "cache-cross: its keys or values are not those of the source"
-        if part.keys > self.tokens and float(_weights(part)[..., self.tokens :].max()) > _NO_WEIGHT:
-            return f"cache-content: it sees {part.keys} keys of {self.tokens} tokens"
-        lost = self.tokens - part.keys
-        if lost > 0 and float(_weights(full)[..., -self.new :, :lost].max()) > _NO_WEIGHT:
-            return f"cache-content: it sees {part.keys} keys of {self.tokens} tokens"
-        return self._content_case(index, part, full) or self._mask_case(part, full)
+            if self._differ(full.key, part.key) or self._differ(full.value, part.value):
+                return "cross", "other keys or values than those of the source"
+            return self._weights_case(part, full)
+        lost, more = _weights(full)[..., -self.new :, : max(self.tokens - part.keys, 0)], _weights(part)
+        if bool((lost > _NO_WEIGHT).any() or (more[..., self.tokens :] > _NO_WEIGHT).any()):
+            return "", f"it sees {part.keys} keys of {self.tokens} tokens"
+        keys, values = (
+            not (self.padded and not first) and self._differ(*_shared(ours, theirs, self.tokens))
+            for ours, theirs in ((part.key, full.key), (part.value, full.value))
+        )
+        if keys or values:
+            return ("", "other values") if values else ("keys", "other keys, with the same values")
+        return self._weights_case(part, full)
 
-    def _content_case(self, index: int, part: Attention, full: Attention) -> str | None:
-        """Return the case of keys or values that differ."""
-        seen, changed = min(part.keys, self.tokens), list[str]()
-        old = max(seen - self.new, 0)
-        for name, ours, theirs in (("keys", part.key, full.key), ("values", part.value, full.value)):
-            axis = None if theirs is None else _axis_of(theirs, self.tokens)
-            if axis is None or ours is None or ours.dim() != theirs.dim() or (self.padded and index > 0):
-                return None
-            ours, theirs = ours.narrow(axis, 0, seen), theirs.narrow(axis, self.tokens - seen, seen)
-            for age, begin, size in (("old", 0, old), ("new", old, seen - old)):
-                if size and self._differs(theirs.narrow(axis, begin, size), ours.narrow(axis, begin, size)):
-                    changed.append(f"{age} {name}")
-        if not changed:
-            return None
-        case = "content" if "old values" in changed else "keys" if "old keys" in changed else "position"
-        return f"cache-{case}: its {' and '.join(changed)}"
-
-    def _mask_case(self, part: Attention, full: Attention) -> str | None:
+    def _weights_case(self, part: Attention, full: Attention) -> tuple[str, str]:
         """Return the case of weights that differ though queries and keys agree."""
-        ours, theirs = _weights(part), _weights(full)[..., -self.new :, :]
-        seen = min(ours.size(-1), theirs.size(-1))
-        ours, theirs = ours[..., :seen], theirs[..., -seen:]
-        if ours.shape != theirs.shape or float((ours - theirs).abs().max()) <= _NO_WEIGHT:
-            return None
-        hidden = int(((ours <= _NO_WEIGHT) & (theirs > _NO_WEIGHT)).sum())
-        shown = int(((ours > _NO_WEIGHT) & (theirs <= _NO_WEIGHT)).sum())
-        return f"cache-mask: it hides {hidden} keys that the call shows, and shows {shown} that the call hides"
+        seen = min(part.keys, full.keys)
+        ours, theirs = _weights(part)[..., :seen], _weights(full)[..., -self.new :, -seen:]
+        if ours.shape != theirs.shape or not bool(((ours - theirs).abs() > _NO_WEIGHT).any()):
+            return "", ""
+        hides, shows = ours <= _NO_WEIGHT, theirs > _NO_WEIGHT
+        counts = int((hides & shows).sum()), int((~hides & ~shows).sum())
+        return "mask", f"its mask hides {counts[0]} weights too many, and {counts[1]} too few"
 
-    def _position(self, index: int, part: Attention) -> int | None:
-        """Return the position whose query of the last token is that of the step, None where there is none."""
+    def _position(self, part: Attention) -> int | None:
+        """Return the position, counted from 1, at which the last token has the query of the step, if there is one."""
         length = self.tokens + 1
         try:
-            query = [attention for attention in self.repeat() if attention.queries == length][index].query
+            query = next(attention for attention in self.repeat() if attention.queries == length).query
         except Exception:  # any exception of the user's model, as beyond its longest text
             return None
-        axis = _axis_of(query, length)
+        axis = _axis(query, length)
         if axis is None or query.dim() != part.query.dim():
             return None
         ours = part.query.narrow(axis, part.query.size(axis) - 1, 1)
-        return next((p for p in range(length) if not self._differs(query.narrow(axis, p, 1), ours)), None)
+        return next((p + 1 for p in range(length) if not self._differ(query.narrow(axis, p, 1), ours)), None)
 
-    def _differs(self, ours: object, theirs: object) -> bool:
-        if not isinstance(ours, Tensor) or not isinstance(theirs, Tensor) or ours.shape != theirs.shape:
+    def _differ(self, ours: Tensor | None, theirs: Tensor | None) -> bool:
+        if ours is None or theirs is None:
+            return ours is not theirs
+        if ours.shape != theirs.shape:
             return True
-        return not relative_change(ours.detach().float(), theirs.detach().float()) <= self.tolerance
+        return not relative_change(ours.float(), theirs.float()) <= self.tolerance
 
 
 def _weights(attention: Attention) -> Tensor:
-    """Return the weights of an attention (..., T, S), scores where they are unknown."""
-    known = (attention.used, attention.weights, attention.raw)
-    return next(values for values in known if values is not None)
+    """Return the weights of an attention (lead, T, S), scores where they are unknown."""
+    return next(values for values in (attention.used, attention.weights, attention.raw) if values is not None)
 
 
-def _axis_of(tensor: Tensor, size: int) -> int | None:
-    """Return the axis of the tokens in queries, keys or values, from the end; None if no axis has their number."""
+def _axis(tensor: Tensor, size: int) -> int | None:
+    """Return the axis of the tokens, from the end; None if no axis has their number."""
     return next((axis for axis in (-2, -1, -3) if tensor.dim() >= -axis and tensor.size(axis) == size), None)
 
 
-def _last(whole: Tensor, part: Tensor, tokens: int, new: int) -> Tensor | None:
+def _last(whole: Tensor, part: Tensor) -> Tensor | None:
     """Return the last queries of all, as many as those of a step; None where the shapes do not fit."""
-    if whole.dim() != part.dim():
-        return None
-    axes = [axis for axis in range(whole.dim()) if whole.size(axis) != part.size(axis)]
-    if new == tokens:
-        return whole if not axes else None
-    fits = len(axes) == 1 and (whole.size(axes[0]), part.size(axes[0])) == (tokens, new)
-    return whole.narrow(axes[0], tokens - new, new) if fits else None
+    axes = [axis for axis in range(part.dim()) if whole.dim() == part.dim() and whole.size(axis) != part.size(axis)]
+    if len(axes) != 1:
+        return whole if whole.shape == part.shape else None
+    return whole.narrow(axes[0], whole.size(axes[0]) - part.size(axes[0]), part.size(axes[0]))
+
+
+def _shared(part: Tensor | None, whole: Tensor | None, tokens: int) -> tuple[Tensor | None, Tensor | None]:
+    """Return the keys or values that a step and a call both have: of a window the last ones, of a static cache all."""
+    axis = None if whole is None else _axis(whole, tokens)
+    if part is None or whole is None or axis is None or part.dim() != whole.dim():
+        return None, None
+    size = min(part.size(axis), tokens)
+    return part.narrow(axis, 0, size), whole.narrow(axis, tokens - size, size)

@@ -9,20 +9,20 @@ Shapes: B batch, T target length, n new tokens, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer
-from transformer_doctor.caching import CAPACITY, CachedCall, Continuation, reorder_rows
+from transformer_doctor.caching import CachedCall, Continuation, reorder_rows
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.cache_faults import Comparison
 from transformer_doctor.checks.cases import in_case
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
-from transformer_doctor.report import Finding, Report, Severity, attempt, make_report
+from transformer_doctor.report import Finding, Report, attempt, make_report
 from transformer_doctor.tolerances import percentage, relative_change
 from transformer_doctor.trace import Attention
 
@@ -47,67 +47,35 @@ class Stepping(Protocol):
 @torch.no_grad()
 def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tensor], Stepping]) -> Report:
     """Feed a target token by token and all at once, and compare the probabilities."""
+
+    def step(item: Continuation) -> tuple[Tensor, Stepping]:
+        stepper = item.cache or start(item.ids[adapter.sides[0]].to(adapter.device))
+        tokens = item.ids["target"][:, item.first].to(adapter.device)
+        return stepper.step(tokens).float().log_softmax(-1)[:, None], stepper
+
+    call = CachedCall(step, lambda item: adapter(item.ids).log_softmax(-1), None)
     ids = samples.ids()
-    at_once, target = adapter(ids).float().log_softmax(-1), ids["target"].to(adapter.device)
-
-    def decode() -> Iterator[Tensor]:
-        stepper = start(ids[adapter.sides[0]].to(adapter.device))
-        for position in range(target.size(1)):
-            yield stepper.step(target[:, position]).float().log_softmax(-1)
-
-    changes = {
-        position: relative_change(at_once[:, position], scores) for position, scores in enumerate(decode())
-    }
-    wrong = _wrong(adapter, changes)
-    if not wrong:
-        return make_report([], [STEPPING])
-    evidence = f"at step {wrong[0] + 1} the log-probabilities differ by {_extent(changes, wrong)}"
-    item, decoding = Continuation({**ids, "target": target[:, : wrong[0] + 1]}, wrong[0]), decode()
-    for _ in range(wrong[0]):
-        next(decoding)
-    finding = model_finding("cache-differs", evidence)
-    return make_report(
-        [_explain(adapter, finding, lambda item: adapter(item.ids), lambda: (next(decoding), item)[1])], [STEPPING]
-    )
+    trial = _Trial(STEPPING, "token by token", Continuation(ids), [1] * ids["target"].size(1))
+    return make_report(_findings(adapter, call, trial), [STEPPING])
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """One way to decode a text with a cache.
-
-    Attributes:
-        check: sentence of the check.
-        words: how the text was decoded, for the evidence.
-        ids: ids of the text by side.
-        sizes: numbers of target tokens of the pieces.
-        first, begin: number of tokens that the first cache holds, and the function that returns it.
-        real, positions: of the whole text, as in `Continuation`.
-        case: case of the finding, empty where attentions tell it.
-        severity: severity of the finding, the usual one where it is None.
-    """
+class _Trial(NamedTuple):
+    """One way to decode a text with a cache that holds `first` tokens; without a case the attentions tell it."""
 
     check: str
     words: str
-    ids: Mapping[str, Tensor]
+    text: Continuation
     sizes: Sequence[int]
     first: int = 0
     begin: Callable[[], Any] = lambda: None
-    real: Tensor | None = None
-    positions: Tensor | None = None
     case: str = ""
-    severity: Severity | None = None
-
-    def item(self, length: int, first: int = 0, cache: Any = None) -> Continuation:
-        """Return the tokens of the text from `first` up to a length."""
-        parts = [None if part is None else part[:, :length] for part in (self.real, self.positions)]
-        return Continuation({**self.ids, "target": self.ids["target"][:, :length]}, first, cache, *parts)
 
     def decode(self, adapter: ModelAdapter, call: CachedCall) -> Iterator[tuple[Continuation, Tensor]]:
         """Yield the pieces of the text with their scores (B, n, V), of fewer tokens if the model scores fewer."""
-        _begin(adapter)
+        adapter.restore()
         cache, first = self.begin(), self.first
         for size in self.sizes:
-            item = self.item(first + size, first, cache)
+            item = self.text.up_to(first + size, first, cache)
             scores, cache = call.step(item)
             yield item, scores[:, -size:].float().cpu()
             first += size
@@ -124,15 +92,12 @@ def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Re
         return make_report([], [trials[0].check])
 
     for check, trials in _trials(adapter, samples, call).items():
-        if any(finding.check == STEPPING for finding in findings):
-            report += make_report([], [], [(check, "decoding one token at a time differs already")])
-        elif isinstance(trials, str):
-            report += make_report([], [], [(check, trials)])
-        else:
-            report += attempt([check], partial(compare, trials))
+        differs = any(finding.check == STEPPING for finding in findings)
+        reason = "decoding one token at a time differs already" if differs else trials
+        made = not isinstance(reason, str)
+        report += attempt([check], partial(compare, trials)) if made else make_report([], [], [(check, reason)])
     if len(findings) > 1:
-        further = "; ".join(finding.evidence for finding in findings[1:])
-        findings[0] = replace(findings[0], evidence=f"{findings[0].evidence}; {further}")
+        findings[0] = replace(findings[0], evidence="; ".join(finding.evidence for finding in findings))
     return report + make_report(findings[:1], [])
 
 
@@ -146,64 +111,66 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
     target, rest = ids["target"], [1] * (length - prompt)
     if "source" in ids and adapter.pad is not None and not samples.fixed_length:
         ids["source"][-1, -2:] = adapter.pad
-    plain = _Trial(STEPPING, "one token at a time", ids, [prompt, *rest])
-    places = torch.arange(length).expand(target.shape)
-    placed = replace(plain, words=f"{plain.words} at given positions", positions=places)
-    trials: dict[str, list[_Trial] | str] = {STEPPING: [plain, placed][: 1 + call.takes_positions]}
+    text = Continuation(ids)
+    plain = _Trial(STEPPING, "one token at a time", text, [prompt, *rest])
+    placed = replace(text, positions=torch.arange(length).expand(target.shape))
+    trials: dict[str, list[_Trial] | str] = {STEPPING: [plain]}
+    if call.takes_positions:
+        trials[STEPPING] = [plain, plain._replace(words=f"{plain.words} at given positions", text=placed)]
     if adapter.kind == "decoder":  # a decoder beside an encoder begins with one token
-        several = replace(plain, check=_PIECES, words="several tokens at a time", severity="warning")
-        trials[_PIECES] = [replace(several, sizes=[prompt, length - prompt - 1, 1])]
-        reason = "no id of padding was given" if adapter.pad is None else "the model is called without masks"
-        padded = adapter.pad is not None and not call.without_masks
-        trials[_PADDED] = [*_padded(plain, adapter.pad or 0, call)] if padded else reason
+        sizes = [prompt, length - prompt - 1, 1]
+        trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
+        trials[_PADDED] = "no id of padding was given" if adapter.pad is None else call.no_padding
+        trials[_PADDED] = trials[_PADDED] or [*_padded(plain, adapter.pad or 0, call)]
     order = torch.arange(len(target)).roll(1).clamp_max(max(len(target) - 2, 0))
     others = {side: samples.others(side, values) for side, values in ids.items()}
     shared = {side: values[:1].expand_as(values) for side, values in ids.items()}  # a beam has one source
-    moved = {**shared, "target": torch.cat([target[order, :prompt], target[:, prompt:]], 1)}
+    moved = replace(text, ids={**shared, "target": torch.cat([target[order, :prompt], target[:, prompt:]], 1)})
+    longer = torch.cat([target[:, :prompt], others["target"][:, prompt : prompt + 2]], 1)
 
-    def after(prompt: Tensor, sources: Mapping[str, Tensor] = ids) -> Any:
-        return call.step(Continuation({**sources, "target": prompt}))[1]
+    def after(sources: Mapping[str, Tensor], target: Tensor) -> Any:
+        return call.step(Continuation({**sources, "target": target}))[1]
 
-    trials[_REORDERED] = [
-        _Trial(_REORDERED, "after its rows were reordered", moved, rest, prompt,
-               lambda: reorder_rows(call.owner, after(target[:, :prompt], shared), order), case="cache-rows")
-    ]  # fmt: skip
-    trials[_AGAIN] = [
-        replace(plain, check=_AGAIN, words="after another text", case="cache-kept",
-                begin=lambda: after(others["target"], others) and None)
-    ]  # fmt: skip
+    def reordered() -> Any:
+        return reorder_rows(call.owner, after(shared, target[:, :prompt]), order)
+
+    def after_another() -> None:
+        after(others, others["target"])
+
+    behind = _Trial(_REORDERED, "whose rows were reordered", moved, rest, prompt, reordered, "cache-rows")
+    again = plain._replace(check=_AGAIN, words="after another text", begin=after_another, case="cache-kept")
+    trials |= {_REORDERED: [behind], _AGAIN: [again]}
     if call.static is not None:
-        begin = partial(call.static, ids["source"].size(1) if "source" in ids else 0, CAPACITY)
-        trials[_STATIC] = [replace(plain, check=_STATIC, words="with a fixed size", begin=begin)]
+        fixed = partial(call.static, length)
+        trials[_STATIC] = [plain._replace(check=_STATIC, words="of fixed size", begin=fixed)]
     if call.cut is not None:
-        cut, longer = call.cut, torch.cat([target[:, :prompt], others["target"][:, prompt : prompt + 2]], 1)
-        trials[_CUT] = [
-            _Trial(_CUT, "after two tokens were cut off", ids, rest, prompt, lambda: cut(after(longer), 2), case="cache-kept")
-        ]
+        cut = call.cut
+        left = _Trial(_CUT, "that was cut", text, rest, prompt, lambda: cut(after(ids, longer), 2), "cache-kept")
+        trials[_CUT] = [left]
     return trials
 
 
 def _padded(plain: _Trial, pad: int, call: CachedCall) -> Iterator[_Trial]:
     """Yield ways to decode behind a prompt whose rows are padded on the left, and on the right."""
-    target, prompt = plain.ids["target"], plain.sizes[0]
+    ids, prompt = plain.text.ids, plain.sizes[0]
     for side in ("left", "right"):
-        real = torch.ones_like(target, dtype=torch.bool)
-        for row in range(1, len(target)):
+        real = torch.ones_like(ids["target"], dtype=torch.bool)
+        for row in range(1, len(real)):
             amount = min(1 + row % 3, prompt - 1)
             real[row, slice(amount) if side == "left" else slice(prompt - amount, prompt)] = False
-        ids = {**plain.ids, "target": target.masked_fill(~real, pad)}
-        words = f"behind a prompt that is padded on the {side}"
-        yield replace(plain, check=_PADDED, words=words, ids=ids, real=real)
+        text = Continuation({**ids, "target": ids["target"].masked_fill(~real, pad)}, real=real)
+        padded = plain._replace(check=_PADDED, words=f"behind a prompt that is padded on the {side}", text=text)
+        yield padded
         if side == "left" and call.takes_positions:
-            positions = (real.cumsum(1) - 1).clamp_min(0)
-            yield replace(plain, check=_PADDED, words=f"{words}, at given positions", ids=ids, real=real, positions=positions)
+            text = replace(text, positions=(real.cumsum(1) - 1).clamp_min(0))
+            yield padded._replace(words=f"{padded.words}, at given positions", text=text)
 
 
 def _findings(adapter: ModelAdapter, call: CachedCall, trial: _Trial) -> Iterator[Finding]:
     """Yield the finding about a way to decode that gives other scores than a call without cache."""
-    _begin(adapter)
-    plain = call.plain(trial.item(trial.ids["target"].size(1))).float().cpu()
-    real = torch.ones(plain.shape[:2], dtype=torch.bool) if trial.real is None else trial.real
+    adapter.restore()
+    plain = call.plain(trial.text).float().cpu()
+    real = torch.ones(plain.shape[:2], dtype=torch.bool) if trial.text.real is None else trial.text.real
     changes: dict[int, float] = {}
     pieces: dict[int, int] = {}
     for number, (item, scores) in enumerate(trial.decode(adapter, call)):
@@ -211,60 +178,36 @@ def _findings(adapter: ModelAdapter, call: CachedCall, trial: _Trial) -> Iterato
         for position in range(end - scores.size(1), end):
             rows, pieces[position] = real[:, position], number
             changes[position] = relative_change(plain[rows, position], scores[rows, position - end])
-    wrong = _wrong(adapter, changes)
+    wrong = [position for position, change in changes.items() if not change <= adapter.tolerances.other_shape]
     if not wrong or plain[real].isnan().any():
         return
-    evidence = f"decoded with a cache {trial.words}, the scores of token {wrong[0] + 1} differ by {_extent(changes, wrong)}"
-    finding = replace(model_finding("cache-differs", evidence, trial.severity), check=trial.check)
+    evidence = (
+        f"decoded with a cache {trial.words}, the scores of token {wrong[0] + 1} differ by "
+        f"{percentage(changes[wrong[0]])} of their spread, and those of {len(wrong)} of {len(changes)} tokens"
+    )
+    severity = "warning" if trial.check == _PIECES else None  # many models take one token at a time
+    finding = replace(model_finding("cache-differs", evidence, severity), check=trial.check)
     if trial.case:
         yield in_case(finding, trial.case)
         return
     decoding = trial.decode(adapter, call)
     for _ in range(pieces[wrong[0]]):
         next(decoding)
-    yield _explain(adapter, finding, call.plain, lambda: next(decoding)[0])
-
-
-def _explain(
-    adapter: ModelAdapter,
-    finding: Finding,
-    plain: Callable[[Continuation], Tensor],
-    make_step: Callable[[], Continuation],
-) -> Finding:
-    """Return a finding with the case that the attentions of a step show, beside those of a call without cache."""
     with AttentionTracer({}) as step:
-        item = make_step()
+        item, _ = next(decoding)
     tokens = item.ids["target"]
 
-    def attentions(target: Tensor, real: Tensor | None = None, positions: Tensor | None = None) -> list[Attention]:
-        _begin(adapter)
+    def attentions(target: Tensor, item: Continuation) -> list[Attention]:
+        adapter.restore()
         with AttentionTracer({}) as tracer:
-            plain(Continuation({**item.ids, "target": target}, real=real, positions=positions))
+            call.plain(replace(item, ids={**item.ids, "target": target}, first=0, cache=None))
         return tracer.attentions
 
-    return Comparison(
-        step.attentions,
-        attentions(tokens, item.real, item.positions),
-        tokens.size(1) - item.first,
-        tokens.size(1),
-        adapter.tolerances.other_shape,
-        repeat=lambda: attentions(tokens[:, -1:].expand(-1, tokens.size(1) + 1)),
-        padded=item.real is not None,
-    ).explain(finding)
+    def repeat() -> list[Attention]:
+        return attentions(tokens[:, -1:].expand(-1, tokens.size(1) + 1), Continuation(item.ids))
 
-
-def _begin(adapter: ModelAdapter) -> None:
-    """Make the next call of a model a first one."""
-    if adapter.state is not None:
-        adapter.state.restore()
-
-
-def _wrong(adapter: ModelAdapter, changes: Mapping[int, float]) -> list[int]:
-    """Return the positions whose scores differ by more than rounding."""
-    return [position for position, change in changes.items() if not change <= adapter.tolerances.other_shape]
-
-
-def _extent(changes: Mapping[int, float], wrong: Sequence[int]) -> str:
-    """Return the size of the first difference, and how many tokens differ."""
-    further = f", and those of {len(wrong)} of {len(changes)} tokens" if len(wrong) > 1 else ""
-    return f"{percentage(changes[wrong[0]])} of their spread{further}"
+    compared = Comparison(
+        step.attentions, attentions(tokens, item), tokens.size(1) - item.first, tokens.size(1),
+        adapter.tolerances.other_shape, repeat, padded=item.real is not None,
+    )  # fmt: skip
+    yield compared.explain(finding)
