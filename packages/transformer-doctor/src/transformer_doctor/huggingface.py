@@ -140,8 +140,8 @@ def _cached_call(
 
     fixed = empty if getattr(model, "_can_compile_fullgraph", False) else None
     call = CachedCall(step, plain, model, positions in accepted, static=fixed, cut=_cut)
-    stateful = getattr(model, "_is_stateful", False) and differs_and_depends(call, adapter, samples)[0]
-    return replace(call, step=step_of_a_state) if stateful else call
+    calls = [call, replace(call, step=step_of_a_state)] if getattr(model, "_is_stateful", False) else []
+    return next((one for one in calls if not differs_and_depends(one, adapter, samples)[0]), call)
 
 
 def _cut(cache: Any, tokens: int) -> Any:

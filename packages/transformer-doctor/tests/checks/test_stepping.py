@@ -1,4 +1,4 @@
-"""A decoder with a KV cache is compared with teacher forcing, and its wrong positions are named."""
+"""A decoder with a cache is compared with teacher forcing, and what the cache lacks is named."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from specimens import unusual_models
+from specimens import cached_decoders, peers, unusual_models
 from specimens.planted import VOCABULARY
-from transformer_doctor import examine
+from transformer_doctor import Report, examine
+from transformer_doctor.checks import stepping
+from transformer_doctor.model_adapter import Kind
+from transformer_doctor.texts import FINDING_TEXTS
 
 
 class Cached:
@@ -62,18 +65,18 @@ def with_large_weights(model: unusual_models.NanoGPT) -> unusual_models.NanoGPT:
 
 @pytest.mark.parametrize("make", [unusual_models.NanoGPT, PositionTable])
 @pytest.mark.parametrize(
-    ("position", "fault"),
+    ("position", "seen"),
     [
         (lambda step: step, None),
-        (lambda step: step + 1, "one too high"),
-        (lambda step: step + (step > 0), "one too high from the second step on"),
-        (lambda step: max(step - 1, 0), "one too low"),
-        (lambda step: 0, "that of the first token at every step"),
-        (lambda step: 3 * step, ""),
+        (lambda step: step + 1, "token 2 has the place of token 3"),
+        (lambda step: step + (step > 0), "token 2 has the place of token 3"),
+        (lambda step: max(step - 1, 0), "token 2 has the place of token 1"),
+        (lambda step: 0, "token 2 has the place of token 1"),
+        (lambda step: 3 * step, "other queries"),
     ],
 )
-def test_wrong_positions_of_a_cache_are_named(
-    make: type[unusual_models.NanoGPT], position: Callable[[int], int], fault: str | None
+def test_wrong_positions_of_a_stepper_are_named(
+    make: type[unusual_models.NanoGPT], position: Callable[[int], int], seen: str | None
 ) -> None:
     torch.manual_seed(3)
     model = with_large_weights(make())
@@ -82,8 +85,48 @@ def test_wrong_positions_of_a_cache_are_named(
         model, vocab_size=VOCABULARY, kind="decoder", longest=64,
         stepper=lambda ids: Cached(model, position, table),
     )  # fmt: skip
-    assert report.names == ([] if fault is None else ["cache-differs"])
-    if fault is not None:
-        evidence = report.findings[0].evidence
-        named = evidence.endswith(f"teacher forcing with wrong positions: {fault}")
-        assert named if fault else evidence.startswith("at step 2 ") and "wrong positions" not in evidence
+    assert report.names == ([] if seen is None else ["cache-differs"])
+    assert seen is None or report.findings[0].evidence.endswith(f"attention 1 of 2 is the first to differ: {seen}")
+
+
+def examine_cached(model: cached_decoders.Base) -> Report:
+    kind: Kind = "encoder-decoder" if isinstance(model, cached_decoders.Seq2Seq) else "decoder"
+    return examine(
+        model, vocab_size=cached_decoders.VOCABULARY, pad=cached_decoders.PAD, kind=kind, longest=16, quick=True
+    )
+
+
+@pytest.mark.parametrize("make", cached_decoders.SOUND)
+def test_a_sound_cache_is_found_in_any_code_style_and_gives_no_finding(make: type[cached_decoders.Base]) -> None:
+    torch.manual_seed(0)
+    report = examine_cached(make())
+    assert report.names == []
+    assert {stepping.STEPPING, stepping._AGAIN} <= {*report.asked}
+
+
+@pytest.mark.parametrize(("planted", "case"), cached_decoders.DEFECTS.items())
+def test_a_defect_of_a_cache_is_named_by_its_case(planted: tuple[type[cached_decoders.Base], str], case: str) -> None:
+    make, defect = planted
+    torch.manual_seed(0)
+    report = examine_cached(make(defect))
+    assert report.names == ["cache-differs"]
+    texts = FINDING_TEXTS["en"]["cases" if case else "model"][case or "cache-differs"]
+    assert report.findings[0].cause == texts["cause"]
+    assert ("several tokens at a time" in report.findings[0].evidence) == (report.findings[0].severity == "warning")
+
+
+def test_a_model_whose_scores_are_wrong_already_is_not_decoded() -> None:
+    torch.manual_seed(0)
+    model = cached_decoders.Tuples("future")
+    assert (stepping.STEPPING, "an error above changes the scores") in examine_cached(model).skipped
+
+
+def test_a_model_of_transformers_is_decoded_in_every_way() -> None:
+    torch.manual_seed(0)
+    report = examine(peers.make("gpt2"), quick=True)
+    ways = {
+        stepping.STEPPING, stepping._PIECES, stepping._PADDED, stepping._REORDERED, stepping._AGAIN, stepping._CUT,
+        stepping._STATIC,
+    }  # fmt: skip
+    assert ways <= {*report.asked}
+    assert report.ok

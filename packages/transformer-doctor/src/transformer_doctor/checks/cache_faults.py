@@ -57,7 +57,8 @@ class Comparison:
             return "", ""
         if self._differ(query, part.query):
             position = self._position(part) if first else None
-            place = f"token {self.tokens} has the place of token {position}"
+            padding = ", padding counted" if self.padded else ""
+            place = f"token {self.tokens} has the place of token {position}{padding}"
             return ("", "other queries") if position is None else ("position", place)
         if full.keys != self.tokens:
             if self._differ(full.key, part.key) or self._differ(full.value, part.value):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -87,8 +88,8 @@ def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Re
     report, findings = Report(), list[Finding]()
 
     def compare(trials: Sequence[_Trial]) -> Report:
-        for trial in trials:
-            findings.extend(_findings(adapter, call, trial))
+        found = (finding for trial in trials for finding in _findings(adapter, call, trial))
+        findings.extend(islice(found, 1))
         return make_report([], [trials[0].check])
 
     for check, trials in _trials(adapter, samples, call).items():
@@ -191,7 +192,7 @@ def _findings(adapter: ModelAdapter, call: CachedCall, trial: _Trial) -> Iterato
         yield in_case(finding, trial.case)
         return
     decoding = trial.decode(adapter, call)
-    for _ in range(pieces[wrong[0]]):
+    for _ in range(pieces[next(filter(None, wrong), 0)]):  # an attention to a single token tells nothing
         next(decoding)
     with AttentionTracer({}) as step:
         item, _ = next(decoding)
