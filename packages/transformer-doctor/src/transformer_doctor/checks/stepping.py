@@ -22,6 +22,7 @@ from transformer_doctor.caching import CachedCall, Continuation, reorder_rows
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.cache_faults import Comparison
 from transformer_doctor.checks.cases import in_case
+from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.report import Finding, Report, attempt, make_report
 from transformer_doctor.tolerances import percentage, relative_change
@@ -93,8 +94,8 @@ def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Re
         return make_report([], [trials[0].check])
 
     for check, trials in _trials(adapter, samples, call).items():
-        differs = any(finding.check == STEPPING for finding in findings)
-        reason = "decoding one token at a time differs already" if differs else trials
+        failed = any(finding.check == STEPPING for finding in findings) or STEPPING not in (check, *report.asked)
+        reason = "decoding one token at a time differs or fails" if failed else trials
         made = not isinstance(reason, str)
         report += attempt([check], partial(compare, trials)) if made else make_report([], [], [(check, reason)])
     if len(findings) > 1:
@@ -119,8 +120,6 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
     if call.takes_positions:
         trials[STEPPING] = [plain, plain._replace(words=f"{plain.words} at given positions", text=placed)]
     if adapter.kind == "decoder":  # a decoder beside an encoder begins with one token
-        sizes = [prompt, length - prompt - 1, 1]
-        trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
         trials[_PADDED] = "no id of padding was given" if adapter.pad is None else call.no_padding
         trials[_PADDED] = trials[_PADDED] or [*_padded(plain, adapter.pad or 0, call)]
     order = torch.arange(len(target)).roll(1).clamp_max(max(len(target) - 2, 0))
@@ -148,6 +147,9 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         cut = call.cut
         left = _Trial(_CUT, "that was cut", text, rest, prompt, lambda: cut(after(ids, longer), 2), "cache-kept")
         trials[_CUT] = [left]
+    if adapter.kind == "decoder":
+        sizes = [prompt, length - prompt - 1, 1]
+        trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
     return trials
 
 
@@ -168,20 +170,33 @@ def _padded(plain: _Trial, pad: int, call: CachedCall) -> Iterator[_Trial]:
 
 
 def _findings(adapter: ModelAdapter, call: CachedCall, trial: _Trial) -> Iterator[Finding]:
-    """Yield the finding about a way to decode that gives other scores than a call without cache."""
-    adapter.restore()
-    plain = call.plain(trial.text).float().cpu()
-    real = torch.ones(plain.shape[:2], dtype=torch.bool) if trial.text.real is None else trial.text.real
+    """Yield the finding about a way to decode that gives other scores than a call without cache.
+
+    Raises:
+        UsageError: without cache, too, scores depend on the number of tokens that follow, as where an attention takes
+            the best of keys with equal scores.
+    """
+
+    def plain(length: int) -> Tensor:
+        adapter.restore()
+        return call.plain(trial.text.up_to(length)).float().cpu()
+
+    whole, tolerance = plain(trial.text.ids["target"].size(1)), adapter.tolerances.other_shape
+    real = torch.ones(whole.shape[:2], dtype=torch.bool) if trial.text.real is None else trial.text.real
     changes: dict[int, float] = {}
     pieces: dict[int, int] = {}
+    ends: list[int] = []
     for number, (item, scores) in enumerate(trial.decode(adapter, call)):
-        end = item.ids["target"].size(1)
-        for position in range(end - scores.size(1), end):
+        ends.append(item.ids["target"].size(1))
+        for position in range(ends[-1] - scores.size(1), ends[-1]):
             rows, pieces[position] = real[:, position], number
-            changes[position] = relative_change(plain[rows, position], scores[rows, position - end])
-    wrong = [position for position, change in changes.items() if not change <= adapter.tolerances.other_shape]
-    if not wrong or plain[real].isnan().any():
+            changes[position] = relative_change(whole[rows, position], scores[rows, position - ends[-1]])
+    wrong = [position for position, change in changes.items() if not change <= tolerance]
+    if not wrong or whole[real].isnan().any():
         return
+    for end in ends[: pieces[wrong[0]] + 1]:
+        if not relative_change(whole[:, :end][real[:, :end]], plain(end)[real[:, :end]]) <= tolerance:
+            raise UsageError("scores depend on the number of tokens that follow, even without a cache")
     evidence = (
         f"decoded with a cache {trial.words}, the scores of token {wrong[0] + 1} differ by "
         f"{percentage(changes[wrong[0]])} of their spread, and those of {len(wrong)} of {len(changes)} tokens"
@@ -192,7 +207,7 @@ def _findings(adapter: ModelAdapter, call: CachedCall, trial: _Trial) -> Iterato
         yield in_case(finding, trial.case)
         return
     decoding = trial.decode(adapter, call)
-    for _ in range(pieces[next(filter(None, wrong), 0)]):  # an attention to a single token tells nothing
+    for _ in range(pieces[next(filter(None, wrong), wrong[0])]):  # an attention to a single token tells nothing
         next(decoding)
     with AttentionTracer({}) as step:
         item, _ = next(decoding)
