@@ -34,7 +34,8 @@ def test_an_attention_is_recorded_with_its_sizes_scale_and_mask(style: str) -> N
     assert attention.factor == pytest.approx(WIDTH**-0.5)
     assert attention.fills == [-math.inf]
     assert torch.equal(_hidden_scores(attention), hidden.expand(BATCH, HEADS, QUERIES, KEYS))
-    assert attention.value is value
+    assert attention.value is not None
+    assert torch.equal(attention.value, value)
 
 
 def odd_calls(x: torch.Tensor) -> torch.Tensor:

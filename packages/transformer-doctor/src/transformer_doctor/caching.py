@@ -23,9 +23,12 @@ from transformer_doctor.signatures import UNKNOWN, parameters_of, words_of
 from transformer_doctor.tolerances import relative_change
 
 # Words in the names of a cache, of its length, and of functions that make one.
-_CACHE = {*"cache caches past kv state states present presents incremental intermediates mems".split()}
-_COUNTS = {*"len length size n num step idx index cur curr current t timestep".split()}
-_MAKERS = {*"init new make empty create allocate initial build prepare setup".split()}
+_CACHE = {
+    "cache", "caches", "past", "kv", "state", "states", "present", "presents", "incremental", "mems",
+    "intermediates",
+}  # fmt: skip
+_COUNTS = {"len", "length", "size", "n", "num", "step", "idx", "index", "cur", "curr", "current", "t", "timestep"}
+_MAKERS = {"init", "new", "make", "empty", "create", "allocate", "initial", "build", "prepare", "setup"}
 _CAPACITY = 16  # tokens that such a function is asked to make room for
 
 
@@ -89,8 +92,10 @@ def reorder_rows(owner: Any, cache: Any, order: Tensor) -> Any:
             return cache if result is None else result
 
     def select(part: Any) -> Any:
+        if isinstance(part, (int, float, str)):
+            return part
         axes = [axis for axis, size in enumerate(getattr(part, "shape", ())) if size == len(order)]
-        if len(axes) > 1 or not isinstance(part, (Tensor, int, float, str)):
+        if not isinstance(part, Tensor) or len(axes) > 1:
             raise UsageError("the rows of the cache are not known: it has no method with reorder in its name")
         return part.index_select(axes[0], order.to(part.device)) if axes else part
 
@@ -111,8 +116,8 @@ def find_cached_call(
     masked = form.style is None and any(role.endswith("mask") for role in roles.values())
     reason = "the model is called without masks" if masked else ""
     fallback = None
-    # begin: function that returns the first cache; whole: all tokens so far are fed, of which the model takes the new
-    # ones; placed: positions are given, though they have a default.
+    # begin: makes the first cache; whole: all tokens so far are fed, and the model takes the new ones; placed:
+    # positions are given, though they have a default.
     for begin, whole, placed in product([lambda: None, *_makers(model), dict, list], (False, True), (False, True)):
         step = partial(_step, callee, roles, form, adapter, begin, whole=whole, placed=placed)
         call = CachedCall(step, lambda item: adapter(item.ids), model, no_padding=reason)

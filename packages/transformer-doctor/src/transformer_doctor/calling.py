@@ -206,7 +206,7 @@ def batch_first(output: Any, ids: Tensor, width: int | None, *, time_first: bool
 def call_form(
     callee: Callee, sides: Sequence[str], form: CallForm, ids: Mapping[str, Tensor], real: Mapping[str, Tensor]
 ) -> Any:
-    """Call a model in a form, with ids and real tokens whose axes are in the order of that form; return its output."""
+    """Call a model in a form, with ids and real tokens in its order of axes; return its output."""
     device = ids[sides[0]].device
     masks = {name: role for name, role in callee.aids().items() if role.endswith("mask")}
 

@@ -105,7 +105,7 @@ def _cached_call(
 ) -> CachedCall | None:
     """Return the calls of a decoder with its cache and without; None where it takes no cache.
 
-    The mask of a call with a cache covers all tokens so far; a state-space model may want it for the new ones alone.
+    The mask of a call with a cache covers all tokens so far; some state-space models want that of the new ones.
     """
     name = next((name for name in accepted if role_of(name, ("target",)) == "state"), None)
     if name is None:

@@ -105,7 +105,9 @@ def test_a_sound_cache_is_found_in_any_code_style_and_gives_no_finding(make: typ
 
 
 @pytest.mark.parametrize(("planted", "case"), cached_decoders.DEFECTS.items())
-def test_a_defect_of_a_cache_is_named_by_its_case(planted: tuple[type[cached_decoders.Base], str], case: str) -> None:
+def test_a_defect_of_a_cache_is_named_by_its_case(
+    planted: tuple[type[cached_decoders.Base], str], case: str
+) -> None:
     make, defect = planted
     torch.manual_seed(0)
     report = examine_cached(make(defect))

@@ -196,7 +196,7 @@ class Inside(Base):
 
 
 class States(Base):
-    """Linear attention whose state (B, H, E, E) sums outer products: forward(ids, state=None) -> (logits, state)."""
+    """Linear attention: forward(ids, state=None) -> (logits, state), sums of outer products (B, H, E, E)."""
 
     def forward(self, ids: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         past = 0 if state is None else state[-1]
@@ -237,7 +237,9 @@ class Seq2Seq(Base):
             q, k, v = block.project(x)
             if cache is not None:
                 k, v = (torch.cat([old, new], -2) for old, new in zip(cache[number]["self"], (k, v), strict=True))
-            x = x + block.out(attend(q, k, v, causal(q.size(-2), k.size(-2), self.defect)).transpose(1, 2).flatten(2))
+            x = x + block.out(
+                attend(q, k, v, causal(q.size(-2), k.size(-2), self.defect)).transpose(1, 2).flatten(2)
+            )
             of_source = self.keys_of_source(number, block, memory, cache)
             query = heads(block.cross_q(block.norms[2](x)))
             hidden = None if self.defect == "cross-mask" and past else real

@@ -39,7 +39,7 @@ class Comparison:
     padded: bool = False
 
     def explain(self, finding: Finding) -> Finding:
-        """Return a finding with the case and the line that the attentions show, and what differs, if they show it."""
+        """Return a finding with the case and the line that the attentions show, if they show it."""
         parts = [attention for attention in self.step if attention.queries == self.new]
         wholes = [attention for attention in self.whole if attention.queries == self.tokens][-len(parts) :]
         for index, (part, full) in enumerate(zip(parts, wholes, strict=False)):
@@ -86,7 +86,7 @@ class Comparison:
         return "mask", f"its mask hides {counts[0]} weights too many, and {counts[1]} too few"
 
     def _position(self, part: Attention) -> int | None:
-        """Return the position, counted from 1, at which the last token has the query of the step, if there is one."""
+        """Return the position, counted from 1, at which the last token has the query of the step, or None."""
         length = self.tokens + 1
         try:
             query = next(attention for attention in self.repeat() if attention.queries == length).query
@@ -125,7 +125,7 @@ def _last(whole: Tensor, part: Tensor) -> Tensor | None:
 
 
 def _shared(part: Tensor | None, whole: Tensor | None, tokens: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return the keys or values that a step and a call both have: of a window the last ones, of a static cache all."""
+    """Return the keys or values that a step and a call both have: of a window the last, of a static cache all."""
     axis = None if whole is None else _axis(whole, tokens)
     if part is None or whole is None or axis is None or part.dim() != whole.dim():
         return None, None

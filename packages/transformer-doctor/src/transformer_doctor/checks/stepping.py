@@ -95,9 +95,11 @@ def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Re
 
     for check, trials in _trials(adapter, samples, call).items():
         failed = any(finding.check == STEPPING for finding in findings) or STEPPING not in (check, *report.asked)
-        reason = "decoding one token at a time differs or fails" if failed else trials
-        made = not isinstance(reason, str)
-        report += attempt([check], partial(compare, trials)) if made else make_report([], [], [(check, reason)])
+        if failed or isinstance(trials, str):
+            reason = trials if isinstance(trials, str) else "decoding one token at a time differs or fails"
+            report += make_report([], [], [(check, reason)])
+        else:
+            report += attempt([check], partial(compare, trials))
     if len(findings) > 1:
         findings[0] = replace(findings[0], evidence="; ".join(finding.evidence for finding in findings))
     return report + make_report(findings[:1], [])
@@ -173,8 +175,8 @@ def _findings(adapter: ModelAdapter, call: CachedCall, trial: _Trial) -> Iterato
     """Yield the finding about a way to decode that gives other scores than a call without cache.
 
     Raises:
-        UsageError: without cache, too, scores depend on the number of tokens that follow, as where an attention takes
-            the best of keys with equal scores.
+        UsageError: scores depend on the number of tokens that follow without a cache too, as where an attention
+            takes the best of keys that are equally good.
     """
 
     def plain(length: int) -> Tensor:
