@@ -21,6 +21,4 @@ for use_cache in (False, True):
             model(source, decoder_input_ids=ids, use_cache=use_cache).logits[:, :-1] for ids in (target, other)
         )
     difference = (first - second).abs().max() / (first.max() - first.min())
-    print(
-        f"use_cache={use_cache}: another last token changes the logits before it by {difference:.1e} of their spread"
-    )
+    print(f"use_cache={use_cache}: another last token changes earlier logits by {difference:.1e} of their spread")

@@ -65,6 +65,7 @@ class CachedCall:
             if the model scores no others, and the cache.
         plain: function of all tokens, a continuation of none, that returns their scores (B, T, V).
         owner: the model, which may have a method that reorders its cache.
+        single: whether a step takes one token alone.
         takes_positions: whether positions may be given.
         no_padding: why padded texts are not decoded, empty where they may be.
         static: function of a number of tokens that returns a cache of fixed size for them; None if there is none.
@@ -74,6 +75,7 @@ class CachedCall:
     step: Callable[[Continuation], tuple[Tensor, Any]]
     plain: Callable[[Continuation], Tensor]
     owner: Any
+    single: bool = False
     takes_positions: bool = False
     no_padding: str = ""
     static: Callable[[int], Any] | None = None

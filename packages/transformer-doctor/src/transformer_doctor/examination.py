@@ -86,7 +86,8 @@ def examine(
         greedy: function of the first part of a batch that returns rows of target ids; needs train_step.
         score: function that evaluates the model's output on a batch, called like train_step; needs train_step.
         stepper: function of source ids (B, S) that returns an object whose step(tokens (B,)) returns the scores of
-            the next token (B, V). A cache that the model itself takes and returns is found without it.
+            the next token (B, V), and may have reorder(rows (B,)). A cache that the model itself takes and returns
+            is found without it.
         updates: maximum number of updates to memorize four pairs, which `greedy` then decodes.
         longest: maximum length in tokens of the texts that are tried, unless the model states a lower limit.
         seed: seed of the ids that the model is examined with.

@@ -139,7 +139,7 @@ def _cached_call(
         return caches[0] if adapter.kind == "decoder" else library.EncoderDecoderCache(*caches)
 
     fixed = empty if getattr(model, "_can_compile_fullgraph", False) else None
-    call = CachedCall(step, plain, model, positions in accepted, static=fixed, cut=_cut)
+    call = CachedCall(step, plain, model, takes_positions=positions in accepted, static=fixed, cut=_cut)
     calls = [call, replace(call, step=step_of_a_state)] if getattr(model, "_is_stateful", False) else []
     return next((one for one in calls if not differs_and_depends(one, adapter, samples)[0]), call)
 

@@ -19,10 +19,17 @@ from transformer_doctor.texts import FINDING_TEXTS
 class Cached:
     """Decoder with a KV cache that reads one token a step; `position` gives the position of step t."""
 
+    reordered = 2
+
     def __init__(self, model: unusual_models.NanoGPT, position: Callable[[int], int], table: Tensor | None) -> None:
         self.model, self.position, self.table = model, position, table
         self.cache: list[list[tuple[Tensor, Tensor]]] = [[] for _ in model.blocks]
         self.steps = 0
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep the hypotheses of some rows, in the first `reordered` layers alone."""
+        for layer_cache in self.cache[: self.reordered]:
+            layer_cache[:] = [(key[rows], value[rows]) for key, value in layer_cache]
 
     @torch.no_grad()
     def step(self, tokens: Tensor) -> Tensor:
@@ -87,6 +94,23 @@ def test_wrong_positions_of_a_stepper_are_named(
     )  # fmt: skip
     assert report.names == ([] if seen is None else ["cache-differs"])
     assert seen is None or report.findings[0].evidence.endswith(f"attention 1 of 2 is the first to differ: {seen}")
+
+
+@pytest.mark.parametrize(
+    ("layers", "causes"), [(2, []), (1, [FINDING_TEXTS["en"]["cases"]["cache-rows"]["cause"]])]
+)
+def test_a_stepper_that_reorders_a_part_of_its_cache_is_named(layers: int, causes: list[str]) -> None:
+    torch.manual_seed(3)
+    model = with_large_weights(unusual_models.NanoGPT())
+
+    def start(ids: Tensor) -> Cached:
+        stepper = Cached(model, lambda step: step, None)
+        stepper.reordered = layers
+        return stepper
+
+    report = examine(model, vocab_size=VOCABULARY, kind="decoder", longest=64, stepper=start)
+    assert stepping._REORDERED in report.asked
+    assert [found.cause for found in report.findings] == causes
 
 
 def examine_cached(model: cached_decoders.Base) -> Report:

@@ -46,19 +46,16 @@ class Stepping(Protocol):
         ...
 
 
-@torch.no_grad()
 def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tensor], Stepping]) -> Report:
-    """Feed a target token by token and all at once, and compare the probabilities."""
+    """Feed target tokens one by one and all at once, and compare the probabilities; reorder rows, if it can."""
 
     def step(item: Continuation) -> tuple[Tensor, Stepping]:
-        stepper = item.cache or start(item.ids[adapter.sides[0]].to(adapter.device))
-        tokens = item.ids["target"][:, item.first].to(adapter.device)
-        return stepper.step(tokens).float().log_softmax(-1)[:, None], stepper
+        stepper = start(item.ids[adapter.sides[0]].to(adapter.device)) if item.cache is None else item.cache
+        scores = stepper.step(item.ids["target"][:, item.first].to(adapter.device))
+        return scores.float().log_softmax(-1)[:, None], stepper
 
-    call = CachedCall(step, lambda item: adapter(item.ids).log_softmax(-1), None)
-    ids = samples.ids()
-    trial = _Trial(STEPPING, "token by token", Continuation(ids), [1] * ids["target"].size(1))
-    return make_report(_findings(adapter, call, trial), [STEPPING])
+    call = CachedCall(step, lambda item: adapter(item.ids).log_softmax(-1), None, single=True)
+    return check_cache(adapter, samples, call, [STEPPING, _REORDERED])
 
 
 class _Trial(NamedTuple):
@@ -84,8 +81,17 @@ class _Trial(NamedTuple):
 
 
 @torch.no_grad()
-def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Report:
-    """Decode texts in several ways with a cache, and compare the scores with those of a call without."""
+def check_cache(
+    adapter: ModelAdapter, samples: Samples, call: CachedCall, checks: Sequence[str] | None = None
+) -> Report:
+    """Decode texts in several ways with a cache, and compare the scores with those of a call without.
+
+    Args:
+        adapter: the model.
+        samples: ids.
+        call: the two ways to call it.
+        checks: sentences of the checks to make; all by default.
+    """
     report, findings = Report(), list[Finding]()
 
     def compare(trials: Sequence[_Trial]) -> Report:
@@ -93,7 +99,8 @@ def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Re
         findings.extend(islice(found, 1))
         return make_report([], [trials[0].check])
 
-    for check, trials in _trials(adapter, samples, call).items():
+    ways = _trials(adapter, samples, call)
+    for check, trials in {check: ways[check] for check in checks or ways}.items():
         failed = any(finding.check == STEPPING for finding in findings) or STEPPING not in (check, *report.asked)
         if failed or isinstance(trials, str):
             reason = trials if isinstance(trials, str) else "decoding one token at a time differs or fails"
@@ -107,21 +114,20 @@ def check_cache(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> Re
 
 def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[str, list[_Trial] | str]:
     """Return the ways to decode by check, or the reason why a check is not made."""
-    length, prompt = _LENGTH, 1 if adapter.kind == "encoder-decoder" else _PROMPT
-    ids = samples.ids(target=length)
+    length, ids = _LENGTH, samples.ids(target=_LENGTH)
     if error_of(adapter, ids) is not None:
         length, ids = samples.target, samples.ids()
-    prompt = min(prompt, length - 2)
-    target, rest = ids["target"], [1] * (length - prompt)
+    target, prompt = ids["target"], min(_PROMPT, length - 2)
+    begin = 1 if call.single or adapter.kind == "encoder-decoder" else prompt
     if "source" in ids and adapter.pad is not None and not samples.fixed_length:
         ids["source"][-1, -2:] = adapter.pad
     text = Continuation(ids)
-    plain = _Trial(STEPPING, "one token at a time", text, [prompt, *rest])
+    plain = _Trial(STEPPING, "one token at a time", text, [begin] + [1] * (length - begin))
     placed = replace(text, positions=torch.arange(length).expand(target.shape))
     trials: dict[str, list[_Trial] | str] = {STEPPING: [plain]}
     if call.takes_positions:
         trials[STEPPING] = [plain, plain._replace(words=f"{plain.words} at given positions", text=placed)]
-    if adapter.kind == "decoder":  # a decoder beside an encoder begins with one token
+    if adapter.kind == "decoder":
         trials[_PADDED] = "no id of padding was given" if adapter.pad is None else call.no_padding
         trials[_PADDED] = trials[_PADDED] or [*_padded(plain, adapter.pad or 0, call)]
     order = torch.arange(len(target)).roll(1).clamp_max(max(len(target) - 2, 0))
@@ -131,7 +137,11 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
     longer = torch.cat([target[:, :prompt], others["target"][:, prompt : prompt + 2]], 1)
 
     def after(sources: Mapping[str, Tensor], target: Tensor) -> Any:
-        return call.step(Continuation({**sources, "target": target}))[1]
+        cache, first = None, 0
+        for end in range(begin, target.size(1) + 1):
+            item = Continuation({**sources, "target": target}).up_to(end, first, cache)
+            (_, cache), first = call.step(item), end
+        return cache
 
     def reordered() -> Any:
         return reorder_rows(call.owner, after(shared, target[:, :prompt]), order)
@@ -139,7 +149,9 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
     def after_another() -> None:
         after(others, others["target"])
 
-    behind = _Trial(_REORDERED, "whose rows were reordered", moved, rest, prompt, reordered, "cache-rows")
+    behind = _Trial(
+        _REORDERED, "whose rows were reordered", moved, [1] * (length - prompt), prompt, reordered, "cache-rows"
+    )
     again = plain._replace(check=_AGAIN, words="after another text", begin=after_another, case="cache-kept")
     trials |= {_REORDERED: [behind], _AGAIN: [again]}
     if call.static is not None:
@@ -147,9 +159,9 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         trials[_STATIC] = [plain._replace(check=_STATIC, words="of fixed size", begin=fixed)]
     if call.cut is not None:
         cut = call.cut
-        left = _Trial(_CUT, "that was cut", text, rest, prompt, lambda: cut(after(ids, longer), 2), "cache-kept")
-        trials[_CUT] = [left]
-    if adapter.kind == "decoder":
+        left = behind._replace(check=_CUT, words="that was cut", text=text, case="cache-kept")
+        trials[_CUT] = [left._replace(begin=lambda: cut(after(ids, longer), 2))]
+    if adapter.kind == "decoder":  # a decoder beside an encoder begins with one token
         sizes = [prompt, length - prompt - 1, 1]
         trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
     return trials
