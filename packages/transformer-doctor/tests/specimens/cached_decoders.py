@@ -248,6 +248,12 @@ class Seq2Seq(Base):
             layers.append({"self": (k, v), "cross": of_source})
         return self.head(self.norm(x)), layers
 
+    def reorder_cache(self, cache: Any, order: Tensor) -> Any:
+        """Select rows of the keys and values of the targets; hypotheses of a beam share their source."""
+        layers = cache[:1] if self.defect == "rows" else cache
+        moved = [{**layer, "self": tuple(part[order] for part in layer["self"])} for layer in layers]
+        return moved + cache[len(moved) :]
+
     def keys_of_source(self, number: int, block: nn.Module, memory: Tensor, cache: Any) -> Any:
         """Return keys and values of the source (B, H, S, E), from the cache after the first step."""
         if cache is not None:
@@ -282,6 +288,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (States, "rows-mixed"): "",
     (States, "position-zero"): "",
     (Seq2Seq, "position-zero"): "cache-position",
+    (Seq2Seq, "rows"): "cache-rows",
     (Seq2Seq, "cross-layer"): "cache-cross",
     (Seq2Seq, "cross-mask"): "cache-mask",
     (Seq2Seq, "cross-kept"): "cache-kept",
