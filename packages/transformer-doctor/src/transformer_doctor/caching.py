@@ -27,7 +27,10 @@ _CACHE = {
     "cache", "caches", "past", "kv", "state", "states", "present", "presents", "incremental", "mems",
     "intermediates",
 }  # fmt: skip
-_COUNTS = {"len", "length", "size", "n", "num", "step", "idx", "index", "cur", "curr", "current", "t", "timestep"}
+_STEPS, _LENGTHS = (
+    {"step", "idx", "index", "cur", "curr", "current", "timestep"},
+    {"len", "length", "size", "n", "num"},
+)
 _MAKERS = {"init", "new", "make", "empty", "create", "allocate", "initial", "build", "prepare", "setup"}
 _CAPACITY = 16  # tokens that such a function is asked to make room for
 
@@ -113,7 +116,10 @@ def find_cached_call(
     gives the scores of a call without cache, else the first one in which earlier tokens change later scores.
     """
     roles = {parameter.name: _role_with_cache(parameter.name, role) for parameter, role in callee.arguments or ()}
-    if form.container != "arguments" or form.time_first or not {"cache", "first", "on"} & {*roles.values()}:
+    known = [*roles.values()]
+    if form.container != "arguments" or form.time_first or not {"cache", "first", "on"} & {*known}:
+        return None
+    if known.count("cache") > 1:  # such as memories of earlier texts beside a cache
         return None
     masked = form.style is None and any(role.endswith("mask") for role in roles.values())
     reason = "the model is called without masks" if masked else ""
@@ -138,7 +144,9 @@ def _role_with_cache(name: str, role: str) -> str:
     words = {*words_of(name)}
     if role == "flag" and words & _CACHE:
         return "on"
-    if role == "start" or (words & _COUNTS and (role == UNKNOWN or words & _CACHE) and not role.endswith("mask")):
+    if role == "start" or (words & _STEPS and role == UNKNOWN):
+        return "first"
+    if words & _LENGTHS and words & _CACHE and not role.endswith("mask"):
         return "first"
     return "cache" if role == "state" or (role == UNKNOWN and words & _CACHE) else role
 
