@@ -21,9 +21,9 @@ Output = namedtuple("Output", "logits past_key_values attentions")
     ("name", "role"),
     [
         ("cache", "cache"), ("past_key_values", "cache"), ("layer_past", "cache"), ("incremental_state", "cache"),
-        ("kv", "cache"), ("mems", "cache"), ("num_layers", "unknown"), ("start_pos", "first"), ("past_len", "first"),
-        ("cur_step", "first"), ("use_cache", "on"), ("return_kv_cache", "on"), ("is_training", "flag"),
-        ("position_ids", "positions"), ("attention_mask", "target mask"), ("cache_position", "positions"),
+        ("mems", "cache"), ("num_layers", "unknown"), ("start_pos", "first"), ("cur_step", "first"),
+        ("kv", "cache"), ("past_len", "first"), ("use_cache", "on"), ("return_kv_cache", "on"),
+        ("is_training", "flag"), ("position_ids", "positions"), ("attention_mask", "target mask"), ("cache_position", "positions"),
     ],
 )  # fmt: skip
 def test_the_role_of_an_argument_in_a_call_with_a_cache_is_inferred_from_its_name(name: str, role: str) -> None:
