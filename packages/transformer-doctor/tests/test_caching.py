@@ -23,7 +23,8 @@ Output = namedtuple("Output", "logits past_key_values attentions")
         ("cache", "cache"), ("past_key_values", "cache"), ("layer_past", "cache"), ("incremental_state", "cache"),
         ("mems", "cache"), ("num_layers", "unknown"), ("start_pos", "first"), ("cur_step", "first"),
         ("kv", "cache"), ("past_len", "first"), ("use_cache", "on"), ("return_kv_cache", "on"),
-        ("is_training", "flag"), ("position_ids", "positions"), ("attention_mask", "target mask"), ("cache_position", "positions"),
+        ("is_training", "flag"), ("position_ids", "positions"), ("cache_position", "positions"),
+        ("attention_mask", "target mask"),
     ],
 )  # fmt: skip
 def test_the_role_of_an_argument_in_a_call_with_a_cache_is_inferred_from_its_name(name: str, role: str) -> None:
