@@ -178,7 +178,8 @@ def test_a_short_length_limit_shortens_the_texts_of_the_checks() -> None:
 
 @pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize(
-    ("dtype", "defects", "names"), [(torch.bfloat16, (), []), (torch.float16, (5,), ["target-not-shifted"])]
+    ("dtype", "defects", "names"),
+    [(torch.bfloat16, (), []), (torch.float16, (5,), ["target-not-shifted", "lost-in-half-precision"])],
 )
 def test_a_training_step_in_half_precision_is_examined(
     dtype: torch.dtype, defects: tuple[int, ...], names: list[str]

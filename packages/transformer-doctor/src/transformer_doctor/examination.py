@@ -16,13 +16,14 @@ from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, LengthLimit, OutputCheck, find_limit
+from transformer_doctor.checks.default_batches import default_collate, fitting_collate
 from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, structure_report
 from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
 from transformer_doctor.checks.memorization import TrainingFunctions
 from transformer_doctor.checks.stepping import STEPPING, Stepping, check_cache, check_stepper
-from transformer_doctor.checks.training import Collate, arguments, default_collate
-from transformer_doctor.checks.trial import Trial
+from transformer_doctor.checks.training import Collate, arguments
+from transformer_doctor.checks.trial import Trial, trace_half_precision
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes
 from transformer_doctor.places import place_of
@@ -79,8 +80,9 @@ def examine(
         time_first: ids are (S, B) and (T, B), logits (T, B, V).
         left_padding: results must not depend on padding before the text either.
         train_step: function that makes one update and returns the loss; its arguments are the batch of `collate`.
-            It is called 43 times, with `greedy` up to `updates` times more, and for a model in half precision once
-            more. The weights are restored afterwards, the state of an optimizer is not: use a separate optimizer.
+            It is called some 55 times, with `greedy` up to `updates` times more, and for a model in half precision
+            some times more. The weights are restored afterwards, the state of an optimizer is not: use a separate
+            optimizer.
         collate: function of source rows and target rows of ids, without marks, that returns a batch. By default a
             batch is two tensors: sources with `eos`, targets between `bos` and `eos`, padded at the end.
         greedy: function of the first part of a batch that returns rows of target ids; needs train_step.
@@ -113,10 +115,13 @@ def examine(
             report += make_report([], [], [(check, reason) for check in TRAINING_CHECKS])
         else:
             adapter = prepared.adapter
-            collate = collate or default_collate(adapter, time_first=time_first)
-            functions = TrainingFunctions(train_step, collate, greedy, score, updates)
+            plain = collate or default_collate(adapter, time_first=time_first)
+            functions = TrainingFunctions(train_step, plain, greedy, score, updates)
+            if collate is None:
+                functions = replace(functions, collate=fitting_collate(adapter, functions, seed))
+            in_half = trace_half_precision(adapter, functions, seed)
             with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
-                report += check_training(adapter, functions, report, seed, listener)
+                report += check_training(adapter, functions, report, seed, listener, in_half)
     return _with_places(report, place_of(model))
 
 

@@ -88,7 +88,7 @@ def in_any_precision(wrap: Callable[[], ModelAdapter], model: Any) -> ModelAdapt
             failed = error_of(adapter, Samples(adapter).ids()) is not None
         except UsageError as raised:
             error, failed = raised, True
-        if failed and _half_precision(module) is not None:
+        if failed and half_precision(module) is not None:
             with in_precision(module, torch.float32), suppress(UsageError):
                 return wrap()
     if error is not None:
@@ -111,7 +111,7 @@ def prepare(adapter: ModelAdapter, seed: int) -> Iterator[Preparation]:
     with ExitStack() as stack:
         stack.callback(state.restore)
         trial, not_finite = _try_sizes(adapter, seed), ""
-        half = _half_precision(adapter.module)
+        half = half_precision(adapter.module)
         if half is not None and trial.error is None:
             not_finite = _overflow(adapter, trial.samples, half)
         if half is not None and weight_count(adapter.module) > _COPIED:
@@ -143,7 +143,7 @@ def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator
         if adapter.state is not None:
             stack.callback(adapter.state.restore)
         stack.enter_context(restore_weights(adapter.module))
-        if _half_precision(adapter.module) is not None:
+        if half_precision(adapter.module) is not None:
             with ExitStack() as conversion:
                 conversion.enter_context(in_precision(adapter.module, torch.float32))
                 if _succeeds(adapter.module, step):
@@ -204,7 +204,7 @@ def _find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
     return False
 
 
-def _half_precision(module: nn.Module | None) -> torch.dtype | None:
+def half_precision(module: nn.Module | None) -> torch.dtype | None:
     """Return the dtype of the first weight in half precision, None if there is none."""
     weights = module.parameters() if module is not None else ()
     return next(

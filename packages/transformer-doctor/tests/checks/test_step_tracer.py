@@ -1,4 +1,4 @@
-"""The tracer of a training step records fed ids, gradients of the loss, and updates of the optimizer."""
+"""The tracer of a training step records fed ids and gradients of the loss, and can keep some of them only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from transformer_doctor.checks.step_tracer import StepTracer, UpdateTracer
+from transformer_doctor.checks.step_tracer import StepTracer
 
 V, D = 11, 4
 
@@ -46,6 +46,15 @@ def test_ids_and_the_gradient_of_scores_are_recorded(model: Model) -> None:
     assert torch.equal(gradient.reshape(-1, V).argmin(-1), IDS.flatten())
 
 
+def test_gradients_of_scores_that_are_not_kept_become_zero(model: Model) -> None:
+    with StepTracer(V, keep={2: torch.tensor([[0, 1, 0], [0, 0, 0]])}) as tracer:
+        loss_of(model).backward()
+    (fed,) = tracer.fed
+    assert fed.gradient is not None
+    assert tracer.scores[0].order == 2
+    assert (fed.gradient > 0).tolist() == [[False, True, False], [False, False, False]]
+
+
 def test_only_active_dropouts_are_counted(model: Model) -> None:
     for training in (True, False):
         model.train(training)
@@ -61,20 +70,3 @@ def test_a_softmax_before_the_loss_is_noticed(model: Model) -> None:
     with StepTracer(V) as tracer:
         loss_of(model)
     assert tracer.probabilities == 0
-
-
-@pytest.mark.parametrize("zeroed", [True, False])
-def test_updates_gradients_and_left_over_gradients_are_recorded(model: Model, zeroed: bool) -> None:
-    optimizer = torch.optim.SGD([*model.embedding.parameters(), *model.output.parameters()], 0.1)
-    updates = UpdateTracer.of(model)
-    with updates.watch():
-        for _ in range(3):
-            if zeroed:
-                optimizer.zero_grad()
-            loss_of(model).backward()
-            optimizer.step()
-    trained = {"embedding.weight", "output.weight", "output.bias"}
-    assert set(updates.reached) == set(updates.changed) == trained
-    assert (updates.count, updates.passes) == (3, {0: 1, 1: 1, 2: 1})
-    assert updates.left_over == (set() if zeroed else trained)
-    assert set(updates.rates.values()) == {0.1}

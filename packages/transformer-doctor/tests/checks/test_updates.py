@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 import torch
 
+from specimens.plain_trainings import PLANTED as PLAIN
 from specimens.sweep import covering
 from specimens.training_projects import PROJECTS
 from transformer_doctor import examine
 from transformer_doctor.checks.learning import _UPDATES
 
 PLANTED = [(project, defect) for project, (_, defects) in PROJECTS.items() for defect in defects]
+OF_UPDATES = (
+    "reshaped", "raw scores", "tiny rate", "weight decay of 1", "clipped to 1e-4", "clipped after the step",
+    "micro-batches cleared", "micro-batches averaged", "layer redrawn", "bfloat16", "float16",
+)  # fmt: skip
 IN_FLOAT32 = covering(PLANTED)
 IN_BFLOAT16 = covering(case for case in PLANTED if case not in IN_FLOAT32)  # in another project, where there is one
 
@@ -47,3 +52,32 @@ def test_a_planted_defect_is_named_without_others(project: str, defect: str) -> 
 @pytest.mark.slow
 def test_a_planted_defect_is_named_in_bfloat16_too(project: str, defect: str) -> None:
     assert examine_project(project, defect, torch.bfloat16) == [defect]
+
+
+@pytest.mark.usefixtures("few_updates")
+@pytest.mark.parametrize("defect", OF_UPDATES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_defect_of_the_loss_or_of_an_update_is_named(defect: str) -> None:
+    torch.manual_seed(1)
+    make, name = PLAIN[defect]
+    report = examine(**make())
+    assert [finding.name for finding in report.findings if finding.severity != "note" or finding.name == name] == [
+        name
+    ]
+
+
+@pytest.mark.usefixtures("few_updates")
+def test_a_rate_that_still_grows_from_zero_is_no_finding() -> None:
+    torch.manual_seed(1)
+    given = PLAIN["tiny rate"][0]()
+    optimizer = torch.optim.SGD(given["model"].parameters(), 1e-30)
+
+    def train_step(source: Any, target: Any) -> float:
+        optimizer.param_groups[0]["lr"] *= 2
+        optimizer.zero_grad()
+        loss = given["model"](source, target[:, :-1]).logsumexp(-1).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    assert "parameters-not-updated" not in examine(**{**given, "train_step": train_step}).names

@@ -163,6 +163,8 @@ def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
     alignment = _Alignment(adapter, batch, own_token)
     trained: dict[int, bool] = {}
     for row, target in enumerate(batch.targets):
+        if not batch.trained[row].any():  # a row that is left out as a whole ignores no token
+            continue
         inputs = batch.inputs[row].tolist()
         start = next(
             (at for at in range(len(inputs)) if target and inputs[at : at + BEGIN] == target[:BEGIN]), None

@@ -7,13 +7,14 @@ pairs are memorized and decoded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.cases import in_case
 from transformer_doctor.checks.labels import (
     class_findings,
     ignored_labels,
@@ -32,10 +33,12 @@ from transformer_doctor.checks.memorization import (
     scoring_findings,
     start_findings,
 )
+from transformer_doctor.checks.rows import row_findings
 from transformer_doctor.checks.step_tracer import StepTracer
 from transformer_doctor.checks.training import LENGTHS, TrainedBatch, arguments
 from transformer_doctor.checks.trial import RANDOM_LENGTH, RANDOM_UPDATES, TRACED, Trial
 from transformer_doctor.checks.updates import (
+    UpdateRecord,
     first_loss_findings,
     is_fresh,
     mean_findings,
@@ -53,11 +56,12 @@ _LOSS_ABOVE_CHANCE = "on random targets the loss stays above chance"
 _FIRST_LOSS = "the first loss is near that of a blind guess"
 _MEAN = "the loss is divided by real tokens, not by padding"
 _PADDING_ROW = "the embedding of padding is not trained"
+_ROWS = "in training steps each row counts, and depends neither on other rows nor on later tokens"
 _UPDATES = "every parameter that scores depend on gets a gradient and is updated, once for each update"
 _SCORED = "scored outputs are decoded without the reference"
 _MODE = "outputs are decoded and scored without dropout"
 _MEMORIZED = "memorised pairs are decoded exactly"
-TRAINING_CHECKS = (_LABELS, _NOT_IGNORED, _LOSS_ABOVE_CHANCE, _FIRST_LOSS, _MEAN, _PADDING_ROW, _UPDATES)
+TRAINING_CHECKS = (_LABELS, _NOT_IGNORED, _LOSS_ABOVE_CHANCE, _FIRST_LOSS, _MEAN, _PADDING_ROW, _UPDATES, _ROWS)
 
 _NUM_LAST_UPDATES = 5  # updates whose mean loss is compared with chance
 _GROWN_FACTOR = 3  # times the first loss, or that of a blind guess, above which a loss has grown
@@ -68,6 +72,7 @@ _NO_MEAN = "the labels could not be read, and the loss is no mean over tokens"
 _NO_CHANCE = "chance is unknown for labels that are tokens of the text"
 _MODE_UNKNOWN = "neither train_step calls train() nor this function eval(): call them around it"
 _UNREADABLE = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
+_TEXT_LABELS = "in an encoder each token may depend on all others"
 _NO_DECODING = "an encoder decodes nothing"
 _TRAINED_BEFORE = "the model has been trained before"
 _NO_PADDING = "no id of padding was given"
@@ -86,8 +91,9 @@ def check_training(
     report: Report,
     seed: int,
     listener: Listener = NO_LISTENER,
+    in_half: UpdateRecord | None = None,
 ) -> Report:
-    """Check training steps, decoding after training, and scoring.
+    """Check training steps, decoding after training, and scoring; `in_half` is the record of half precision.
 
     Raises:
         UsageError: the nn.Module of the model is not available.
@@ -99,7 +105,10 @@ def check_training(
         )
     trial = _TrainingTrial.of(adapter, functions, seed)
     trial.trace(listener)
+    if in_half is not None:
+        trial.record.in_half, trial.record.unscaled = in_half.updates, trial.record.unscaled or in_half.unscaled
     training = trial.training_report(report)
+    training += trial.row_report({*report.names, *training.names})
     known = {finding.name for finding in (*report.findings, *training.findings) if finding.severity == "error"}
     training += (
         attempt([_SCORED, _MODE], trial.scoring_report) if functions.score is not None else make_report([], [])
@@ -129,6 +138,10 @@ class _TrainingTrial(Trial):
         if any(float(batch.weights.sum()) < 0 for batch in self.record.batches.values()):
             evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
             findings.append(model_finding("not-learned", evidence, "error"))
+        elif any(batch.raw for batch in self.record.batches.values()):
+            least = min((loss for loss in self.losses if loss is not None), default=0)
+            evidence = f"the loss is a sum of scores, not of log-probabilities: it falls to {least:.3g}"
+            findings.append(model_finding("loss-without-softmax", evidence))
         elif self.functions.greedy is None and (grown := self.grown_loss()):
             findings.append(model_finding("not-learned", grown, "warning"))
         asked, skipped = [*labels.asked], [*labels.skipped]
@@ -157,6 +170,24 @@ class _TrainingTrial(Trial):
         )
         return make_report(findings, asked, skipped) + updates
 
+    def row_report(self, known: set[str]) -> Report:
+        """Return what the loss of each row depends on; a loss that is read wrongly is not asked."""
+        possible, active = self.dropouts
+        frozen = any(not parameter.requires_grad for parameter in self.module.parameters())
+        evidence = f"{possible} dropouts of the model are active in train(), and none is in the training steps"
+        mode = (
+            [model_finding("trained-in-evaluation-mode", evidence)]
+            if possible and not active and not frozen
+            else []
+        )
+        if "target" not in self.adapter.sides:
+            return make_report(mode, [], [(_ROWS, _TEXT_LABELS)])
+        with_padding = not known & _READS_PADDING
+        found: Callable[[], Report] = lambda: make_report(  # noqa: E731
+            row_findings(self, known, with_padding=with_padding), [_ROWS]
+        )
+        return make_report(mode, []) + attempt([_ROWS], found)
+
     def label_report(self) -> Report:
         """Return the findings about labels, and about what the loss is divided by."""
         adapter, batches = self.adapter, self.record.batches
@@ -173,7 +204,11 @@ class _TrainingTrial(Trial):
         asked: list[str] = []
         skipped: list[tuple[str, str]] = []
         ignored = ignored_labels(adapter, batches[2], self.own_token) if 2 in batches else []
-        if 0 in batches:
+        if any(batch.reshaped for batch in batches.values()):
+            evidence = "the loss reads the numbers of the scores in another order than the model returns them"
+            findings.append(in_case(model_finding("wrong-labels", evidence), "labels-reshaped"))
+            asked.append(_LABELS)
+        elif 0 in batches:
             findings += label_findings(adapter, batches[0], self.own_token)
             asked.append(_LABELS)
         else:
@@ -286,7 +321,13 @@ class _TrainingTrial(Trial):
             memorized = memorize(self.functions, self.vocabulary, least, advance)
         prompt = prompt_of(self.adapter, memorized.batch, memorized.targets)
         outputs: list[Any] = []
-        tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(prompt))))
+        try:
+            tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(prompt))))
+        except Exception:
+            if not isinstance(prompt, Mapping):
+                raise
+            ids = prompt["input_ids"]
+            tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(ids))))
         starts = (
             [] if seen is None else list(start_findings(seen, decoder_ids(tracer, seen.table, memorized.sources)))
         )

@@ -75,7 +75,7 @@ def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float,
     sources, targets = vocabulary.pairs(LENGTHS)
     losses: list[float] = []
     memorized = Memorized(sources, targets, arguments(functions.collate(sources, targets)), losses)
-    with _WithoutDropout():
+    with WithoutDropout():
         while len(losses) < functions.updates and not memorized.learned(least):
             loss = as_number(functions.train_step(*memorized.batch))
             losses.append(math.inf if loss is None else loss)
@@ -143,16 +143,22 @@ def prompt_of(adapter: ModelAdapter, batch: Sequence[Any], targets: Rows) -> Any
     Raises:
         ValueError: the batch cannot be cut.
     """
+    first = batch[0]
+    if isinstance(first, Mapping):  # of a model of Hugging Face
+        if adapter.kind != "decoder":
+            entries: dict[str, Any] = {name: value for name, value in first.items() if name != "labels"}
+            return type(first)(entries)  # type: ignore[call-arg]
+        first = first["input_ids"]
     if adapter.kind != "decoder":
-        return batch[0]
-    ids = batch[0]
+        return first
+    ids = first
     starts = [list(row).index(target[0]) for row, target in zip(rows_of(ids), targets, strict=True)]
     if not isinstance(ids, Tensor) or ids.dim() != 2 or len(set(starts)) != 1:
         raise ValueError("the rows of the batch do not begin with their targets")
     return ids[:, : starts[0] + _PROMPT]
 
 
-class _WithoutDropout(TorchFunctionMode):
+class WithoutDropout(TorchFunctionMode):
     """Mode without dropout, so that training computes what decoding computes."""
 
     def __torch_function__(

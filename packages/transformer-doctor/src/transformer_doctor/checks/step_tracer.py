@@ -1,27 +1,23 @@
-"""Trace what a training step feeds to a model, what its loss is computed from, and how it updates the weights.
+"""Trace what a training step feeds to a model, and what its loss is computed from.
 
 The tracer knows no module: a `TorchFunctionMode` sees the embedding lookups and the tensors that a softmax or a
-loss reads; hooks see the gradients of these tensors and of the parameters, and the steps of torch's optimizers.
+loss reads; hooks see the gradients of these tensors.
 
 Shapes: B batch, T length, V width of the scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import (
-    Optimizer,
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
 from torch.overrides import TorchFunctionMode
 
+from transformer_doctor.checks.update_tracer import UpdateTracer
 from transformer_doctor.torch_calls import PRODUCTS, is_active_dropout
 
 _LINEAR = PRODUCTS | {"linear", "addmm"}
@@ -37,9 +33,10 @@ class FedIds:
     Attributes:
         ids: as they were looked up.
         table: id() of the matrix, 0 for the ids of a module.
+        reader: id() of the matrix or the module.
         order: number of the observation in its step.
         padding_idx: id whose row gets no gradient, or None.
-        gradient: largest gradient of the embedding of each id, shaped as `ids`; None before the backward pass.
+        gradient: largest gradient of the embedding of each id, shaped as `ids`; None where none can arrive.
     """
 
     ids: Tensor
@@ -47,6 +44,7 @@ class FedIds:
     order: int
     padding_idx: int | None = None
     gradient: Tensor | None = None
+    reader: int = 0
 
 
 @dataclass
@@ -80,11 +78,18 @@ class StepTracer(TorchFunctionMode):
         widths: widths that scores may have, V and that of the output of the model.
         module: holds the weights; outputs of its modules are recorded too, where no function was seen.
         updates: tracer of the updates, to number them.
+        keep: by the number of an observation, a mask (...) of the scores whose gradients go on; others become 0.
     """
 
-    def __init__(self, *widths: int, module: nn.Module | None = None, updates: UpdateTracer | None = None) -> None:
+    def __init__(
+        self,
+        *widths: int,
+        module: nn.Module | None = None,
+        updates: UpdateTracer | None = None,
+        keep: Mapping[int, Tensor] | None = None,
+    ) -> None:
         super().__init__()
-        self.widths, self.module, self.updates = widths, module, updates
+        self.widths, self.module, self.updates, self.kept = widths, module, updates, keep or {}
         self.fed: list[FedIds] = []
         self.scores: list[ScoreGradient] = []
         self.active_dropouts = 0
@@ -118,7 +123,12 @@ class StepTracer(TorchFunctionMode):
         result = func(*args, **kwargs)
         if name == "embedding":
             self._record_lookup(result, *args, **kwargs)
-        elif name == "__getitem__" and isinstance(args[0], nn.Parameter) and isinstance(args[1], Tensor):
+        elif (
+            name == "__getitem__"
+            and isinstance(args[1], Tensor)
+            and args[0].is_leaf
+            and args[0].dtype.is_floating_point
+        ):
             self._record_lookup(result, args[1], args[0])
         elif name in _LINEAR:
             self._record_scores(result, normalized=False)
@@ -169,8 +179,10 @@ class StepTracer(TorchFunctionMode):
         update = 0 if self.updates is None else self.updates.count
         record = ScoreGradient(scores.detach().movedim(axis, -1), self._next(), update, normalized)
 
-        def keep(gradient: Tensor) -> None:
+        def keep(gradient: Tensor) -> Tensor | None:
             record.gradient = gradient.detach().movedim(axis, -1).clone()
+            mask = self.kept.get(record.order)
+            return None if mask is None else gradient * mask.to(gradient).unsqueeze(axis)
 
         scores.register_hook(keep)
         self.scores.append(record)
@@ -183,20 +195,23 @@ class StepTracer(TorchFunctionMode):
             return
         padding = options.get("padding_idx", rest[0] if rest else None)
         padding = None if padding is None or padding == -1 else int(padding) % len(weight)
-        record = FedIds(ids.detach().clone(), id(weight), self._next(), padding)
+        record = FedIds(ids.detach().clone(), id(weight), self._next(), padding, reader=id(weight))
 
         def keep(gradient: Tensor) -> None:
             strength = gradient.detach().abs().amax(-1)
-            record.gradient = strength if record.gradient is None else torch.maximum(record.gradient, strength)
+            record.gradient = torch.maximum(
+                strength.new_zeros(()) if record.gradient is None else record.gradient, strength
+            )
 
         if isinstance(result, Tensor) and result.requires_grad:
+            record.gradient = result.new_zeros(result.shape[:-1])
             result.register_hook(keep)
         self.fed.append(record)
 
     def _watch_inputs(self, module: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]) -> None:
         for value in (*inputs, *named.values()):
             if isinstance(value, Tensor) and value.dim() == 2 and value.dtype in (torch.int64, torch.int32):
-                self.fed.append(FedIds(value.detach().clone(), 0, self._next()))
+                self.fed.append(FedIds(value.detach().clone(), 0, self._next(), reader=id(module)))
 
     def _watch_output(self, module: nn.Module, inputs: Sequence[Any], output: Any) -> None:
         values = output.values() if isinstance(output, Mapping) else output
@@ -207,105 +222,3 @@ class StepTracer(TorchFunctionMode):
 def _are_probabilities(scores: Tensor, axis: int) -> bool:
     """Return whether scores are results of a softmax over an axis: not negative, with a sum of 1."""
     return bool((scores >= 0).all()) and bool(((scores.sum(axis) - 1).abs() < _SUM_ROUNDING).all())
-
-
-@dataclass
-class UpdateTracer:
-    """Record of the backward passes and the updates of the parameters of a module.
-
-    Attributes:
-        parameters: trained parameters by name.
-        start: their values before the first step.
-        reached: names of parameters with a gradient other than zero.
-        in_optimizer: identities of parameters in an optimizer of torch that made a step.
-        rates: learning rates of the parameters in such an optimizer, by identity, the highest one.
-        left_over: names of parameters whose gradient was still that of an earlier update when the next one came.
-        count: number of optimizer steps.
-        passes: by the number of optimizer steps before them, the number of backward passes.
-    """
-
-    parameters: Mapping[str, nn.Parameter]
-    start: Mapping[str, Tensor] = field(default_factory=dict)
-    reached: set[str] = field(default_factory=set)
-    in_optimizer: set[int] = field(default_factory=set)
-    rates: dict[int, float] = field(default_factory=dict)
-    left_over: set[str] = field(default_factory=set)
-    count: int = 0
-    passes: dict[int, int] = field(default_factory=dict)
-    _arrivals: dict[str, int] = field(default_factory=dict)
-    _updated: set[str] = field(default_factory=set)
-    _latest: dict[str, Tensor] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, module: nn.Module) -> UpdateTracer:
-        """Return a tracer of the parameters of a module that require a gradient."""
-        trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-        return cls(trained, {name: parameter.detach().clone() for name, parameter in trained.items()})
-
-    @property
-    def changed(self) -> list[str]:
-        """Return the names of the parameters whose values are no longer those of the start."""
-        return [name for name, parameter in self.parameters.items() if not _same_bits(parameter, self.start[name])]
-
-    @contextmanager
-    def watch(self) -> Iterator[None]:
-        """Observe gradients and optimizers inside the context."""
-        with ExitStack() as hooks:
-            for name, parameter in self.parameters.items():
-                if parameter.requires_grad:
-                    hooks.callback(parameter.register_hook(self._arrival(name, parameter)).remove)
-            hooks.callback(register_optimizer_step_pre_hook(self._before_step).remove)
-            hooks.callback(register_optimizer_step_post_hook(self._after_step).remove)
-            yield
-
-    def begin_call(self) -> None:
-        """Record which parameters were updated by code that is no optimizer of torch."""
-        if self.in_optimizer:
-            return
-        for name, parameter in self.parameters.items():
-            known = self._latest.get(name, self.start[name])
-            if not _same_bits(parameter, known):
-                self._updated.add(name)
-                self._latest[name] = parameter.detach().clone()
-
-    def _arrival(self, name: str, parameter: nn.Parameter) -> Callable[[Tensor], None]:
-        """Return a hook for the gradients of a parameter in backward passes."""
-
-        def receive(gradient: Tensor) -> None:
-            self._arrivals[name] = self._arrivals.get(name, 0) + 1
-            self.passes[self.count] = max(self.passes.get(self.count, 0), self._arrivals[name])
-            if _is_nonzero(gradient):
-                self.reached.add(name)
-            if name in self._updated:
-                self._updated.discard(name)
-                if parameter.grad is not None and _is_nonzero(parameter.grad):
-                    self.left_over.add(name)
-
-        return receive
-
-    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        known = {id(parameter) for parameter in self.parameters.values()}
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                if id(parameter) in known:
-                    self.in_optimizer.add(id(parameter))
-                    rate = float(group.get("lr", 1.0))
-                    self.rates[id(parameter)] = max(rate, self.rates.get(id(parameter), 0.0))
-
-    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        stepped = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        names = {name for name, parameter in self.parameters.items() if id(parameter) in stepped}
-        self._updated |= names
-        if names:
-            self.count += 1
-            self._arrivals.clear()
-
-
-def _is_nonzero(gradient: Tensor) -> bool:
-    """Return whether any value of a gradient, which may be sparse, is not zero."""
-    return bool((gradient.coalesce().values() if gradient.is_sparse else gradient).any())
-
-
-def _same_bits(left: Tensor, right: Tensor) -> bool:
-    """Return whether two tensors are equal, NaN being equal to NaN."""
-    return torch.equal(left.detach().nan_to_num(), right.nan_to_num())

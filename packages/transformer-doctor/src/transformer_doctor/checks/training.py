@@ -10,8 +10,9 @@ Shapes: B batch, T length of the decoder's input, V vocabulary.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -34,9 +35,9 @@ _CLEAR_FACTOR = 1.01
 _AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
 UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
-_NO_TAG = -100  # label that cross_entropy ignores by default
 _UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
 _SURE_PROBABILITY = 1 - 1e-6  # softmax from which on it leaves no gradient
+_NO_LOGS = 0.01  # logarithm of a sum of probabilities from which on it is none of 1
 IGNORED = -1  # label of a position that the loss ignores
 
 
@@ -71,34 +72,6 @@ class Vocabulary:
         return [self.draw(self.source, len(row) + 1) for row in targets], targets
 
 
-def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
-    """Return a function that pads rows at the end: sources with end mark, targets between both marks.
-
-    The targets of an encoder are a class for each text, (B,), or one for each token, (B, S), -100 at the marks;
-    if they are the texts themselves, as for masked language models, a batch is the texts alone.
-    """
-
-    def tensor(rows: Rows, first: int | None, last: int | None, pad: int = adapter.pad or 0) -> Tensor:
-        before, after = [[] if mark is None else [mark] for mark in (first, last)]
-        marked = [[*before, *row, *after] for row in rows]
-        longest = max(map(len, marked))
-        ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in marked], device=adapter.device)
-        return ids.t() if time_first else ids
-
-    def collate(sources: list[list[int]], targets: list[list[int]]) -> Sequence[Any]:
-        if adapter.kind == "encoder":
-            read = tensor(sources, None, adapter.eos)
-            if targets == sources:
-                return (read,)
-            if all(len(row) == 1 for row in targets):
-                return read, torch.tensor([row[0] for row in targets], device=adapter.device)
-            return read, tensor(targets, None, None if adapter.eos is None else _NO_TAG, _NO_TAG)
-        target = tensor(targets, adapter.bos, adapter.eos)
-        return (target,) if adapter.kind == "decoder" else (tensor(sources, None, adapter.eos), target)
-
-    return collate
-
-
 @dataclass(frozen=True)
 class Part:
     """Forward pass of a training step: its number of rows, and the number of optimizer steps before it."""
@@ -120,6 +93,10 @@ class TrainedBatch:
         nats: cross-entropy of each label in nats (B, T), 0 where it is ignored.
         table: id() of the embedding matrix of the decoder's input, 0 if unknown.
         parts: forward passes of the step, in order.
+        raw: whether the loss takes scores as they are for log-probabilities.
+        reshaped: whether the loss reads the numbers of the scores in another order than the model returns them.
+        places: for each tensor of scores, its number, the first row of its part, its shape (...) without V, and the
+            flat index of each position of the part in it, counted from 1, (B, T).
     """
 
     targets: Rows
@@ -129,6 +106,9 @@ class TrainedBatch:
     nats: Tensor
     table: int
     parts: Sequence[Part] = ()
+    raw: bool = False
+    reshaped: bool = False
+    places: Sequence[tuple[int, int, torch.Size, Tensor]] = ()
 
     @property
     def trained(self) -> Tensor:
@@ -141,12 +121,18 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
     known = [(fed, rows) for fed in tracer.fed if (rows := token_rows(fed.ids, targets)) is not None]
     known = [(fed, rows) for fed, rows in known if fed.table] or known
     parts: list[tuple[Part, Tensor, _AlignedScores]] = []
+    reshaped, places = False, []
     for index, (fed, inputs) in enumerate(known):
         end = known[index + 1][0].order if index + 1 < len(known) else tracer.count + 1
         between = [score for score in tracer.scores if fed.order < score.order < end and score.gradient is not None]
-        aligned = _align_scores(between, inputs, turned=not torch.equal(fed.ids.cpu(), inputs))
+        turned = not torch.equal(fed.ids.cpu(), inputs)
+        aligned = _align_scores(between, inputs, turned=turned)
         if aligned is not None:
+            first = sum(part.rows for part, _, _ in parts)
+            found = [(score, _places(score, inputs, aligned[1], turned=turned)) for score in between]
+            places += [(score.order, first, score.values.shape[:-1], at) for score, at in found if at is not None]
             parts.append((Part(len(inputs), between[-1].update), inputs, aligned))
+            reshaped |= any(_is_reshaped(score, between) for score in between)
     if not parts:
         return None
     longest = max(inputs.size(1) for _, inputs, _ in parts)
@@ -164,7 +150,38 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
         join(nats, 0),
         known[0][0].table,
         [part for part, _, _ in parts],
+        any(_are_raw(*aligned) for _, _, aligned in parts),
+        reshaped,
+        places,
     )
+
+
+def _places(score: ScoreGradient, inputs: Tensor, gradient: Tensor, *, turned: bool) -> Tensor | None:
+    """Return for each position of inputs (B, T) its flat index in scores, from 1; gradient is (B, T, V)."""
+    shape = score.values.shape[:-1]
+    numbers = torch.arange(1, math.prod(shape) + 1).view(*shape, 1)
+    numbered = replace(score, values=numbers, gradient=numbers)
+    orders = [_arrangements(record, inputs, turned=turned) for record in (score, numbered)]
+    for (_, own), (at, _) in reversed([*zip(*orders, strict=True)]):
+        agreed = (own.argmin(-1) == gradient.argmin(-1))[gradient.any(-1)]
+        if agreed.numel() and float(agreed.float().mean()) > _MIN_AGREEMENT:
+            return at[..., 0].long()
+    return None
+
+
+def _are_raw(scores: Tensor, gradient: Tensor) -> bool:
+    """Return whether scores (..., V) that are no log-probabilities have a gradient at their labels alone."""
+    others = gradient.scatter(-1, gradient.argmin(-1, keepdim=True), 0.0)
+    return bool(gradient.any()) and not bool(others.any()) and bool((scores.logsumexp(-1).abs() > _NO_LOGS).any())
+
+
+def _is_reshaped(loss: ScoreGradient, records: Sequence[ScoreGradient]) -> bool:
+    """Return whether a loss reads scores (..., V) of whose rows an earlier tensor holds the numbers, but none."""
+    rows = loss.values.reshape(-1, loss.values.size(-1))
+    earlier = [record.values.reshape(-1, rows.size(-1)) for record in records if record.order < loss.order]
+    if not loss.normalized or any(bool((rows[:, None] == known).all(-1).any()) for known in earlier):
+        return False
+    return any(known.shape == rows.shape and bool(torch.isin(rows, known).all()) for known in earlier)
 
 
 def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | None:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from transformer_doctor.checks.dependence import depends_on_own_token
 from transformer_doctor.checks.memorization import TrainingFunctions, as_number
-from transformer_doctor.checks.step_tracer import StepTracer, UpdateTracer
+from transformer_doctor.checks.step_tracer import StepTracer
 from transformer_doctor.checks.training import LENGTHS, Vocabulary, arguments, read_batch, read_classes, token_rows
+from transformer_doctor.checks.update_tracer import UpdateTracer
 from transformer_doctor.checks.updates import UpdateRecord
-from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.model_adapter import ModelAdapter, Samples, restore_weights
+from transformer_doctor.preparation import half_precision
 from transformer_doctor.progress import Listener
 from transformer_doctor.report import reason_of
 
 _UNEVEN = (2, 2, 8, 2)  # tokens of the targets of a batch with much padding
 _RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
 TRACED = 3  # steps before the random ones
+_MOST_CALLS = 4  # steps until an update, where gradients are accumulated
+_SCALED = 64  # sum of the weights of a mean loss from which on it was scaled for half precision
 _MOST_CLASSES = 16  # classes that are tried as labels
 
 
@@ -47,6 +52,7 @@ class Trial:
         classes: for each step of a classifier, its classes, its labels as read, and their mean cross-entropy.
         failed: by the number of a step, the error that it raised.
         sets_training: whether the step itself calls train().
+        dropouts: number of dropouts that the model makes active in train(), and the most of a step.
         normalized_twice: whether a loss with a softmax read the result of another one.
     """
 
@@ -62,6 +68,7 @@ class Trial:
     classes: list[tuple[list[int], Tensor, float]] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)
     sets_training: bool = False
+    dropouts: tuple[int, int] = (0, 0)
     normalized_twice: bool = False
 
     @classmethod
@@ -73,6 +80,10 @@ class Trial:
         ids = samples.ids()
         with torch.no_grad(), StepTracer(module=adapter.module) as tracer:
             scores = adapter(ids)
+        adapter.module.train()
+        with suppress(Exception), torch.no_grad(), StepTracer() as training:  # in train() a model may want more
+            adapter(ids)
+        adapter.module.eval()
         writes = "target" in adapter.sides
         return cls(
             adapter,
@@ -83,6 +94,7 @@ class Trial:
             not writes and scores.size(1) == 1,
             True if writes and _looks_up_shifted(tracer, ids["target"]) else depends_on_own_token(adapter, samples),
             UpdateRecord(UpdateTracer.of(adapter.module)),
+            dropouts=(training.active_dropouts, 0),
         )
 
     @property
@@ -139,27 +151,55 @@ class Trial:
                     )
                 advance(1)
 
+    def traced_step(
+        self, batch: Sequence[Any], keep: Mapping[int, Tensor] | None = None
+    ) -> tuple[StepTracer, float | None]:
+        """Make a step on the arguments of a batch; return its trace and its loss. `keep`: see `StepTracer`."""
+        widths = self.width if self.classifier else self.adapter.size(self.adapter.sides[-1]), self.width
+        with StepTracer(*widths, module=self.module, updates=self.record.updates, keep=keep) as tracer:
+            loss = as_number(self.functions.train_step(*batch))
+        return tracer.of_first_width(), loss
+
     def make_step(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         """Make a step on a batch, and record it."""
-        batch = arguments(self.functions.collate(sources, targets))
-        updates = self.record.updates
-        updates.begin_call()
-        widths = self.width if self.classifier else self.adapter.size(self.adapter.sides[-1]), self.width
-        with StepTracer(*widths, module=self.module, updates=updates) as tracer:
-            self.losses.append(as_number(self.functions.train_step(*batch)))
+        self.record.updates.begin_call()
+        tracer, loss = self.traced_step(arguments(self.functions.collate(sources, targets)))
+        self.losses.append(loss)
         self.normalized_twice |= tracer.probabilities > 0
-        tracer.of_first_width()
+        if self.record.calls:
+            self.dropouts = self.dropouts[0], max(self.dropouts[1], tracer.active_dropouts)
         if self.classifier:
             read = read_classes(tracer, len(targets))
             if read is not None:
                 self.classes.append(([row[0] for row in targets], *read[:2]))
-                self.record.totals.setdefault(read[2].update, []).append(read[3])
+                self.record.totals.setdefault(read[2].update, []).append((read[3], 1))
         writes = "target" in self.adapter.sides
         seen = None if self.classifier else read_batch(tracer, targets if writes else sources)
         texts = [row for row in (*sources, *targets) if len(row) > 1]
         tokens = [fed for fed in tracer.fed if token_rows(fed.ids, texts, None) is not None]
         of_sources = [fed for fed in tokens if token_rows(fed.ids, sources, None) is not None]
         self.record.add(tokens, of_sources, seen, self.adapter.pad)
+        half = any(score.gradient is not None and score.gradient.dtype == torch.float16 for score in tracer.scores)
+        self.record.unscaled |= half and seen is not None and 0 < float(seen.weights.sum()) < _SCALED
+
+
+def trace_half_precision(adapter: ModelAdapter, functions: TrainingFunctions, seed: int) -> UpdateRecord | None:
+    """Return the record of an update in half precision, None for a model in another one or a step that fails."""
+    if half_precision(adapter.module) is None:
+        return None
+    with restore_weights(adapter.module), torch.enable_grad():
+        trial = Trial.of(adapter, functions, seed)
+        sources, targets = next(trial.step_rows())
+        try:
+            with trial.record.updates.watch():
+                while trial.record.calls < _MOST_CALLS and not trial.record.updates.count:
+                    trial.make_step(sources, targets)
+        except Exception:  # any exception of the user's code; the steps of the trial raise it again
+            return None
+        finally:
+            for optimizer in trial.record.updates.fresh:  # moments in half precision are of no use in float32
+                optimizer.state.clear()
+    return trial.record
 
 
 def _looks_up_shifted(tracer: StepTracer, target: Tensor) -> bool:

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.step_tracer import FedIds, UpdateTracer
+from transformer_doctor.checks.step_tracer import FedIds
 from transformer_doctor.checks.training import TrainedBatch
+from transformer_doctor.checks.update_tracer import UpdateTracer
+from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.report import Finding
 from transformer_doctor.tolerances import relative_change
@@ -27,6 +29,8 @@ _WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers 
 _FAINT = 1e-6  # share of the largest gradient up to which that of padding comes from a finite mask fill
 _MIN_SHARE = 0.9  # share of the positions from which on they are taken for all
 _SAME_WEIGHT = 0.04  # relative difference of two weights of positions that pass for equal
+_TIGHT, _LARGE_DECAY = 1e-3, 0.5  # norm of clipped gradients, and weight decay, that are no usual ones
+_LOST_SHARE, _UNEQUAL = 0.9, 1.05  # share of the weights; ratio of the labels of two micro-batches
 _LEAST_EXCESS, _EXCESS_SHARE = 1.5, 0.3  # nats above ln V, and share of ln V, that a first loss may be above ln V
 
 
@@ -40,7 +44,9 @@ class UpdateRecord:
         calls: number of steps.
         padded: by table, the largest gradient of the embedding of padding, and of any embedding.
         source_padding: largest gradient of padded source positions, as a share of the largest one.
-        totals: by the number of the update, the sum of the weights of each forward pass before it.
+        totals: by the number of the update, sum and number of the weights of each forward pass before it.
+        unscaled: whether gradients of the scores are float16, and the loss is not multiplied by a large number.
+        in_half: updates in the weights' own precision, where it is half precision.
     """
 
     updates: UpdateTracer
@@ -48,7 +54,9 @@ class UpdateRecord:
     calls: int = 0
     padded: dict[int, tuple[float, float]] = field(default_factory=dict)
     source_padding: float = 0.0
-    totals: dict[int, list[float]] = field(default_factory=dict)
+    totals: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
+    unscaled: bool = False
+    in_half: UpdateTracer | None = None
 
     def add(
         self, tokens: Sequence[FedIds], sources: Sequence[FedIds], batch: TrainedBatch | None, pad: int | None
@@ -58,7 +66,7 @@ class UpdateRecord:
             self.batches[self.calls] = batch
             rows = [part.rows for part in batch.parts]
             for part, weights in zip(batch.parts, batch.weights.split(rows), strict=True):
-                self.totals.setdefault(part.update, []).append(float(weights.sum()))
+                self.totals.setdefault(part.update, []).append((float(weights.sum()), int((weights > 0).sum())))
         self.calls += 1
         for fed in tokens if pad is not None else ():
             if fed.gradient is None:
@@ -84,8 +92,14 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
     updates, changed = record.updates, set(record.updates.changed)
     names = list(updates.parameters)
     steps = f"{record.calls} training steps"
+    rates = {name: updates.rates.get(id(parameter), 0.0) for name, parameter in updates.parameters.items()}
+    unchanged = [name for name in names if name not in changed and not _rounded_away(updates, name)]
+    warming = updates.rate_grows and not any(rates[name] == 0 for name in unchanged)
+    if warming and not changed:
+        raise UsageError(f"the learning rate still grows, and is too small in {steps}: {max(rates.values()):.2g}")
     if not changed:
-        yield model_finding("parameters-not-updated", f"in {steps} none of {len(names)} parameters changes")
+        why = _reason_unchanged(updates, names, rates)
+        yield model_finding("parameters-not-updated", f"in {steps} none of {len(names)} parameters changes{why}")
         return
     untouched = [name for name in names if name not in updates.reached]
     used = [name for name in untouched if _scores_depend_on(adapter, samples, updates.parameters[name])]
@@ -94,10 +108,9 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
         some = _name_some(used)
         evidence = f"{some} of {len(names)} parameters get no gradient in {steps}, though scores depend on them"
         yield model_finding("parameters-without-gradient", evidence, "error" if in_optimizer else "warning")
-    unchanged = [name for name in names if name in updates.reached - changed and not _rounded_away(updates, name)]
-    if unchanged:
-        zero = all(updates.rates.get(id(updates.parameters[name])) == 0 for name in unchanged)
-        why = "; their learning rate is 0" if zero else "; no optimizer holds them" if updates.count else ""
+    unchanged = [name for name in unchanged if name in updates.reached]
+    if unchanged and not warming:
+        why = _reason_unchanged(updates, unchanged, rates)
         evidence = (
             f"{_name_some(unchanged)} of {len(names)} parameters get gradients, but do not change in {steps}{why}"
         )
@@ -110,6 +123,65 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
         )
         yield model_finding("gradients-accumulated", evidence)
     yield from _accumulation_findings(record)
+    current = dict(adapter.module.named_parameters()) if adapter.module is not None else {}
+    updates.redrawn.update(name for name in names if current.get(name) is not updates.parameters[name])
+    yield from _optimizer_findings(record)
+
+
+def _optimizer_findings(record: UpdateRecord) -> Iterator[Finding]:
+    """Yield findings about what else happens to gradients and weights between a backward pass and a step."""
+    updates = record.updates
+    count = len(updates.parameters)
+    if updates.cleared:
+        evidence = (
+            f"the gradient of {_name_some(sorted(updates.cleared))} of {count} parameters is set to zero between"
+        )
+        yield model_finding("gradients-lost", f"{evidence} two backward passes of one update")
+    if updates.redrawn:
+        evidence = (
+            f"{_name_some(sorted(updates.redrawn))} of {count} parameters get unrelated values between two updates"
+        )
+        yield model_finding("weights-redrawn", evidence)
+    clippings = updates.clippings
+    late = [clipping for clipping in clippings if not clipping.in_time]
+    tight = [clip for clip in clippings if clip.limit <= _TIGHT and clip.after < clip.before / 2]
+    if clippings and len(late) == len(clippings):
+        evidence = (
+            f"{len(late)} of {len(late)} calls that clip gradients come when none has arrived since the last step"
+        )
+        yield model_finding("clipped-wrongly", evidence)
+    elif clippings and len(tight) == len(clippings):
+        evidence = f"gradients of a norm of {tight[0].before:.2g} are clipped to {tight[0].limit:.2g} at every step"
+        yield model_finding("clipped-wrongly", evidence, "warning")
+    decay = max(updates.decays.values(), default=0.0)
+    if decay >= _LARGE_DECAY:
+        rate = max(updates.rates.values())
+        left = math.exp(-rate * decay * 1000)
+        evidence = (
+            f"weight decay is {decay:g}: with the rate {rate:.2g} it leaves {left:.0%} of a weight in 1,000 updates"
+        )
+        yield model_finding("weight-decay-too-high", evidence)
+    half = record.in_half
+    rates = [max(tracer.rates.values(), default=0.0) for tracer in (updates, half) if tracer is not None]
+    if half is not None and half.lost > _LOST_SHARE * half.moving > 0 and rates[0] <= 2 * rates[-1]:
+        evidence = (
+            f"{half.lost} of {half.moving} weights with a gradient keep their value: an update by {rates[-1]:.2g}"
+        )
+        yield model_finding("lost-in-half-precision", f"{evidence} is less than half a unit of their last place")
+    elif record.unscaled:
+        evidence = "gradients are float16, and the loss is not multiplied before the backward pass"
+        yield model_finding("lost-in-half-precision", evidence)
+
+
+def _reason_unchanged(updates: UpdateTracer, names: Sequence[str], rates: Mapping[str, float]) -> str:
+    """Return a clause on why parameters do not change: no optimizer holds them, or its rate is too small."""
+    if not updates.count:
+        return ""
+    held = [name for name in names if id(updates.parameters[name]) in updates.in_optimizer]
+    if len(held) < len(names):
+        return "; no optimizer holds them"
+    rate = max(rates[name] for name in held)
+    return f"; their learning rate is {rate:.2g}" + (", too small to change them" if rate else "")
 
 
 def _rounded_away(updates: UpdateTracer, name: str) -> bool:
@@ -141,12 +213,19 @@ def _accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
         passes = record.updates.passes.get(update, 0)
         if update >= record.updates.count or passes != len(totals) or passes < 2:
             continue
-        if all(_WHOLE[0] < total < _WHOLE[1] for total in totals):
+        sums, counts = zip(*totals, strict=True)
+        if all(_WHOLE[0] < total < _WHOLE[1] for total in sums):
             evidence = (
                 f"{passes} backward passes make an update, each with the mean loss of its tokens as a whole: the "
-                f"gradient is {sum(totals):.3g} times that of a mean"
+                f"gradient is {sum(sums):.3g} times that of a mean"
             )
             yield model_finding("accumulation-not-divided", evidence)
+            return
+        if all(_close(total, sums[0]) for total in sums) and max(counts) > _UNEQUAL * min(counts) > 0:
+            evidence = (
+                f"micro-batches of {min(counts)} and of {max(counts)} labels have the same weight in an update"
+            )
+            yield model_finding("micro-batches-averaged", evidence)
             return
 
 

@@ -1,0 +1,253 @@
+"""Find the inputs that the loss of a row depends on, by training steps in which one position alone has a gradient.
+
+A hook sets the gradient of all other scores to zero. Then a gradient reaches the embeddings of exactly those tokens
+that the score of this position depends on: earlier tokens of its target, and its source. The step runs as it is.
+
+Shapes: B batch, T length of the decoder's input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.memorization import WithoutDropout
+from transformer_doctor.checks.step_tracer import StepTracer
+from transformer_doctor.checks.training import BEGIN, LENGTHS, Rows, TrainedBatch, arguments, read_batch, token_rows
+from transformer_doctor.checks.trial import Trial
+from transformer_doctor.errors import UsageError
+from transformer_doctor.model_adapter import restore_weights
+from transformer_doctor.module_state import filled_zero_weights
+from transformer_doctor.report import Finding
+from transformer_doctor.tolerances import NO_GRADIENT, SAME_NATS
+
+_DRAWS = 50  # of rows until they can be told apart
+_COPIES = 7  # of a row, another number than that of its tokens
+_OTHER_WAY = "the loss reaches the embeddings by another way than the scores"
+_FROZEN = "no gradient reaches the embeddings"
+_UNREAD = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
+
+
+@dataclass
+class _Reach:
+    """Numbers of the texts that a loss depends on: its own target, sources, other targets, and targets of its row.
+
+    `later` is the number of later tokens of its own row.
+    """
+
+    own: int
+    sources: set[int] = field(default_factory=set)
+    targets: set[int] = field(default_factory=set)
+    packed: set[int] = field(default_factory=set)
+    later: int = 0
+
+
+def row_findings(trial: Trial, known: set[str], *, with_padding: bool) -> Iterator[Finding]:
+    """Yield findings about rows of a training step, with padding only where no finding explains its effect.
+
+    `known` are the names of findings made before.
+
+    Raises:
+        UsageError: the labels cannot be read, or the loss is not computed from the scores alone.
+    """
+    sources, targets = _distinct_pairs(trial)
+    trial.module.train()
+    with restore_weights(trial.module), WithoutDropout():
+        read = _read(trial, sources, targets)
+        if read is None or not read.places:
+            raise UsageError(_UNREAD)
+        yield from _left_out(read, targets)
+        batch = arguments(trial.functions.collate(sources, targets))
+        nothing = _trace(trial, batch, _kept(read, -1, -1))
+        gradients = [strength for _, strength, _ in _lookups(nothing, sources, targets)]
+        if read.reshaped or not gradients or any(bool(strength.any()) for strength in gradients):
+            raise UsageError(_OTHER_WAY if gradients else _FROZEN)
+        findings = [] if "no-positions" in known else list(_position_findings(trial, nothing))
+        reaches = []
+        for row, position, own in _positions(read, targets):
+            lookups = _lookups(_trace(trial, batch, _kept(read, row, position)), sources, targets)
+            reaches.append(_reach(lookups, sources, targets, (row, position, own)))
+        reads = trial.adapter.kind == "encoder-decoder" and "parameters-without-gradient" not in known
+        findings += _reach_findings(reaches, reads_sources=reads, separated=bool(trial.adapter.marks))
+        yield from (finding for finding in findings if finding.name not in known)
+        if not findings and with_padding:
+            row_trained = "padding-row-trained" in known
+            yield from _padding_findings(trial, read, sources, targets, row_trained=row_trained)
+
+
+def _distinct_pairs(trial: Trial) -> tuple[list[list[int]], list[list[int]]]:
+    """Return sources and targets none of which holds the beginning of another one."""
+    for _ in range(_DRAWS):
+        pairs = trial.vocabulary.pairs(LENGTHS)
+        if not any(
+            _start_of(row, other[:BEGIN]) >= 0
+            for rows in pairs
+            for row in rows
+            for other in rows
+            if other is not row
+        ):
+            return pairs
+    raise UsageError("there are too few token ids to tell rows apart")
+
+
+def _read(trial: Trial, sources: Rows, targets: Rows) -> TrainedBatch | None:
+    rows = [[list(row) for row in texts] for texts in (sources, targets)]
+    return read_batch(_trace(trial, arguments(trial.functions.collate(*rows))), targets)
+
+
+@torch.no_grad()
+def _trace(trial: Trial, batch: Sequence[Any], keep: Mapping[int, Tensor] | None = None) -> StepTracer:
+    """Return the trace of a step that begins with the weights of before the training."""
+    for name, value in trial.record.updates.start.items():
+        trial.record.updates.parameters[name].copy_(value)
+    with torch.enable_grad(), filled_zero_weights(trial.module):  # a layer of zeros lets no gradient through
+        return trial.traced_step(batch, keep)[0]
+
+
+def _kept(read: TrainedBatch, row: int, position: int) -> Mapping[int, Tensor]:
+    """Return masks of the scores at one position of a row, by the number of the scores; of none for row -1."""
+    masks = {}
+    for order, first, shape, places in read.places:
+        mask = torch.zeros(shape.numel() + 1)
+        if first <= row < first + len(places):
+            mask[places[row - first, position]] = 1
+        masks[order] = mask[1:].view(shape)
+    return masks
+
+
+def _positions(read: TrainedBatch, targets: Rows) -> Iterator[tuple[int, int, int]]:
+    """Yield row, a position in the middle of its last target, and the number of this target."""
+    for row, inputs in enumerate(read.inputs.tolist()):
+        start, own = max((_start_of(inputs, text[:BEGIN]), own) for own, text in enumerate(targets))
+        trained = (
+            read.trained[row, start : start + len(targets[own])].nonzero()[:, 0].tolist() if start >= 0 else []
+        )
+        if trained:
+            yield row, start + trained[(len(trained) - 1) // 2], own
+
+
+def _start_of(row: Sequence[int], text: Sequence[int]) -> int:
+    """Return where a text begins in a row, forwards or in reverse, -1 where it does not."""
+    parts = [row[index : index + len(text)] for index in range(len(row) - len(text) + 1)]
+    return next((parts.index(part) for part in ([*text], [*text][::-1]) if part in parts), -1)
+
+
+def _lookups(tracer: StepTracer, sources: Rows, targets: Rows) -> Iterator[tuple[Tensor, Tensor, bool]]:
+    """Yield looked-up rows of tokens, where they have a gradient, and whether they hold targets."""
+    known = [(fed.ids, fed.gradient) for fed in tracer.fed if fed.table and fed.gradient is not None]
+    largest = max((float(gradient.max()) for _, gradient in known), default=0.0)
+    for ids, gradient in known:
+        rows = token_rows(ids, [*sources, *targets])
+        if rows is not None:
+            strength = gradient.cpu() > NO_GRADIENT * largest
+            turned = not torch.equal(ids.cpu(), rows)
+            yield rows, strength.t() if turned else strength, token_rows(ids, targets) is not None
+
+
+def _reach(
+    lookups: Iterator[tuple[Tensor, Tensor, bool]], sources: Rows, targets: Rows, place: tuple[int, int, int]
+) -> _Reach:
+    row, position, own = place
+    reach, passed = _Reach(own), 0
+    for rows, strength, of_targets in lookups:
+        for index, ids in enumerate(rows.tolist(), passed):
+            found, here = strength[index - passed], of_targets and index == row
+            reach.later += int(found[position + 1 :].sum()) if here else 0
+            for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+                others = reach.packed if here else reach.targets
+                for reached, text, length in ((reach.sources, source, None), (others, target, BEGIN)):
+                    start = _start_of(ids, text[:length])
+                    if start >= 0 and bool(found[start : start + len(text)].any()):
+                        reached.add(number)
+        passed += len(rows) * of_targets
+    reach.targets.discard(own)
+    reach.packed.discard(own)
+    return reach
+
+
+def _reach_findings(reaches: Sequence[_Reach], *, reads_sources: bool, separated: bool) -> Iterator[Finding]:
+    """Yield findings about what the losses of rows depend on."""
+    step, count = "in the training step, the loss", len(reaches)
+    later = [reach.later for reach in reaches if reach.later]
+    mixed = sum(bool(reach.targets or (reach.own in reach.sources and len(reach.sources) > 1)) for reach in reaches)
+    strange = sum(bool(reach.sources) and reach.own not in reach.sources for reach in reaches)
+    packed = max((len(reach.packed) for reach in reaches), default=0)
+    if later:
+        evidence = f"{step} of {len(later)} of {count} rows has a gradient by up to {max(later)} later tokens"
+        yield model_finding("sees-the-future", evidence)
+        return
+    if mixed:
+        evidence = f"{step} of {mixed} of {count} rows has a gradient by tokens of other rows"
+        yield model_finding("depends-on-the-batch", evidence)
+    if strange:
+        evidence = f"{step} of {strange} of {count} rows has a gradient by another row's source, and not by its own"
+        yield model_finding("sources-mixed-up", evidence)
+    if reaches and reads_sources and not any(reach.sources for reach in reaches):
+        yield model_finding("source-not-read", f"{step} has no gradient by any source token")
+    if packed and separated:  # by marks; a stream of characters is one text
+        yield model_finding("packed-texts-mixed", f"{step} of a text has a gradient by {packed} others of its row")
+
+
+def _position_findings(trial: Trial, tracer: StepTracer) -> Iterator[Finding]:
+    """Yield a finding if a table or module that gets 0, 1, 2, ... elsewhere gets one number in the step."""
+    with torch.no_grad(), StepTracer(module=trial.module) as usual:
+        trial.adapter(trial.samples.ids())
+    several = [fed for fed in usual.fed if fed.ids.dim() and fed.ids.size(-1) > 1]
+    counted = {fed.reader for fed in several if bool((fed.ids.diff(dim=-1) == 1).all())}
+    read = [fed.ids.flatten() for fed in tracer.fed if fed.reader in counted and fed.ids.numel() > 1]
+    same = [int(ids[0]) for ids in read if bool((ids == ids[0]).all())]
+    if same:
+        evidence = f"in the training step, every position gets the number {same[0]}"
+        yield model_finding("no-positions", evidence, "error")
+
+
+def _left_out(read: TrainedBatch, targets: Rows) -> Iterator[Finding]:
+    """Yield a finding if a target stands in a row without a label."""
+    missing = sum(
+        bool(text) and not trained.any() for text, trained in zip(read.targets, read.trained, strict=True)
+    )
+    if missing:
+        yield model_finding(
+            "rows-left-out", f"{missing} of {len(targets)} rows of a batch have no label in the loss"
+        )
+
+
+def _padding_findings(
+    trial: Trial, read: TrainedBatch, sources: Rows, targets: Rows, *, row_trained: bool
+) -> Iterator[Finding]:
+    """Yield a finding if the cross-entropies of a row change when its neighbours are as short as the row.
+
+    A trained row of padding explains it (`row_trained`), unless padding stands before the texts.
+    """
+    pad = trial.adapter.pad
+    left = pad is not None and bool(read.inputs[:, :2].eq(pad).all(1).any())
+    if pad is None or len(read.inputs) != len(targets) or (row_trained and not left):
+        return
+    short = min(range(len(targets)), key=lambda row: len(targets[row]))
+    again, alone = (
+        _read(trial, *([texts[row] for row in rows] for texts in (sources, targets)))
+        for rows in (range(len(targets)), [short] * _COPIES)
+    )
+    if (
+        again is None
+        or alone is None
+        or not torch.equal(again.nats, read.nats)
+        or targets[short] not in read.targets
+    ):
+        return
+    at = read.targets.index(targets[short])
+    beside, own = read.nats[at][read.trained[at]], alone.nats[0][alone.trained[0]]
+    count = min(len(beside), len(own))
+    beside, own = beside[-count:], own[-count:]
+    if count and not torch.allclose(beside, own, atol=SAME_NATS, rtol=SAME_NATS):
+        means = float(beside.mean()), float(own.mean())
+        evidence = (
+            f"in the training step, the mean loss of a row is {means[0]:.4g} beside longer rows and {means[1]:.4g} "
+            "beside rows of its length"
+        )
+        yield model_finding("depends-on-left-padding" if left else "depends-on-the-batch", evidence)

@@ -1,0 +1,83 @@
+"""Steps of Hugging Face models get the batches that they read, and other steps two tensors with both marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from specimens import peers
+from specimens.planted import BOS, EOS, PAD, VOCABULARY, Transformer
+from transformer_doctor import examine
+from transformer_doctor.checks.default_batches import default_collate
+from transformer_doctor.model_adapter import ModelAdapter
+
+SOURCES, TARGETS = [[3, 4], [5, 6, 7]], [[8], [9, 10]]
+
+
+def test_targets_stand_between_both_marks_by_default() -> None:
+    model = Transformer()
+    adapter = ModelAdapter("encoder-decoder", model, model, (VOCABULARY, VOCABULARY), PAD, BOS, EOS)
+    source, target = default_collate(adapter, time_first=False)(SOURCES, TARGETS)
+    assert source.tolist() == [[3, 4, EOS, PAD], [5, 6, 7, EOS]]
+    assert target.tolist() == [[BOS, 8, EOS, PAD], [BOS, 9, 10, EOS]]
+    assert torch.equal(default_collate(adapter, time_first=True)(SOURCES, TARGETS)[1], target.t())
+
+
+def steps_of(model: Any) -> dict[str, Callable[..., Tensor]]:
+    """Return training steps of a sequence-to-sequence model as they are usually written."""
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+
+    def updated(**batch: Tensor) -> Tensor:
+        model.train()
+        loss = model(**batch).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def of_tensors(source: Tensor, target: Tensor) -> Tensor:
+        labels = target.masked_fill(target == model.config.pad_token_id, -100)
+        return updated(input_ids=source, attention_mask=(source != model.config.pad_token_id).long(), labels=labels)
+
+    def of_three(input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> Tensor:
+        return updated(input_ids=input_ids, attention_mask=attention_mask, labels=labels)
+
+    def of_mapping(batch: Any) -> Tensor:
+        return updated(**batch.to("cpu"))
+
+    def of_attributes(inputs: Any) -> Tensor:
+        return updated(input_ids=inputs.input_ids, attention_mask=inputs["attention_mask"], labels=inputs.labels)
+
+    return {"tensors": of_tensors, "three": of_three, "mapping": of_mapping, "attributes": of_attributes}
+
+
+@pytest.mark.usefixtures("few_updates")
+@pytest.mark.parametrize(
+    ("name", "style"),
+    [("bart", "tensors"), ("t5", "mapping"), ("marian", "three"), ("gpt2", "attributes"),
+     *[pytest.param("t5", style, marks=pytest.mark.slow) for style in ("tensors", "three")]],
+)  # fmt: skip
+def test_steps_of_hugging_face_have_no_finding(name: str, style: str) -> None:
+    torch.manual_seed(1)
+    model = peers.make(name)
+    report = examine(model, train_step=steps_of(model)[style], longest=32)
+    assert report.names == [], report
+    assert "labels are the next tokens, from the first to the end mark" in report.asked
+
+
+@pytest.mark.parametrize("style", ["tensors", pytest.param("mapping", marks=pytest.mark.slow)])
+def test_pairs_are_decoded_with_generate(style: str) -> None:
+    torch.manual_seed(1)
+    model = peers.make("bart")
+
+    def greedy(source: Any) -> Tensor:
+        model.eval()
+        ids = source if isinstance(source, Tensor) else source["input_ids"]
+        return model.generate(ids, attention_mask=(ids != PAD).long(), max_length=16, do_sample=False, num_beams=1)
+
+    report = examine(model, train_step=steps_of(model)[style], greedy=greedy, longest=32)
+    assert report.names == [], report

@@ -1,0 +1,39 @@
+"""What the loss of a row depends on in a training step is found; sound trainings have no finding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from specimens.plain_trainings import PLANTED, SOUND
+from transformer_doctor import Report, examine
+from transformer_doctor.checks.learning import _ROWS
+
+pytestmark = [pytest.mark.usefixtures("few_updates"), pytest.mark.filterwarnings("ignore")]
+OF_ROWS = (
+    "no causal mask", "positions zero", "evaluation mode", "first rows only", "sources shifted", "packed",
+    "left padding",
+)  # fmt: skip
+QUICK = ("plain", "R-Drop", "packed, masked", "left padding, counted", "gpt2")
+NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
+
+
+def examined(training: str) -> Report:
+    torch.manual_seed(1)
+    make = SOUND[training] if training in SOUND else PLANTED[training][0]
+    return examine(**make())
+
+
+@pytest.mark.parametrize("defect", OF_ROWS)
+def test_a_defect_of_rows_is_named_without_others(defect: str) -> None:
+    assert examined(defect).names == [PLANTED[defect][1]]
+
+
+@pytest.mark.parametrize(
+    "style", [style if style in QUICK else pytest.param(style, marks=pytest.mark.slow) for style in SOUND]
+)
+def test_a_sound_training_has_no_finding_and_every_row_is_asked(style: str) -> None:
+    report = examined(style)
+    assert report.names == [], report
+    reasons = dict(report.skipped)
+    assert _ROWS in report.asked or reasons[_ROWS] == NOT_ASKED[style]
