@@ -15,6 +15,7 @@ from specimens import peers
 from specimens.planted import BOS, EOS, MODEL_DEFECTS, PAD, Embedding, TorchTransformer, Transformer
 from transformer_doctor import Report, examine
 from transformer_doctor.catalogue import CATALOGUE
+from transformer_doctor.errors import UsageError
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
 D, H = 16, 2
@@ -311,3 +312,12 @@ def test_dropout_on_the_residual_is_found_for_both_orders_of_the_sum(defect: boo
     torch.manual_seed(2)
     report = examined(Encoder(), bos=None, eos=None, kind="encoder")
     assert report.names == ["dropout-on-residual"] * defect
+
+
+def test_scores_of_all_positions_but_one_get_advice() -> None:
+    class Shortened(Transformer):
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            return super().forward(source, target[:, :-1])
+
+    with pytest.raises(UsageError, match=r"lambda source, target: model\(source, torch.cat\(\[target, target"):
+        examined(Shortened())

@@ -72,3 +72,14 @@ def test_a_frozen_embedding_of_zeros_is_not_filled() -> None:
     with filled_zero_weights(model) as filled:
         assert filled == ["tokens.weight", "head.weight", "head.bias"]
         assert not model["positions"].weight.any()
+
+
+def test_sparse_buffers_are_left_alone() -> None:
+    module = nn.Linear(2, 3).bfloat16()
+    heads = torch.eye(3).to_sparse()
+    module.register_buffer("heads", heads, persistent=False)
+    with in_precision(module, torch.float32):
+        assert module.weight.dtype == torch.float32
+        assert module.heads is heads
+    ModuleState(module).restore()
+    assert module.weight.dtype == torch.bfloat16

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,5 +183,15 @@ def test_weights_are_parameters_or_leaves_with_a_gradient() -> None:
 
 def test_the_place_of_a_call_is_the_line_of_the_examined_code() -> None:
     place = examined_place()
+    assert place is not None
+    assert place[0] == __file__
+
+
+def test_a_line_of_the_user_is_preferred_to_one_of_a_library_that_it_calls(tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "their_layer.py").write_text("def attend(function):\n    return function()\n")
+    theirs = runpy.run_path(str(folder / "their_layer.py"))["attend"]
+    place = theirs(examined_place)
     assert place is not None
     assert place[0] == __file__

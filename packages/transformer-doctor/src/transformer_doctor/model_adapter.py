@@ -91,7 +91,7 @@ class ModelAdapter:
         elif scores.dim() != 3 or scores.shape[:2] != last.shape:
             raise UsageError(
                 f"the model gave scores of shape {tuple(scores.shape)} for ids {tuple(last.shape)}; "
-                f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{_advice(scores, last)}"
+                f"({last.size(0)}, {last.size(1)}, vocabulary) is expected.{_advice(scores, last, self.sides)}"
             )
         return scores if scores.dtype == torch.float64 else scores.float()
 
@@ -119,7 +119,7 @@ def error_of(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Exception | No
     return None
 
 
-def _advice(scores: Tensor, ids: Tensor) -> str:
+def _advice(scores: Tensor, ids: Tensor, sides: Sequence[str]) -> str:
     """Return advice on scores whose shape does not fit ids (B, T), empty if there is none."""
     if scores.dim() != 3:
         return ""
@@ -129,6 +129,13 @@ def _advice(scores: Tensor, ids: Tensor) -> str:
         return (
             " Only the last position is scored. Where the model scores all in training, examine a function that "
             "calls it so: lambda target: model(target, targets=target)[0]."
+        )
+    if scores.shape[:2] == (len(ids), ids.size(1) - 1):
+        names = ", ".join(sides)
+        return (
+            " One position is not scored, as in a model that cuts off the last token of its target itself. Examine "
+            f"a function that gives one token more: lambda {names}: model({names.removesuffix(sides[-1])}"
+            f"torch.cat([{sides[-1]}, {sides[-1]}[:, -1:]], 1))."
         )
     if scores.shape[::2] == ids.shape:
         return " If the vocabulary is the second axis, examine lambda *ids: model(*ids).transpose(1, 2)."

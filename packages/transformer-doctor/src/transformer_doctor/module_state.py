@@ -109,6 +109,8 @@ def held_tensors(module: nn.Module | None, make: Callable[[Tensor], Tensor | Non
     try:
         for tensor in [] if module is None else [*module.parameters(), *module.buffers()]:
             data = tensor.data
+            if data.layout != torch.strided:  # a sparse buffer has no memory to share, and is never trained
+                continue
             key = (data.data_ptr(), data.shape, data.stride(), data.dtype, data.device)
             replacement = replacements[key] if key in replacements else make(tensor)
             if replacement is None:

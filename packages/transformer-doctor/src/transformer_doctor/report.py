@@ -204,7 +204,8 @@ class Report:
         checks = _with_count("check" if self.findings else "passed", len(self.asked), language)
         skipped = _with_count("skipped", len(self.skipped), language) if self.skipped else ""
         counts = ", ".join(filter(None, (checks, skipped, _count_severities(self.findings, language))))
-        advice = labels["advice"][self.findings[0].severity if self.findings else "note"]
+        severity = self.findings[0].severity if self.findings else "note"
+        advice = labels["advice"]["unchecked" if severity == "note" and self.skipped else severity]
         return f"{counts}: {advice}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide
 MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply", "multiply_"}
 _FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__"}
+_LIBRARIES = ("site-packages", "dist-packages", str(Path(os.__file__).parent))
 _OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
 _SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
 _HIDDEN_BELOW = -1e3  # an additive mask below this hides
@@ -121,11 +123,22 @@ def is_parameter(tensor: Tensor) -> bool:
 
 
 def examined_place() -> tuple[str, int] | None:
-    """Return file and line of the innermost frame that is neither torch's nor the doctor's, None without one."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OWN_CODE):
+    """Return file and line of the innermost frame that is neither torch's nor the doctor's, None without one.
+
+    A frame of a library counts only where no frame of other code called it.
+    """
+    place, frame, step = None, sys._getframe(1), str(Path(__file__).with_name("model_adapter.py"))
+    while frame is not None and frame.f_code.co_filename != step:
+        file = frame.f_code.co_filename
+        own = file.startswith(_OWN_CODE)
+        if not own and (place is None or _is_library(place[0])) and (place is None or not _is_library(file)):
+            place = file, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
-    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+    return place
+
+
+def _is_library(file: str) -> bool:
+    return any(part in file for part in _LIBRARIES)
 
 
 def rearrange_index(

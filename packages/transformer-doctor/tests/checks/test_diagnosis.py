@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from specimens.hosts import STYLES, D, Host, Plan
 from specimens.planted import BOS, EOS, PAD, VOCABULARY, Transformer
@@ -14,6 +15,7 @@ from specimens.sweep import covering
 from specimens.unusual_models import NanoGPT
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.masks import _PHRASES
+from transformer_doctor.texts import FINDING_TEXTS
 
 LOOK_AHEAD = ("absent", "inverted", "wide", "late", "multiplied", "added")
 PADDING = ("absent", "inverted", "late", "multiplied", "added", "queries")
@@ -242,3 +244,29 @@ def test_a_short_length_limit_is_a_note_where_the_error_states_it_and_else_a_war
     report = examine(Limited(message), kind="decoder", **MARKS)
     assert [(finding.name, finding.severity) for finding in report.findings] == [("position-limit", severity)]
     assert "attention is scaled, masked and projected as in the paper" in report.asked
+
+
+class OverTime(nn.Module):
+    """A norm whose mean and deviation run over the positions of a text."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - x.mean(1, keepdim=True)) / (x.std(1, keepdim=True) + 1e-5)
+
+
+def test_where_the_masks_are_right_the_cure_is_not_a_mask() -> None:
+    torch.manual_seed(3)
+    model = Transformer()
+    model.output = nn.Sequential(OverTime(), model.output)  # type: ignore[assignment]
+    (finding,) = [each for each in examine(model, **MARKS).findings if each.name == "sees-the-future"]
+    assert finding.cause == FINDING_TEXTS["en"]["cases"]["future-in-layer"]["cause"]
+
+
+def test_a_source_that_is_read_in_reverse_is_not_called_a_wrong_mask() -> None:
+    class Reversed(Transformer):
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            return super().forward(source.flip(1), target)
+
+    torch.manual_seed(3)
+    report = examine(Reversed(), **MARKS)
+    assert "depends-on-left-padding" in report.names
+    assert "no-source-padding-mask" not in report.names

@@ -82,7 +82,8 @@ def _look_ahead(
     elif not evidence and faults and not internals.reads_past:
         evidence = "scores do not depend on any other token yet, as after a start from zero weights"
     if evidence and not symptoms["neighbours"] and (faults or not useless_fill):
-        yield _masked_finding("sees-the-future", evidence, [part])
+        finding = _masked_finding("sees-the-future", evidence, [part])
+        yield in_case(finding, "future-in-layer") if part.layers and not any(part.faults) else finding
     without_keys = internals.without_keys
     padded = symptoms["padded_query"]
     if padded and not symptoms["future"] and ("NaN" in padded or not internals.hides_padded_target_keys):
@@ -105,7 +106,9 @@ def _source_padding(
         evidence = "the source is not read, which hides it from the scores, but inside it is seen"
     if not evidence or (useless_fill and not faults):
         return
-    if faults and all(fault == "queries" for fault in faults):
+    if faults and all(part.hides_in_reverse for part in parts):
+        yield model_finding("depends-on-left-padding", f"{evidence}; the source is read in reverse, padding first")
+    elif faults and all(fault == "queries" for fault in faults):
         yield _masked_finding("padding-mask-on-queries", evidence, parts)
     elif faults or not (parts or internals.without_meaning):
         yield _masked_finding("no-source-padding-mask", evidence, parts)

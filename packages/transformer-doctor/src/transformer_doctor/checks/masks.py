@@ -68,6 +68,17 @@ class AttentionPart:
         faults = [[_mask_fault(attention, self.hide, self.show) for attention in layer] for layer in self.layers]
         return [next(filter(None, layer), None) for layer in faults]
 
+    @cached_property
+    def hides_in_reverse(self) -> bool:
+        """Return whether every mask is right for a text in reverse order, whose padding stands before it."""
+        turned = [[mask.flip(axes) for mask in (self.hide, self.show)] for axes in ((-1,), (-2, -1))]
+        return all(
+            any(bool(rows.permute(0, 2, 3, 1)[hide].all()) and not bool(rows.permute(0, 2, 3, 1)[show].any())
+                for hide, show in turned for rows in per_row(
+                    attention, _hidden_scores(attention), len(self.hide)))
+            for attention in self.attentions
+        )  # fmt: skip
+
     def clause(self, *, skip: Sequence[MaskFault] = ()) -> str:
         """Return the number of layers with each fault, such as "cross-attention 2 of 2 without a mask"."""
         faults = self.faults
