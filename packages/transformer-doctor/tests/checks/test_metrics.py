@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -52,6 +53,21 @@ def sacre(hypotheses: list[str], references: list[str]) -> float:
 def test_sacrebleu_itself_is_bleu_as_percent_and_as_share() -> None:
     assert not examine_bleu(sacre).findings
     assert not examine_bleu(lambda *texts: sacre(*texts) / 100).findings
+
+
+def test_bleu_of_changed_outputs_is_named_by_what_does_not_change_it() -> None:
+    changes: dict[str, Callable[[str], str]] = {
+        "capital letters": str.lower,
+        "commas": lambda text: text.replace(",", ""),
+        "another end": lambda text: " ".join(text.split()[:100]),
+    }
+    for words, change in changes.items():
+
+        def changed(hypotheses: list[str], references: list[str], change: Callable[[str], str] = change) -> float:
+            return sacre([*map(change, hypotheses)], [*map(change, references)])
+
+        (finding,) = examine_bleu(changed).findings
+        assert (finding.name, words in finding.evidence) == ("not-bleu", True)
 
 
 def test_scores_that_are_not_bleu_are_named() -> None:

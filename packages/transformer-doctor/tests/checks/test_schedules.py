@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -111,3 +112,19 @@ def test_an_object_without_an_optimizer_or_a_step_is_refused() -> None:
         examine_schedule(lambda: 3)
     with pytest.raises(UsageError, match="dict has neither step"):
         examine_schedule(lambda: ({}, {}))
+
+
+@pytest.mark.parametrize(
+    ("rate", "evidence"),
+    [
+        (lambda step: step // 4000, "the rate is 0 in the first 100 steps"),
+        (lambda step: step**0.5, "the rate still grows after 20,000 steps"),
+        (lambda step: abs(math.sin(step / 7)), "the rate falls and climbs again"),
+        (lambda step: min(step / 4000, 1.0), ""),
+        (lambda step: min(max(step, 1) ** -0.5, step * 500**-1.5), ""),
+    ],
+)
+def test_rates_that_stay_zero_grow_or_swing_are_named(rate: Callable[[int], float], evidence: str) -> None:
+    report = examine_schedule(lambda: LambdaLR(adam(), rate))
+    assert report.names == ["unusual-schedule"] * bool(evidence)
+    assert all(evidence in finding.evidence for finding in report.findings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from transformer_doctor import examine_split, examine_split_function
 
@@ -38,3 +39,19 @@ def test_a_split_that_changes_is_named() -> None:
     unseeded = random.Random(1)
     assert examine_split_function(lambda: split(unseeded)).names == ["unseeded-split"]
     assert not examine_split_function(lambda: split(random.Random(1))).findings
+
+
+def test_a_split_that_differs_between_processes_is_named() -> None:
+    texts = [f"text {letter * 3}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+
+    def by_hash() -> tuple[list[str], list[str]]:
+        return [text for text in texts if hash(text) % 3], [text for text in texts if hash(text) % 3 == 0]
+
+    def by_set(order: Callable[[set[str]], list[str]]) -> tuple[list[str], list[str]]:
+        mixed = order(set(texts))
+        random.Random(0).shuffle(mixed)
+        return mixed[9:], mixed[:9]
+
+    assert "unseeded-split" in examine_split_function(by_hash).names
+    assert "unseeded-split" in examine_split_function(lambda: by_set(list)).names
+    assert "unseeded-split" not in examine_split_function(lambda: by_set(sorted)).names

@@ -191,11 +191,19 @@ def examine_collate(
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            batch = collate(rows([longest, 4]), rows([longest, 5]))
+            sources = rows([longest, 4])
+            batch = collate(sources, rows([longest, 5]))
         except Exception:  # any exception: refusing is one of the right answers
             batch = None
     if batch is not None:
-        findings += _cuts(_sides_of(batch, pad), longest, pad, eos, warned=bool(warned))
+        sides = _sides_of(batch, pad)
+        findings += _cuts(sides, longest, pad, eos, warned=bool(warned))
+        kept: list[int] = next(
+            (row for row in sides[0].tolist() if sources[0][-_WORD:] == [*filter(tokens.count, row)][-_WORD:]), []
+        )
+        if kept and len([*filter(tokens.count, kept)]) < longest:
+            evidence = f"of a source of {longest} tokens the last {len([*filter(tokens.count, kept)])} are left"
+            findings.append(model_finding("silent-cut", f"{evidence}: its beginning is missing", "error"))
     return make_report(findings, asked)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from transformer_doctor.catalogue import model_finding
@@ -11,6 +12,7 @@ from transformer_doctor.errors import UsageError, require
 from transformer_doctor.report import Finding, Report, make_report
 from transformer_doctor.tolerances import SAME_BLEU, SAME_LOSS
 
+_LONG = 600  # words of a long output
 _HYPOTHESES = (
     "the small dog runs across the wet street in the rain",
     "two men are sitting on a bench and talk about the news",
@@ -80,6 +82,22 @@ def _bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Fi
         if abs(result - characters) < SAME_BLEU:
             evidence += f"; it is the mean over words of the BLEU of their characters, {characters:.2f}"
         yield model_finding("not-bleu", evidence)
+    long = " ".join(f"word{number}" for number in range(_LONG))
+    cut = f"{long[: -len(long) // 10]} the rest is another one"
+    questions = {
+        "capital letters in the outputs": (hypotheses, [text.upper() for text in hypotheses], references),
+        "commas between the words of the outputs": (
+            hypotheses,
+            [text.replace(" ", " , ") for text in hypotheses],
+            references,
+        ),
+        f"another end of an output of {_LONG} words": ([long], [cut], [long]),
+    }
+    for words, (plain, changed, wanted) in questions.items():
+        with suppress(Exception):  # any exception of a function that wants other texts
+            if math.isclose(float(bleu(changed, wanted)), float(bleu(plain, wanted)), rel_tol=1e-9):
+                evidence = f"{words} would not change the score: outputs are changed before it"
+                yield model_finding("not-bleu", evidence, "warning")
     try:
         with_empty = float(bleu([*hypotheses, ""], [*references, _REFERENCES[0]]))
     except Exception:  # any exception: failing loudly is no fault of a score

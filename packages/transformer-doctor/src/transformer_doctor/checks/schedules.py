@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from torch.optim import Optimizer
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.errors import UsageError
-from transformer_doctor.report import Report, make_report
+from transformer_doctor.report import Finding, Report, make_report
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _COUNTS = ("epoch", "step", "num", "iter")  # in the names of arguments that count
+_SHAPE = "the rate neither stays 0, nor grows without end, nor swings"
+_ZERO_STEPS, _FEW_STEPS, _MANY_STEPS = 100, 400, 20_000
 _BEFORE, _AFTER = 7, 5  # steps before and after the interruption
 
 
@@ -41,15 +45,38 @@ def examine_schedule(make: Callable[[], Any]) -> Report:
     if optimizer_state is not None:
         new_optimizer.load_state_dict(optimizer_state)
     resumed = _rates(new_optimizer, new_schedule, _AFTER, done=_BEFORE)
+    findings = list(_shape_findings(*_parts(make())))
+    asked.append(_SHAPE)
     if uninterrupted == resumed:
-        return make_report([], asked)
+        return make_report(findings, asked)
     evidence = (
         f"after {_BEFORE} steps the rates continue as {_first_rates(uninterrupted)}; saved and loaded they are "
         f"{_first_rates(resumed)}"
     )
     if not has_state:
         evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict; {evidence}"
-    return make_report([model_finding("schedule-without-state", evidence)], asked)
+    return make_report([model_finding("schedule-without-state", evidence), *findings], asked)
+
+
+def _shape_findings(optimizer: Any, schedule: Any) -> Iterator[Finding]:
+    """Yield a finding about rates that stay zero, grow without end, or fall and climb again and again.
+
+    Steps are made until the rate falls or rests; only growth goes on to the end.
+    """
+    rates: list[float] = []
+    with suppress(Exception):  # some schedules refuse more steps than they were made for
+        while len(rates) < _FEW_STEPS or (rates[-1] > rates[-2] and len(rates) < _MANY_STEPS):
+            rates += _rates(optimizer, schedule, 1, done=len(rates))
+    if len(rates) >= _FEW_STEPS and not any(rates[:_ZERO_STEPS]):
+        yield model_finding("unusual-schedule", f"the rate is 0 in the first {_ZERO_STEPS} steps")
+    elif len(rates) >= _MANY_STEPS:
+        evidence = f"the rate still grows after {_MANY_STEPS:,} steps: from {rates[0]:.3g} to {rates[-1]:.3g}"
+        yield model_finding("unusual-schedule", evidence)
+    signs = [after > before for before, after in pairwise(rates) if after != before]
+    climbs = sum(signs[index : index + 3] == [False, True, True] for index in range(len(signs)))
+    if climbs > 1:
+        evidence = f"in {len(rates)} steps the rate falls and climbs again {climbs} times"
+        yield model_finding("unusual-schedule", evidence, "note")
 
 
 def _parts(made: Any) -> tuple[Any, Any]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+from unittest.mock import patch
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.report import Finding, Report, make_report
@@ -35,8 +39,31 @@ def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pa
     if first != second:
         evidence = f"called twice, {len(first - second)} of {len(first)} test pairs are others"
         findings.append(model_finding("unseeded-split", evidence))
+    with suppress(Exception):  # code that inspects the replaced functions may fail
+        elsewhere = {_text_of(pair) for pair in _in_another_process(split)[1]}
+        if first == second != elsewhere:
+            evidence = (
+                f"in a process with another hash() and order of sets, {len(first - elsewhere)} of {len(first)}"
+            )
+            findings.append(model_finding("unseeded-split", f"{evidence} test pairs are others"))
     asked = ["test data do not stand in the training data", "the split is the same at every run"]
     return make_report(findings, asked)
+
+
+def _in_another_process(split: Callable[[], Any]) -> Any:
+    """Call a function as if in another process: with another salt of hash(), order of sets, and process id."""
+    plain = hash
+
+    class OtherOrder(set[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            return iter([*super().__iter__()][::-1])
+
+    def salted(value: Any) -> int:
+        return plain(value) if isinstance(value, (int, float)) else plain(("another process", value))
+
+    process = os.getpid() + 1
+    with patch("builtins.hash", salted), patch("builtins.set", OtherOrder), patch("os.getpid", lambda: process):
+        return split()
 
 
 def _overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
