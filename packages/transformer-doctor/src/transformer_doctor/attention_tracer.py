@@ -25,10 +25,10 @@ from transformer_doctor.torch_calls import (
     PRODUCTS,
     SCALINGS,
     Product,
+    active_dropout,
     additive_mask,
     examined_place,
     flatten_values,
-    is_active_dropout,
     is_parameter,
     mask_and_fill,
     precise,
@@ -83,6 +83,7 @@ class AttentionTracer(TorchFunctionMode):
         attentions: recorded attentions in the order of their computation.
         lookups: every embedding lookup.
         streams: input of the first layer (embeddings and positions) by side.
+        dropout_rates: rates of the dropouts that were active, and 0.
         dropped_residuals: number of additions in which a dropout's result was both residual and sublayer input.
     """
 
@@ -96,6 +97,7 @@ class AttentionTracer(TorchFunctionMode):
         self.lookups: list[Lookup] = []
         self.streams: dict[str, Tensor] = {}
         self.dropped_residuals = 0
+        self.dropout_rates = {0.0}
         self._traces: dict[int, TensorTrace] = {}
         self._alive: list[Tensor] = []  # references, so that no id() is reused
 
@@ -218,8 +220,9 @@ class AttentionTracer(TorchFunctionMode):
         return Projection(width_in, width_out, tuple(source.shape), source, weight, factors)
 
     def _trace_copy(self, call: _Call, trace: TensorTrace) -> TensorTrace:
-        drops = call.name == "dropout" and is_active_dropout(call.args, call.kwargs)
-        if drops and trace.attended and trace.scores is None:
+        rate = active_dropout(call.args, call.kwargs) if call.name == "dropout" else 0.0
+        self.dropout_rates.add(rate)
+        if rate and trace.attended and trace.scores is None:
             identity = 1 + len(self._alive)
             return replace(trace, dropped=identity, after=trace.after | {identity})
         return trace
@@ -327,7 +330,7 @@ class AttentionTracer(TorchFunctionMode):
             if summed is None:
                 return base
             _trace_written_softmax(scores, weights, summed)
-        attention.value = value.detach().clone()
+        attention.value, attention.value_projection = value.detach().clone(), self.trace(value).projection
         if contracted == "queries":
             attention.swap_axes()
         self.attentions.append(attention)
@@ -349,6 +352,7 @@ class AttentionTracer(TorchFunctionMode):
         precise_key = precise(key.detach())
         if query.dim() > 3 and key.size(-3) != query.size(-3):
             precise_key = precise_key.repeat_interleave(query.size(-3) // key.size(-3), -3)
+        self.dropout_rates.add(dropout_p)
         raw = precise(query.detach()) @ precise_key.transpose(-1, -2)
         factor = query.size(-1) ** -0.5 if scale is None else scale
         heads = query.size(-3) if query.dim() > 3 else 1
@@ -370,11 +374,13 @@ class AttentionTracer(TorchFunctionMode):
         width: int,
         heads: int,
         *rest: Any,
+        training: bool = True,
         key_padding_mask: Tensor | None = None,
         attn_mask: Tensor | None = None,
         **options: Any,
     ) -> TensorTrace:
         """Record `functional.multi_head_attention_forward`, time first: (T, B, D); its scores are unknown."""
+        self.dropout_rates.add(rest[5] if training else 0.0)
         rows = query.size(1) if query.dim() == 3 else 1
         raw = precise(torch.zeros(rows, heads, len(query), len(key), device=query.device))
         head = width // heads
@@ -391,6 +397,7 @@ class AttentionTracer(TorchFunctionMode):
 
     def _finish(self, base: TensorTrace, attention: Attention, logits: Tensor, value: Tensor) -> TensorTrace:
         attention.logits, attention.value = logits, value.detach().clone()
+        attention.value_projection = self.trace(value).projection
         attention.weights = attention.used = logits.softmax(-1)
         self.attentions.append(attention)
         return replace(base, attended=True)

@@ -15,12 +15,15 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, LengthLimit, OutputCheck, find_limit
+from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, OutputCheck
 from transformer_doctor.checks.default_batches import default_collate, fitting_collate
 from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, structure_report
+from transformer_doctor.checks.distances import DISTANCES, distance_report
 from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
+from transformer_doctor.checks.lengths import LengthLimit, affordable_length, examine_lengths, find_limit
 from transformer_doctor.checks.memorization import TrainingFunctions
+from transformer_doctor.checks.positions import repeated_positions
 from transformer_doctor.checks.stepping import STEPPING, Stepping, check_cache, check_stepper
 from transformer_doctor.checks.training import Collate, arguments
 from transformer_doctor.checks.trial import Trial, trace_half_precision
@@ -39,6 +42,7 @@ from transformer_doctor.report import Finding, Place, Report, attempt, make_repo
 from transformer_doctor.user_errors import hide_own_frames
 from transformer_doctor.wrapping import Masks, run_eagerly, wrap_model
 
+_COMPARED_POSITIONS = 528  # covers tables of 512
 _FOR_ANY_SCORES = ("constant-scores", "random", "not_finite", "scores-are-probabilities")
 
 
@@ -140,6 +144,11 @@ def _check_outputs(
         internals = trace_internals(adapter, samples)
         lengths, limit = _observe_lengths(adapter, samples, longest)
         report += lengths + structure_report(adapter, symptoms, internals, limit)
+        if adapter.tolerances.exact and not samples.fixed_length:
+            report += attempt([DISTANCES], lambda: distance_report(adapter, samples))
+        if adapter.device.type == "cpu" and not samples.fixed_length:
+            known = [symptom for symptom, evidence in symptoms.items() if evidence]
+            report += examine_lengths(adapter, samples, longest, limit, known)
         report += make_report(_output_findings(adapter, samples, symptoms), [])
         if stepper is not None:
             report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
@@ -181,7 +190,7 @@ def _observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, sympto
 
 
 def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
-    """Look for the longest text that the model takes; return a report without findings, and the limit."""
+    """Look for the longest text that the model takes, and for positions that are embedded alike."""
     reason = "the model takes texts of one length alone" if samples.fixed_length else ""
     reason = reason if adapter.device.type == "cpu" else "lengths are tried on the CPU alone"
     if reason:
@@ -190,7 +199,10 @@ def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> t
 
     def find() -> Report:
         limits.append(find_limit(adapter, samples, longest))
-        return make_report([], [LENGTHS])
+        compared = affordable_length(replace(adapter, stated_limit=None), min(longest, _COMPARED_POSITIONS))
+        evidence = repeated_positions(adapter, samples, compared)
+        silent = evidence and limits[-1] is None
+        return make_report([model_finding("position-limit", evidence)] if silent else [], [LENGTHS])
 
     return attempt([LENGTHS], find), limits[-1]
 

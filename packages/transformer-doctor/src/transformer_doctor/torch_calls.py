@@ -47,10 +47,10 @@ def _as_float(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def is_active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a call of functional.dropout(input, p, training) drops anything."""
+def active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    """Return the rate of a call of functional.dropout(input, p, training), 0 where it drops nothing."""
     named = dict(zip(("input", "p", "training"), args, strict=False)) | dict(kwargs)
-    return bool(named.get("training", True)) and named.get("p", 0.5) > 0
+    return float(named.get("p", 0.5)) if named.get("training", True) else 0.0
 
 
 def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:

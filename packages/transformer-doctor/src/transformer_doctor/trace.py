@@ -52,7 +52,7 @@ class Attention:
         query, key: the tensors themselves.
         sides: sides of the input ("source", "target") that queries, and that keys, were computed from.
         place: file and line of the examined code that computed it, None if unknown.
-        projection, key_projection: layers that computed queries and keys, None if unknown.
+        projection, key_projection, value_projection: layers that computed them, None if unknown.
         logits: input of the softmax, (lead, T, S); None if unknown.
         weights: output of the softmax, (lead, T, S).
         used: weights that the values were multiplied with, (lead, T, S).
@@ -77,6 +77,7 @@ class Attention:
     place: tuple[str, int] | None = None
     projection: Projection | None = None
     key_projection: Projection | None = None
+    value_projection: Projection | None = None
     logits: Tensor | None = None
     weights: Tensor | None = None
     used: Tensor | None = None

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from specimens.unusual_models import LONGEST, NanoGPT
+from transformer_doctor import examine
 from transformer_doctor.checks.positions import _fit_sinusoids, _sinusoid_fault, _token_signal, sinusoid_findings
 
 L, D = 64, 30
@@ -72,3 +74,31 @@ def test_the_signal_of_tokens_is_their_deviation_over_that_of_positions() -> Non
     assert abs(_token_signal((tokens + positions).transpose(0, 1), 500) - 0.25) < 0.025
     assert _token_signal(tokens.expand(-1, 50, -1), 500) == math.inf
     assert _token_signal(torch.randn(500, 1, D), 500) is None
+
+
+class SilentEnd(NanoGPT):
+    """Looks up other positions beyond the end of its table."""
+
+    def __init__(self, way: str, *, states_limit: bool) -> None:
+        super().__init__()
+        self.way = way
+        if not states_limit:
+            del self.block_size
+
+    def forward(self, ids: Tensor) -> Tensor:
+        positions = torch.arange(ids.size(1))
+        positions = positions.clamp(max=LONGEST - 1) if self.way == "clamped" else positions % LONGEST
+        x = self.wte(ids) + self.wpe(positions)
+        for block in self.blocks:
+            x = block(x)
+        return self.lm_head(self.ln_f(x))
+
+
+@pytest.mark.parametrize("states_limit", [True, False])
+@pytest.mark.parametrize("way", ["clamped", "repeated"])
+def test_positions_that_end_silently_are_named(way: str, states_limit: bool) -> None:
+    torch.manual_seed(3)
+    model = SilentEnd(way, states_limit=states_limit)
+    report = examine(model, vocab_size=23, pad=0, kind="decoder", longest=100)
+    assert report.names == ["position-limit"]
+    assert "positions have 64 different embeddings" in report.findings[0].evidence

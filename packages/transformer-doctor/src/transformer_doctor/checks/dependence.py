@@ -30,7 +30,7 @@ _PROBABILITY = 1e-3  # deviation from 1 of a sum of probabilities
 # effect of positions in a new model is 1e-6 and more, and far more with stronger matrices. In float32 the order is
 # ignored where tokens have a large effect, and their order no more than rounding.
 _SAME_ORDER, _STRONGER, _LARGE, _MERE_ROUNDING = 1e-6, 4.0, 1e-2, 2
-_FOR_DOUBLE = 2e8  # weights up to which a model is converted to float64
+FOR_DOUBLE = 2e8  # weights up to which a model is converted to float64
 
 
 def independence_of_all_tokens(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -63,7 +63,7 @@ def ignored_order(adapter: ModelAdapter, samples: Samples) -> str | None:
     In a target the tokens before the last two are permuted, and the scores of the last position compared. A causal
     model of several layers sees the order even without positions: only a single layer shows that they are missing.
     """
-    if adapter.module is not None and weight_count(adapter.module) <= _FOR_DOUBLE:
+    if adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
         try:
             with in_precision(adapter.module, torch.float64):
                 return _ignored_in_double(adapter, samples)

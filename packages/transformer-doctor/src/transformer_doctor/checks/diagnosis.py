@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.behaviour import LengthLimit
 from transformer_doctor.checks.cases import at_line, in_case
 from transformer_doctor.checks.internals import Internals, fill_findings, structure_findings
+from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding, Report, make_report

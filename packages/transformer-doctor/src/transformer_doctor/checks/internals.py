@@ -21,6 +21,7 @@ from transformer_doctor.checks.cases import at_line, in_case
 from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
 from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
 from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
+from transformer_doctor.checks.settings import SETTINGS, setting_findings
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.report import Finding, reason_of
 from transformer_doctor.tolerances import relative_change
@@ -29,6 +30,7 @@ from transformer_doctor.trace import HIDES, Attention
 _SOURCE, _TARGET = 11, 7  # lengths, unless the model refuses them
 _CUT = (0, 2, 3)  # padded positions of the rows, in turn
 _MIDDLE = 2  # target position that is padded between real ones in the third pass
+_FIRST_HIDDEN = (0, 1, 2)  # diagonals at which a mask of later keys may begin
 # A fill below the smallest half is infinite in half precision.
 _SMALLEST_HALF = torch.finfo(torch.half).min
 _MASKED_SCORES = {torch.finfo(dtype).min for dtype in (torch.float64, torch.float32, torch.bfloat16)} | {-math.inf}
@@ -55,6 +57,7 @@ class Internals:
         signal: by side, ratio of the deviation over tokens to that over positions; inf without positions.
         source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
         tables: by side, the first layer's input for one token at every position, (L, D).
+        settings: findings about layers, and about what the configuration says.
         tied: logits computed with a matrix that is also an embedding matrix, None if there are none.
         reads_past: whether the last scores depend on earlier target tokens.
         asked: checks that were made, a sentence each.
@@ -69,6 +72,7 @@ class Internals:
     target_padded: Tensor
     middle: Sequence[Attention] = ()
     tables: Mapping[str, Tensor] = field(default_factory=dict)
+    settings: Sequence[Finding] = ()
     tied: TiedLogits | None = None
     reads_past: bool = True
     kind: str = "encoder-decoder"
@@ -211,21 +215,26 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
     if passes and not attentions:
         skipped += [(check, _NO_ATTENTION) for check in (_ATTENTION, _SOFTMAX)]
         asked[:] = [_TIED]
-    dropped = 0
+    in_training = AttentionTracer()
     if adapter.module is not None:
         adapter.module.train()
-        dropped = observe([_DROPOUT], lambda: trace_pass(adapter, first)[0].dropped_residuals, 0)
+        in_training = observe([_DROPOUT], lambda: trace_pass(adapter, first)[0], in_training)
         adapter.module.eval()
     else:
         skipped.append((_DROPOUT, "no nn.Module was found to call train() on"))
+    settings: list[Finding] = []
+    if adapter.module is not None and passes:
+        module, rates = adapter.module, in_training.dropout_rates
+        settings = observe([SETTINGS], lambda: [*setting_findings(module, *passes[0], rates)], settings)
     middle: Sequence[Attention] = ()
     if adapter.pad is not None and "target" in adapter.sides:
         middle = observe([], lambda: trace_pass(adapter, _pad_the_middle(adapter, first))[0].attentions, [])
     return Internals(
-        attentions, others, dropped,
+        attentions, others, in_training.dropped_residuals,
         observe([_SIGNAL], lambda: signal(adapter, samples), {}),
         padded["source"], padded["target"], middle,
         observe([_SINUSOIDS], lambda: position_tables(adapter, samples), {}),
+        settings,
         _tied_logits(*passes[0]) if passes else None,
         observe([], lambda: _reads_past(adapter, samples), True),
         adapter.kind, asked, skipped,
@@ -302,6 +311,7 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
         )
         yield at_line(model_finding("mask-as-value", evidence), attention)
     yield from _softmax_findings(internals)
+    yield from _causal_cross_attention(internals)
     if internals.dropped_residuals:
         evidence = (
             f"in train(), {internals.dropped_residuals} additions have the result of a dropout as their residual"
@@ -310,6 +320,7 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
     yield from embedding_findings(adapter, internals.signal)
     yield from sinusoid_findings(internals.tables)
     yield from tied_logits_findings(internals.tied)
+    yield from internals.settings
 
 
 def _softmax_findings(internals: Internals) -> Iterator[Finding]:
@@ -321,6 +332,18 @@ def _softmax_findings(internals: Internals) -> Iterator[Finding]:
             f"{axes[wrong[0].softmax_axis]}: the weights of a query's keys do not add up to 1"
         )
         yield at_line(model_finding("softmax-axis", evidence), wrong[0])
+
+
+def _causal_cross_attention(internals: Internals) -> Iterator[Finding]:
+    """Yield a finding if cross-attention hides the source tokens behind the position of the query."""
+    cross = [part for part in internals.on_source if part.name == "cross-attention"]
+    for attention in cross[0].attentions if cross else ():
+        for hidden in list(per_row(attention, covered_scores(attention), internals.sizes[0]))[:1]:
+            rows = hidden[0].any(0)  # of the first row, which is not padded: (T, S)
+            if any(torch.equal(rows, torch.ones_like(rows).triu(first)) for first in _FIRST_HIDDEN):
+                evidence = f"the first queries see {(~rows).sum(1)[:3].tolist()} of {rows.size(1)} source tokens"
+                yield at_line(model_finding("causal-cross-attention", evidence), attention)
+                return
 
 
 def _same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:

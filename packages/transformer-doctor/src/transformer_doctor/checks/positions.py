@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -31,6 +31,8 @@ _FREQUENCIES, _ZOOMS, _POINTS, _CHUNK = 1500, 4, 21, 128
 _FEWEST_POSITIONS = 24
 _TOKENS_FOR_SIGNAL, _POSITIONS_FOR_SIGNAL = 64, 31
 _POSITIONS_FOR_SINUSOIDS = 64
+_BORDERS = 8  # positions at the ends of a text that a convolution alone makes different
+_BEYOND_LIMIT = 16  # tokens beyond a stated limit with which positions are looked at
 _SHORT_POSITIONS, _SHORTER = 31, (15, 7)  # lengths that are tried where the model refuses longer ones
 
 
@@ -74,11 +76,13 @@ def _first_streams(
     return {}
 
 
-def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor]:
-    """Return, by side, the first layer's input for one token at every position: (L, D)."""
+def position_tables(
+    adapter: ModelAdapter, samples: Samples, longest: int = _POSITIONS_FOR_SINUSOIDS
+) -> dict[str, Tensor]:
+    """Return, by side, the first layer's input for one token at every position: (L, D), L at most `longest`."""
     rows = max(2, samples.batch)
     streams = _first_streams(
-        adapter, samples, _POSITIONS_FOR_SINUSOIDS,
+        adapter, samples, longest,
         lambda side, length: torch.full((rows, length), adapter.content(side)[1]),
     )  # fmt: skip
     tables = {}
@@ -92,6 +96,16 @@ def position_tables(adapter: ModelAdapter, samples: Samples) -> dict[str, Tensor
         if x.size(1) == length:
             tables[side] = x[0]
     return tables
+
+
+def repeated_positions(adapter: ModelAdapter, samples: Samples, longest: int) -> str:
+    """Return the evidence that positions of long texts have the embeddings of earlier ones, empty if none do."""
+    beyond = min(longest, (adapter.stated_limit or longest) + _BEYOND_LIMIT)
+    for side, table in position_tables(replace(adapter, stated_limit=None), samples, beyond).items():
+        new = len(torch.unique(table, dim=0))
+        if _BORDERS < new < len(table) - 1:
+            return f"{len(table)} {side} positions have {new} different embeddings"
+    return ""
 
 
 def _token_signal(stream: Tensor, batch: int) -> float | None:

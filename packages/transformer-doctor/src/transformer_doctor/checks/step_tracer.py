@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from transformer_doctor.checks.update_tracer import UpdateTracer
-from transformer_doctor.torch_calls import PRODUCTS, is_active_dropout
+from transformer_doctor.torch_calls import PRODUCTS, active_dropout
 
 _LINEAR = PRODUCTS | {"linear", "addmm"}
 _NORMALIZERS = {"log_softmax", "cross_entropy"}  # have a logarithm, so that their inputs must not be probabilities
@@ -133,7 +133,7 @@ class StepTracer(TorchFunctionMode):
         elif name in _LINEAR:
             self._record_scores(result, normalized=False)
         elif name == "dropout":
-            self.active_dropouts += is_active_dropout(args, kwargs)
+            self.active_dropouts += active_dropout(args, kwargs) > 0
         elif name == "scaled_dot_product_attention":
             self.active_dropouts += (kwargs.get("dropout_p") or (args[4] if len(args) > 4 else 0.0)) > 0
         elif name == "multi_head_attention_forward":

@@ -1,0 +1,55 @@
+"""Rotary positions and linear biases that depend on more than the distance are named, in every style."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from specimens.planted import PAD, VOCABULARY
+from specimens.rotary import ROTARY_DEFECTS, ROTATIONS, LinearBias, Rotary
+from transformer_doctor import Report, examine
+from transformer_doctor.checks.distances import DISTANCES
+
+
+def examined(model: nn.Module) -> Report:
+    return examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("rotation", ROTATIONS)
+def test_rotary_positions_written_in_other_ways_are_sound(rotation: str, norm: bool) -> None:
+    torch.manual_seed(3)
+    report = examined(Rotary(rotation, norm=norm))
+    assert not report.findings
+    assert DISTANCES in report.asked
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("defect", ROTARY_DEFECTS)
+def test_wrong_rotary_positions_are_named(defect: str, norm: bool, dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    report = examined(Rotary("halves", defect, norm=norm).to(dtype))
+    assert report.names == ["wrong-distances"], report
+    assert ("values of one token" in report.findings[0].evidence) == (defect == "values")
+
+
+@pytest.mark.parametrize("way", ["distance", "keys", "fused", "reversed"])
+def test_a_linear_bias_has_to_favour_near_keys(way: str) -> None:
+    torch.manual_seed(3)
+    report = examined(LinearBias(way))
+    assert report.names == ["wrong-distances"] * (way == "reversed")
+    assert DISTANCES in report.asked
+
+
+def test_values_that_are_turned_back_afterwards_are_sound() -> None:
+    class TurnedBack(Rotary):
+        """Values hold their position, which is taken from the result again: only relative positions are left."""
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            scores = super().forward(ids)
+            return scores.mean(1, keepdim=True).expand_as(scores) * 0 + self.out(self.tokens(ids))
+
+    torch.manual_seed(3)
+    assert "wrong-distances" not in examined(TurnedBack("halves", "values")).names

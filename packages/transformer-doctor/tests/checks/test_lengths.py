@@ -1,0 +1,89 @@
+"""What long texts alone show is named, with the length from which on it does; sound models stay silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from specimens.long_range import LEAKS, LongRange, LongSource
+from specimens.planted import BOS, EOS, PAD, VOCABULARY
+from transformer_doctor import Report, examine
+from transformer_doctor.checks import lengths
+from transformer_doctor.checks.lengths import FUTURE, SOURCE
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask at all lengths, however slow the machine is."""
+    monkeypatch.setattr(lengths, "_SECONDS", 60.0)
+
+
+def examined(model: Any, **options: Any) -> Report:
+    torch.manual_seed(3)
+    return examine(model, vocab_size=VOCABULARY, pad=PAD, **{"longest": 600, **options})
+
+
+@pytest.mark.parametrize(("kind", "size"), LEAKS)
+def test_a_look_ahead_at_any_range_is_named_and_its_sound_twin_is_not(kind: str, size: int) -> None:
+    for leaks in (True, False):
+        torch.manual_seed(3)
+        report = examined(LongRange(kind, size, leaks=leaks), kind="decoder")
+        assert report.names == ["sees-the-future"] * leaks, report
+
+
+def test_a_look_ahead_in_long_texts_says_from_which_length_on_and_how_far() -> None:
+    torch.manual_seed(3)
+    report = examined(LongRange("strides", 48, leaks=True), kind="decoder")
+    (finding,) = report.findings
+    assert "in texts of 64 tokens" in finding.evidence
+    assert "up to 48 positions ahead" in finding.evidence
+    assert "with 37 tokens nothing was seen" in finding.evidence
+    assert finding.check == FUTURE
+    assert "torch.tril" in finding.cure
+
+
+def test_the_report_says_up_to_which_length_it_was_asked_and_why_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = LongRange("chunks", 8, leaks=False)
+    assert f"{FUTURE}: asked with up to 600 tokens" in examined(model, kind="decoder").remarks
+    assert f"{FUTURE}: asked with up to 30 tokens" in examined(model, kind="decoder", longest=30).remarks
+    monkeypatch.setattr(lengths, "_SECONDS", 0.0)
+    report = examined(model, kind="decoder")
+    assert FUTURE in report.asked
+    assert any("up to 13 tokens; longer ones would take more than 0 s" in remark for remark in report.remarks)
+
+
+def test_a_defect_of_short_texts_is_not_asked_for_again() -> None:
+    report = examined(LongRange("mean", 1, leaks=True), kind="decoder")
+    assert dict(report.skipped)[FUTURE] == "short texts show a defect already"
+
+
+def test_a_refusal_of_long_texts_ends_the_question_and_is_said() -> None:
+    class Refuses(LongRange):
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            if ids.size(1) > 40:
+                raise ValueError("at most 40 tokens")
+            return super().forward(ids)
+
+    report = examined(Refuses("chunks", 8, leaks=False), kind="decoder")
+    assert not report.findings
+    assert any("up to 37 tokens; with 64, the code raised ValueError" in remark for remark in report.remarks)
+
+
+@pytest.mark.parametrize(
+    ("way", "name", "evidence"),
+    [
+        ("sound", None, ""),
+        ("cut", "silent-cut", "from position 33 on change no score"),
+        ("padding", "no-source-padding-mask", "28 tokens and 9 of padding"),
+    ],
+)
+def test_long_sources_are_read_to_their_end_and_without_padding(way: str, name: str | None, evidence: str) -> None:
+    torch.manual_seed(3)
+    report = examined(LongSource(way), bos=BOS, eos=EOS, longest=150)
+    assert report.names == [name] * (name is not None), report
+    assert SOURCE in report.asked
+    assert all(evidence in finding.evidence and finding.check == SOURCE for finding in report.findings)

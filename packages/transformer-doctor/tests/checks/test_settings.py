@@ -1,0 +1,68 @@
+"""A model that is not as its configuration says is named."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from specimens.planted import PAD, VOCABULARY, D
+from transformer_doctor import examine
+from transformer_doctor.checks.settings import SETTINGS
+
+
+class Configured(nn.Module):
+    """A decoder whose configuration states dropout of 0.1 and a tied matrix.
+
+    Args:
+        way: "dropout", "attention dropout", "one layer", "untied", or "sound".
+    """
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(dropout=0.1, tie_weights=True)
+        self.embedding, self.positions = nn.Embedding(VOCABULARY, D, padding_idx=PAD), nn.Embedding(64, D)
+        layers = [nn.TransformerEncoderLayer(D, 2, 29, 0.1, batch_first=True) for _ in range(3)]
+        if way == "attention dropout":
+            layers[1].self_attn.dropout = 0.3
+        self.layers = nn.ModuleList(layers[:1] * 3 if way == "one layer" else layers)
+        self.dropout = nn.Dropout(0.5 if way == "dropout" else 0.1)
+        self.output = nn.Linear(D, VOCABULARY, bias=False)
+        if way != "untied":
+            self.output.weight = self.embedding.weight
+        self.max_length = 64
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.dropout(self.embedding(ids) + self.positions(torch.arange(ids.size(1))))
+        later = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
+        for layer in self.layers:
+            x = layer(x, src_mask=later)
+        return self.output(x)
+
+
+@pytest.mark.parametrize(
+    ("way", "name", "evidence"),
+    [
+        ("sound", None, ""),
+        ("dropout", "not-as-configured", "dropout of 0.5 is active; the configuration states dropout = 0.1"),
+        ("attention dropout", "not-as-configured", "dropout of 0.3 is active"),
+        ("one layer", "layers-are-one-object", "3 of 3 layers of layers are one TransformerEncoderLayer"),
+        ("untied", "not-as-configured", "tie_weights is True, and the output matrix (23, 16) is not the embedding"),
+    ],
+)
+def test_a_model_that_is_not_as_configured_is_named(way: str, name: str | None, evidence: str) -> None:
+    torch.manual_seed(3)
+    report = examine(Configured(way), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
+    assert report.names == [name] * (name is not None), report
+    assert all(evidence in finding.evidence for finding in report.findings)
+    assert SETTINGS in report.asked
+
+
+def test_without_a_configuration_nothing_is_said_about_it() -> None:
+    model = Configured("untied")
+    del model.config
+    torch.manual_seed(3)
+    report = examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
+    assert not report.findings
