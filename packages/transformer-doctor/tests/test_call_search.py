@@ -33,7 +33,7 @@ def test_masks_are_made_as_the_model_reads_them(encoding: str) -> None:
     torch.manual_seed(3)
     report = examined(call_styles.Masked(encoding))
     assert not {"sees-the-future", "no-source-padding-mask", "not-a-number"} & {*report.names}, report
-    (remark,) = report.remarks
+    remark = report.remarks[0]
     words = {"keep": "True where a key may be seen", "added": "0 where a key may be seen, else -inf"}
     assert words.get(encoding, "True where a key is hidden") in remark
     assert "src_mask (B, 1, 1, S)" in remark
@@ -93,7 +93,7 @@ def test_unusual_forms_of_call_and_defects_of_such_models_are_found(
     torch.manual_seed(3)
     report = examined(make(9))
     assert report.names == ["no-source-padding-mask"], report
-    assert list(report.remarks) == ([remark] if remark else [])
+    assert [text for text in report.remarks if "tokens; longer" not in text] == ([remark] if remark else [])
 
 
 @pytest.mark.parametrize(("causal", "names"), [(True, []), (False, ["sees-the-future"])])

@@ -125,7 +125,7 @@ def _ask(question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequ
         passed, seconds = length, time.thread_time() - begin
     if not passed:
         return make_report([], [], [(check, end.removeprefix("; "))])
-    return make_report([], [check], remarks=[f"{check}: asked with up to {passed} tokens{end}"])
+    return make_report([], [check], remarks=[f"{check}: asked with up to {passed} tokens{end}"] if end else [])
 
 
 def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterator[Finding]:
