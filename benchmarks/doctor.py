@@ -1,10 +1,11 @@
 """Test the doctor: count untrue findings in sound models, and planted defects that it does not name.
 
-    python -m benchmarks.doctor [--part sound|planted] [--only WORDS] [--rows FOLDER] [--pairs] [--json]
+    python -m benchmarks.doctor [--part sound|planted|watch] [--only WORDS] [--rows FOLDER] [--pairs] [--json]
 
 sound      every text architecture of transformers that can be built small, models of x-transformers, timm and
            torchtune, nn.Transformer, tutorials: in float32, bfloat16 and float16, with two kinds of weights
 planted    every defect of a model or of its training, in five models of different styles, float32 and bfloat16
+watch      what watching a training costs: 200 updates, width 256, 2,048 tokens, a vocabulary of 8,000
 
 Run it from the root of the repository, with packages/transformer-doctor/tests in PYTHONPATH: some models are those
 of its tests. Each case runs in a process of its own, with limits of time and memory. With --rows a stopped run
@@ -26,7 +27,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from benchmarks.doctor_trial import defective, sound, trial
+from benchmarks.doctor_trial import defective, sound, trial, watched
 
 from benchmarks import machine
 
@@ -37,6 +38,7 @@ PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Row]]]] = {
 }
 TRUE_FINDINGS = Path(trial.__file__).with_name("true_findings.toml")
 TARGETS = {"named": 0.95, "noticed": 1.0}
+WATCHED_UPDATES = 200
 TINY = (
     "peer host annotated / float32 own",
     "peer host decoder / float32 own",
@@ -146,7 +148,7 @@ def time_summary(rows: Sequence[Row]) -> dict[str, float]:
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("--part", action="append", choices=[*PARTS], help="only this (default: all)")
+    parser.add_argument("--part", action="append", choices=[*PARTS, "watch"], help="only this (default: all)")
     parser.add_argument("--only", nargs="+", help="only cases whose names hold a word, or all words joined by &")
     parser.add_argument("--rows", type=Path, help="folder of the results so far, one JSON line a case")
     parser.add_argument("--pairs", action="store_true", help="also plant pairs of defects")
@@ -157,11 +159,14 @@ def main() -> None:
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     document: Row = {"unit": "s", **machine.about("transformers")}
-    parts = options.part or [*PARTS]
+    parts = options.part or [*PARTS, "watch"]
     if "sound" in parts:
         document |= alarms(list(measured_rows("sound", options)))
     if "planted" in parts:
         document |= shares(list(measured_rows("planted", options)))
+    if "watch" in parts:
+        size = {"width": 16, "vocabulary": 50, "rows": 4} if options.tiny else {}
+        document["watch"] = watched.watching_cost(4 if options.tiny else WATCHED_UPDATES, **size)
     document["seconds"] = time.perf_counter() - start
     if options.json:
         print(json.dumps(document))
@@ -193,6 +198,9 @@ def report_lines(document: Row, parts: Sequence[str]) -> Iterator[str]:
         yield from (f"  beside  {entry['case']}: {entry['found']}" for entry in document["beside"])
         yield from (f"  failed  {entry['case']}: {entry['error']}" for entry in document["planted failures"])
         yield f"  seconds {document['planted seconds']}"
+    if "watch" in parts:
+        cost = document["watch"]
+        yield f"watch: {cost['cost']:.1%} of {cost['updates']} updates (target 5 %)"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tests.tolerances import approx, assert_close, within
 from tests.training.clock import Clock
 from tests.training.parts import (
+    PAD,
     PairUpdates,
     TrainerHarness,
     logged_figures,
@@ -36,6 +37,7 @@ from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
 from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import _MOST_SKIPPED
+from transformer_doctor import watch
 
 NO_CHANGE = 1e-30  # a learning rate too low to change any weight
 
@@ -599,3 +601,15 @@ def test_training_that_stopped_early_resumes_with_more_patience() -> None:
     second.trainer.restore(first.trainer.snapshot())
     second.trainer.run()
     assert second.trainer.progress.step == 5
+
+
+def test_the_doctor_that_watches_a_training_finds_nothing() -> None:
+    """The heaviest batch is tried before the first update, micro-batches are added up, and weights are averaged."""
+    harness = TrainerHarness(steps=20, ema=0.9, save_every=7, warmup_steps=4)
+    told: list[str] = []
+    with watch(
+        harness.model, harness.trainer.updater.optimizer, pad=PAD, on_finding=lambda f: told.append(f.name)
+    ) as watched:
+        harness.trainer.run()
+    assert not told
+    assert "gradients arrive, add up, are clipped and are cleared in the right order" in watched.report.asked

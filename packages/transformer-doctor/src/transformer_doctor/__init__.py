@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from transformer_doctor.examination import examine
     from transformer_doctor.judging import referee
     from transformer_doctor.report import Finding, Report
+    from transformer_doctor.resuming import compare_resume
+    from transformer_doctor.watching import lightning_callback, trainer_callback, watch
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Finding",
     "Report",
+    "compare_resume",
     "examine",
     "examine_attention",
     "examine_bleu",
@@ -42,13 +45,18 @@ __all__ = [
     "examine_split",
     "examine_split_function",
     "examine_vocabulary",
+    "lightning_callback",
     "referee",
+    "trainer_callback",
+    "watch",
 ]
 
 _MODULES = {
     "report": ("Finding", "Report"),
     "examination": ("examine",),
     "judging": ("referee",),
+    "resuming": ("compare_resume",),
+    "watching": ("lightning_callback", "trainer_callback", "watch"),
     "checks.encoding": ("examine_collate", "examine_encoding", "examine_vocabulary"),
     "checks.formula": ("examine_attention",),
     "checks.metrics": ("examine_bleu", "examine_evaluation"),

@@ -141,7 +141,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
         return torch.cat([functional.pad(row, (0, longest - row.size(1)), value=fill) for row in rows])
 
     inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
-    labels, weights, nats = zip(*(_read_labels(*aligned) for _, _, aligned in parts), strict=True)
+    labels, weights, nats = zip(*(read_labels(*aligned) for _, _, aligned in parts), strict=True)
     return TrainedBatch(
         [next((target for target in targets if contains(row, target[:BEGIN])), ()) for row in inputs.tolist()],
         inputs,
@@ -234,12 +234,12 @@ def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> I
             yield functional.pad(rows[0], missing), functional.pad(rows[1], missing)
 
 
-def _read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
     strength = gradient.abs().amax(-1)
     raised = gradient.amax(-1) > -_CLEAR_FACTOR * gradient.amin(-1)
     if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _MIN_AGREEMENT:  # the loss is maximised
-        labels, weights, nats = _read_labels(scores, -gradient)
+        labels, weights, nats = read_labels(scores, -gradient)
         return labels, -weights, nats
     ignored = strength <= NO_GRADIENT * strength.max()
     labels = gradient.argmin(-1)
@@ -276,7 +276,7 @@ def read_classes(tracer: StepTracer, rows: int) -> tuple[Tensor, float, Part, fl
         for recorded in reversed(tracer.scores):
             gradient, values = recorded.gradient, recorded.values
             if gradient is not None and recorded.normalized == normalized and values.shape[:-1] == (rows,):
-                labels, weights, nats = _read_labels(values.cpu().double(), gradient.cpu().double())
+                labels, weights, nats = read_labels(values.cpu().double(), gradient.cpu().double())
                 mean = float(nats[labels >= 0].mean()) if (labels >= 0).any() else 0.0
                 return labels, mean, Part(rows, recorded.update), float(weights.sum())
     return None

@@ -1,0 +1,341 @@
+"""Watch an optimizer of a real training: the gradients before each step, and what the step does to the weights."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
+
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.places import line_of_user
+from transformer_doctor.report import Finding, Place, Severity
+
+UPDATES = "every trained weight is updated, and no other one"
+GRADIENTS = "gradients arrive, add up, are clipped and are cleared in the right order"
+RATE = "the learning rate is set as planned"
+TIMES = 3  # updates in which something is seen before it is said
+_EVERY, _FIRST, _MARKS = (
+    64,
+    (1, 2, 3, 4, 8, 16),
+    (4, 16),
+)  # updates examined; updates after which weights are compared
+_NUMBERS, _PROBES = 256, 3  # numbers of a weight that are compared; weights whose gradients are counted
+_STILL_ZERO = 10  # updates after which a rate of 0 is no warm-up
+_MOST_CLEARED, _MOST_PASSES = 18, 256  # backward passes without a step
+_WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers it
+_EQUAL, _UNEQUAL = 1.04, 2.0  # ratio of the weights, and of the labels, of two micro-batches
+_UNSCALED = 1 / 8  # factor of a gradient between clipping and step that comes from a loss scale
+_TIGHT, _LARGE_DECAY = 1e-3, 0.5  # norm of clipped gradients, and weight decay, that are no usual ones
+_LOST_SHARE = 0.9  # share of the weights whose updates are lost in half precision
+_RELATED = 0.5  # cosine of old and new weights from which on these were changed, not drawn anew
+_LOW_RATE, _SAME_RATE = 1e-2, 1e-6  # share of the highest rate; relative difference
+_NAMED = 3
+
+
+@dataclass
+class Told:
+    """Findings of a training, each told once, when it is seen.
+
+    Attributes:
+        tell: receives a finding.
+        update: number of updates so far.
+        place: line of the program that last called the model.
+        raised: error of `tell`, which is to go through to the training.
+    """
+
+    tell: Callable[[Finding], object]
+    findings: dict[str, Finding] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    update: int = 0
+    place: Place | None = None
+    raised: Exception | None = None
+    times: Counter[str] = field(default_factory=Counter)
+
+    def find(self, name: str, evidence: str, check: str, severity: Severity | None = None) -> None:
+        """Make a finding, unless it was made before."""
+        self.asked.add(check)
+        if name in self.findings:
+            return
+        finding = model_finding(name, f"at update {self.update + 1}, {evidence}", severity)
+        self.findings[name] = replace(finding, place=line_of_user() or self.place, check=check)
+        try:
+            self.tell(self.findings[name])
+        except Exception as error:
+            self.raised = error
+            raise
+
+    def find_repeated(self, name: str, evidence: str, check: str, severity: Severity | None = None) -> None:
+        """Make a finding when it is seen for the third time."""
+        self.times[name] += 1
+        if self.times[name] >= TIMES:
+            self.find(name, evidence, check, severity)
+
+
+@dataclass
+class WatchedOptimizer:
+    """An optimizer with the weights of a model that it holds, by name, and frozen ones that nothing holds.
+
+    Attributes:
+        steps: steps so far.
+        passes: backward passes since a step of any optimizer.
+        waiting: backward passes since its own last step.
+    """
+
+    optimizer: Optimizer
+    weights: Mapping[str, nn.Parameter]
+    told: Told
+    plan: Callable[[int], float] | None = None
+    on_cpu: bool = False
+    steps: int = 0
+    passes: int = 0
+    waiting: int = 0
+    untouched: set[str] | None = None  # names of weights that never had a gradient
+    after: Tensor | None = None  # numbers of the weights after and before the last step
+    _before: Tensor | None = None
+    _all_steps: int = 0  # of all optimizers at the last backward pass
+    _last_passes: int = 0  # backward passes before the last step
+    _cleared: int = 0  # passes since it whose gradients were cleared
+    _lost: bool = False  # whether there were finite gradients among them
+    _left_over: str = ""  # name of a weight whose gradient is added to that of the last update
+    _arrivals: Counter[str] = field(default_factory=Counter)
+    # by weight: whether its last gradient came to none, was not zero, and was finite; the version of the weight
+    _last: dict[str, tuple[bool, bool, bool, int]] = field(default_factory=dict)
+    _coming: dict[str, tuple[bool, bool, bool, int]] = field(default_factory=dict)  # the same, before it is added
+    _rates: Sequence[float] = ()
+    _zeros: Counter[int] = field(default_factory=Counter)  # updates in a row with a rate of 0, by group
+    _peak: float = 0.0
+    _clipped: tuple[float, float, Tensor, float] | None = None  # limit, norm, a weight, the norm of its gradient
+    _mark: Tensor | None = None  # numbers after an earlier step, its rate, and which had gradients since
+    _mark_rate: float = 0.0
+    _moving: Tensor | None = None
+    _views: Sequence[Tensor] = ()
+    _pointers: Sequence[int] = ()
+
+    def probes(self) -> Mapping[str, nn.Parameter]:
+        """Return some weights whose gradients are counted, small ones where there are any."""
+        trained = [name for name, weight in self.weights.items() if weight.requires_grad]
+        chosen = [name for name in trained if self.weights[name].dim() == 1] or trained
+        return {name: self.weights[name] for name in chosen[:: len(chosen) // _PROBES + 1]}
+
+    def looks(self) -> bool:
+        """Return whether numbers are read for the coming step."""
+        return self.on_cpu or is_examined(self.steps)
+
+    def numbers(self) -> Tensor:
+        """Return a copy of some numbers of each weight, one after the other."""
+        pointers = [weight.data_ptr() for weight in self.weights.values()]
+        if pointers != self._pointers:
+            self._views, self._pointers = [_some(weight) for weight in self.weights.values()], pointers
+        return torch.cat([view.to(self._views[0].device) for view in self._views])
+
+    def split(self, numbers: Tensor) -> Sequence[Tensor]:
+        """Return the numbers of each weight."""
+        return numbers.split([len(view) for view in self._views])
+
+    # Backward passes
+
+    def expect(self, name: str, gradient: Tensor) -> None:
+        """Look at a gradient of a weight, and at what it will be added to."""
+        if self.looks():
+            weight, some = self.weights[name], _some(gradient)
+            empty = weight.grad is None or not bool(_some(weight.grad).any())
+            self._coming[name] = empty, bool(some.any()), bool(some.isfinite().all()), weight._version
+
+    def count(self, name: str, all_steps: int) -> bool:
+        """Count a gradient that a weight got; return whether it is the first one of a backward pass."""
+        if self._all_steps != all_steps:
+            self._all_steps, self.passes = all_steps, 0
+            self._arrivals.clear()
+        self._arrivals[name] += 1
+        if self._arrivals[name] <= self.passes:
+            return False
+        self.passes += 1
+        self.waiting += 1
+        self.told.asked.add(GRADIENTS)
+        rates = self._group_rates()
+        if self.passes > 1 and rates != self._rates:
+            evidence = f"the learning rate changes between backward passes of one update, now to {rates[0]:.4g}"
+            self.told.find_repeated("schedule-per-micro-batch", evidence, RATE)
+        self._rates = rates
+        if name in self._coming:
+            self._compare_with_last(name, self._coming.pop(name))
+        return True
+
+    def _compare_with_last(self, name: str, now: tuple[bool, bool, bool, int]) -> None:
+        """Judge whether gradients were cleared between two backward passes, and before the first one."""
+        (empty, _, finite, version), last = now, self._last.get(name)
+        if self.waiting == 1 and self.steps:
+            self._left_over = "" if empty else name
+        elif empty:
+            self._left_over = ""
+        if last is not None and self.passes > 1 and empty and last[1] and last[3] == version:
+            self._cleared += 1
+            self._lost |= last[2]
+        self._last[name] = now
+        if self.waiting > _MOST_PASSES or self._cleared > _MOST_CLEARED:
+            why = "" if finite else "; gradients are not finite"
+            evidence = f"no step followed on {self.waiting} backward passes{why}"
+            self.told.find("parameters-not-updated", evidence, UPDATES)
+
+    def clip(self, parameters: Sequence[Tensor], limit: float, norm: Tensor) -> None:
+        """Look at gradients of some parameters after they were clipped."""
+        if self.passes == 0 and self._last_passes:
+            evidence = f"gradients are clipped to {limit:g} when none has arrived since the last step"
+            self.told.find_repeated("clipped-wrongly", evidence, GRADIENTS)
+        weight = next((weight for weight in parameters if weight.grad is not None), None)
+        if weight is not None and weight.grad is not None and self.passes:
+            self._clipped = float(limit), float(norm), weight, float(weight.grad.norm())
+
+    # Steps
+
+    def before_step(self, totals: Sequence[tuple[float, int]]) -> None:
+        """Judge the gradients before a step; `totals` are those of the losses since the last one (`SeenLoss`)."""
+        self._check_rates()
+        self._before = self.numbers()
+        if self.looks() and self.after is not None and not torch.equal(self._before, self.after):
+            pairs = zip(self.weights, self.split(self.after), self.split(self._before), strict=True)
+            redrawn = [name for name, old, new in pairs if _is_unrelated(old, new)]
+            if redrawn:
+                evidence = f"{listed(redrawn)} got unrelated values since the last step"
+                self.told.find("weights-redrawn", evidence, UPDATES)
+        if self._left_over:
+            evidence = f"the gradient of {self._left_over} still holds that of the last update"
+            self.told.find("gradients-accumulated", evidence, GRADIENTS)
+        if self._lost:
+            evidence = "gradients are set to zero between the backward passes of an update"
+            self.told.find_repeated("gradients-lost", evidence, GRADIENTS)
+        if self._clipped is not None:
+            self._judge_clipping(*self._clipped)
+        if is_examined(self.steps):
+            gradients = [weight.grad for weight in self.weights.values()]
+            arrived = torch.cat([
+                torch.zeros_like(view) if gradient is None or gradient.is_sparse else _some(gradient)
+                for view, gradient in zip(self._views, gradients, strict=True)
+            ]) != 0  # fmt: skip
+            self._moving = arrived if self._moving is None else self._moving & arrived
+            without = {
+                name for name, weight in self.weights.items() if weight.requires_grad and weight.grad is None
+            }
+            self.untouched = without if self.untouched is None else self.untouched & without
+            if 1 < self.passes == len(totals):
+                self._judge_accumulation(totals)
+
+    def _group_rates(self) -> Sequence[float]:
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
+
+    def _check_rates(self) -> None:
+        self._rates = rates = self._group_rates()
+        self._peak = max(self._peak, *rates)
+        self._zeros = Counter({index: self._zeros[index] + 1 for index, rate in enumerate(rates) if rate == 0})
+        if max(self._zeros.values(), default=0) == _STILL_ZERO:
+            whose = "that of a group of weights" if self._peak else "the learning rate"
+            self.told.find("parameters-not-updated", f"{whose} has been 0 for {_STILL_ZERO} updates", UPDATES)
+        decay = max(group.get("weight_decay") or 0.0 for group in self.optimizer.param_groups)
+        if decay >= _LARGE_DECAY:
+            left = math.exp(-max(rates) * decay * 1000)
+            evidence = (
+                f"weight decay is {decay:g}: with this rate it leaves {left:.0%} of a weight in 1,000 updates"
+            )
+            self.told.find("weight-decay-too-high", evidence, UPDATES)
+        if self.plan is not None:
+            self.told.asked.add(RATE)
+            planned = self.plan(self.steps + 1)
+            if not math.isclose(rates[0], planned, rel_tol=_SAME_RATE, abs_tol=1e-12):
+                evidence = f"the learning rate is {rates[0]:.6g}, and {planned:.6g} was planned"
+                self.told.find("rate-not-as-planned", evidence, RATE)
+
+    def _judge_clipping(self, limit: float, norm: float, weight: Tensor, after: float) -> None:
+        """Judge the last clipping at the step: its limit, and whether gradients were unscaled after it."""
+        self._clipped = None
+        factor = float(weight.grad.norm()) / after if weight.grad is not None and after > 0 else 1.0
+        if 0 < factor < _UNSCALED:
+            evidence = f"gradients are clipped to {limit:g}, and only then unscaled, by a factor of {factor:.2g}"
+            self.told.find("clipped-wrongly", evidence, GRADIENTS)
+        elif limit <= _TIGHT and norm > 2 * limit:
+            evidence = f"gradients of a norm of {norm:.2g} are clipped to {limit:.2g}"
+            self.told.find_repeated("clipped-wrongly", evidence, GRADIENTS, "warning")
+
+    def _judge_accumulation(self, totals: Sequence[tuple[float, int]]) -> None:
+        """Compare the losses of the micro-batches of an update."""
+        sums, counts = zip(*totals, strict=True)
+        if all(_WHOLE[0] < total < _WHOLE[1] for total in sums):
+            evidence = f"the gradients of {len(sums)} micro-batches are added up, each that of a whole mean loss"
+            self.told.find("accumulation-not-divided", evidence, GRADIENTS)
+        elif max(sums) < _EQUAL * min(sums) and max(counts) > _UNEQUAL * min(counts):
+            evidence = (
+                f"micro-batches of {min(counts)} and of {max(counts)} labels have the same weight in an update"
+            )
+            self.told.find("micro-batches-averaged", evidence, GRADIENTS)
+
+    def after_step(self) -> None:
+        """Look at the weights after a step."""
+        looks, self.after = self.looks(), self.numbers()
+        if looks and self._before is not None:
+            pairs = zip(self.weights.items(), self.split(self._before), self.split(self.after), strict=True)
+            moved = [name for (name, weight), old, new in pairs
+                     if not weight.requires_grad and not torch.equal(old, new)]  # fmt: skip
+            if moved:
+                evidence = f"a step changed {listed(moved)}, though frozen"
+                self.told.find_repeated("frozen-weights-moved", evidence, UPDATES)
+        self.steps += 1
+        self._last_passes, self.passes, self.waiting, self._cleared = self.passes, 0, 0, 0
+        self._lost, self._left_over = False, ""
+        self._arrivals.clear()
+        if self.is_mark():
+            self._compare_with_mark(self.after)
+
+    def is_mark(self) -> bool:
+        """Return whether weights are compared after the step that was made last."""
+        return self.steps in _MARKS or self.steps % _EVERY == 0
+
+    def _compare_with_mark(self, after: Tensor) -> None:
+        """Compare the weights with those of earlier updates, unless the rate grows, or is too small by plan."""
+        rate, mark, moving = max(self._rates), self._mark, self._moving
+        growing, low = rate > self._mark_rate * (1 + _SAME_RATE), rate < _LOW_RATE * self._peak
+        self._mark, self._mark_rate, self._moving = after, rate, None
+        if mark is None or moving is None or mark.shape != after.shape or growing or low:
+            return
+        self.told.asked.add(UPDATES)
+        still, lost, count = [], 0, 0
+        for (name, weight), part, same in zip(
+            self.weights.items(), self.split(moving), self.split(moving & (mark == after)), strict=True
+        ):
+            if weight.itemsize <= 2:
+                lost, count = lost + int(same.sum()), count + int(part.sum())
+            elif part.any() and torch.equal(same, part):
+                still.append(name)
+        if still:
+            evidence = f"no number of {listed(still)} changed in several updates, at a rate of {rate:.2g}"
+            self.told.find("parameters-not-updated", evidence, UPDATES)
+        if lost > _LOST_SHARE * count:
+            evidence = f"{lost} of {count} weights with gradients keep their value: updates by {rate:.2g} are lost"
+            self.told.find("lost-in-half-precision", evidence, UPDATES)
+
+
+def is_examined(steps: int) -> bool:
+    """Return whether the update after so many steps is one that is examined."""
+    return steps + 1 in _FIRST or (steps + 1) % _EVERY == 0
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _some(tensor: Tensor) -> Tensor:
+    """Return some numbers of a tensor, evenly spaced: a view where its memory is contiguous."""
+    flat = (tensor.to_local() if hasattr(tensor, "to_local") else tensor).detach().flatten()
+    return flat[:: (len(flat) // _NUMBERS) | 1]
+
+
+def _is_unrelated(old: Tensor, new: Tensor) -> bool:
+    """Return whether other numbers of another direction stand in the place of old ones, which were not zero."""
+    if len(old) < _PROBES or torch.equal(old, new) or not old.any():
+        return False
+    return float(nn.functional.cosine_similarity(old.float(), new.float(), 0)) < _RELATED
