@@ -19,11 +19,15 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from benchmarks import machine
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "observatory" / "results"
@@ -71,36 +75,44 @@ def site_packages(folder: Path) -> Path:
     return next((folder / "lib").glob("python*/site-packages"))
 
 
-def examine_release(folder: Path, release: str, seconds: float) -> Row:
-    """Install a release, examine its models, confirm the findings, and return the results."""
+def install_release(folder: Path, release: str) -> Path:
+    """Install a release into an environment of its own, and return its Python.
+
+    Raises:
+        subprocess.CalledProcessError: it cannot be installed.
+    """
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     torch = next(line for line in pins if line.startswith("torch=="))
     shared = folder / torch.replace("==", "-")
     environment(shared, torch)
-    old = number_of(release) < NUMPY_1_BEFORE
-    place = folder / release
-    try:
-        python = environment(
-            place, f"transformers=={release}", "sentencepiece", *(["numpy<2"] if old else []), beside=shared
-        )
-    except subprocess.CalledProcessError as error:
-        return {"release": release, "not installed": error.stderr.strip().splitlines()[-1][:300]}
-    rows = folder / f"{release}.jsonl"
+    numpy = ["numpy<2"] if number_of(release) < NUMPY_1_BEFORE else []
+    return environment(folder / release, f"transformers=={release}", "sentencepiece", *numpy, beside=shared)
+
+
+def examine_release(python: Path, release: str, rows: Path, *options: str) -> Row:
+    """Examine the models of a release, confirm the findings, and return the results.
+
+    Args:
+        python: Python of the environment that holds it.
+        release: its number.
+        rows: file of the rows of models that are done.
+        options: seconds that a model may take, and number of the models.
+    """
     variables = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "packages" / "transformer-doctor" / "src")]),
         "OMP_NUM_THREADS": "1",
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [python, "-m", "benchmarks.doctor_trial.release", rows, str(seconds)]
+    command = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
     subprocess.run(command, check=True, env=variables, cwd=ROOT)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = summary(release, [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()])
     result["processor seconds"] = round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
     questions = json.dumps([[model, name] for model, name, _ in result["findings"]])
-    command = [python, ROOT / "observatory" / "confirm.py"]
     answers = subprocess.run(
-        command, input=questions, check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True
-    ).stdout
+        [python, ROOT / "observatory" / "confirm.py"],
+        input=questions, check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    ).stdout  # fmt: skip
     confirmed = json.loads(answers.splitlines()[-1])
     result["findings"] = [[*finding, answer] for finding, answer in zip(result["findings"], confirmed, strict=True)]
     return result
@@ -146,28 +158,50 @@ def outcome(result: Row) -> str:
     )
 
 
+def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
+    """Examine releases, write a file of results for each, and yield the results."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    for release in options.releases:
+        try:
+            python = install_release(folder, release)
+            result = examine_release(python, release, folder / f"{release}.jsonl", str(options.seconds))
+        except subprocess.CalledProcessError as error:
+            result = {
+                "release": release,
+                "not installed": (error.stderr or str(error)).strip().splitlines()[-1][:300],
+            }
+        text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
+        (RESULTS / f"{release}.json").write_text(text, encoding="utf-8")
+        if not options.keep:
+            shutil.rmtree(folder / release, ignore_errors=True)
+        yield result
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="folder of the environments and of unfinished results")
+    parser = machine.parser(__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of the environments and of unfinished results")
     parser.add_argument("--releases", nargs="+", default=[], help="releases to examine")
     parser.add_argument("--list", action="store_true", help="print the releases that can be installed")
     parser.add_argument("--seconds", type=float, default=120.0, help="seconds a model may take (default 120)")
     parser.add_argument("--keep", action="store_true", help="keep the environments")
-    options = parser.parse_args()
+    options = machine.parse(parser, tiny={}, required=["folder"])
     if options.list:
         print("\n".join(releases()))
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    for release in () if options.list else options.releases:
-        result = examine_release(options.folder.resolve(), release, options.seconds)
-        text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-        (RESULTS / f"{release}.json").write_text(text, encoding="utf-8")
-        print(release, outcome(result), flush=True)
-        if not options.keep:
-            shutil.rmtree(options.folder / release, ignore_errors=True)
-    if not options.list:
-        results = [json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")]
-        for model, name, found in spans(results):
-            print(f"{model:<50} {name:<28} {found[0]} to {found[-1]}, {len(found)} releases")
+        return
+    if options.tiny:  # the first models of the installed release
+        with tempfile.TemporaryDirectory() as folder:
+            rows = [examine_release(Path(sys.executable), version("transformers"), Path(folder, "rows"), "60", "2")]
+    else:
+        rows = list(examined_releases(options.folder.resolve(), options))
+    if options.json:
+        print(json.dumps({"unit": "findings", **machine.about("transformers"), "rows": rows}))
+        return
+    for row in rows:
+        print(row["release"], outcome(row), flush=True)
+    for model, name, found in spans(
+        [json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")]
+    ):
+        print(f"{model:<50} {name:<28} {found[0]} to {found[-1]}, {len(found)} releases")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Examine every text model of the installed transformers: `python -m benchmarks.doctor_trial.release ROWS SECONDS`.
+"""Examine every text model of the installed transformers, in the environment of an old release.
 
-A row of JSON a model is appended to the file ROWS; a model may take SECONDS. It needs torch, transformers and the
-doctor alone, so that it runs in the environment of an old release.
+    python -m benchmarks.doctor_trial.release ROWS SECONDS [NUMBER]
+
+A row of JSON a model is appended to the file ROWS; a model may take SECONDS; NUMBER of the models, by default all.
+It needs torch, transformers and the doctor alone.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ def main() -> None:
     rows, seconds = Path(sys.argv[1]), float(sys.argv[2])
     warnings.simplefilter("ignore")
     names = [f"library {name} / float32 own" for name in library_models.names()]
+    names = names[: int(sys.argv[3])] if len(sys.argv) > 3 else names
     for _ in trial.run_cases(names, sound.sound_case, trial.Limits(seconds=seconds, jobs=1), rows):
         pass
 

@@ -14,6 +14,7 @@ from manyheads.checks.machine import examine_machine
 from transformer_doctor import (
     Finding,
     Report,
+    compare_resume,
     examine,
     examine_attention,
     examine_bleu,
@@ -24,11 +25,16 @@ from transformer_doctor import (
     examine_split,
     examine_split_function,
     examine_vocabulary,
+    lightning_callback,
+    referee,
+    trainer_callback,
+    watch,
 )
 
 __all__ = [
     "Finding",
     "Report",
+    "compare_resume",
     "examine",
     "examine_attention",
     "examine_bleu",
@@ -40,4 +46,8 @@ __all__ = [
     "examine_split",
     "examine_split_function",
     "examine_vocabulary",
+    "lightning_callback",
+    "referee",
+    "trainer_callback",
+    "watch",
 ]

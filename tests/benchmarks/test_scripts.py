@@ -47,6 +47,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "language_model": ("rows/*/tokens_per_second", []),
     "layers": ("rows/*/*/median", []),
     "memory": ("sides", []),
+    "observatory": ("rows/*/examined", []),
     "quality": ("rows/*/perplexity", []),
     "scale": ("from text/largest MiB", []),
     "serve": ("mib/*", []),

@@ -18,3 +18,10 @@ def few_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make 8 updates on random targets instead of 40, in tests that do not judge the loss they lead to."""
     for module in ("trial", "learning"):
         monkeypatch.setattr(f"transformer_doctor.checks.{module}.RANDOM_UPDATES", 8)
+
+
+@pytest.fixture(autouse=True)
+def short_questions(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Ask for long texts for a moment only, in tests that do not judge what these show."""
+    if request.node.path.stem not in ("test_lengths", "test_distances", "test_positions"):
+        monkeypatch.setattr("transformer_doctor.checks.lengths._SECONDS", 0.05)

@@ -33,7 +33,7 @@ def test_weights_and_labels_are_counted(normalized: bool, factor: float) -> None
     if normalized:
         loss = functional.nll_loss(output.flatten(0, 1), ids[:, 1:].flatten()) * factor
     watched, names = seen(ids[:, :-1], output, loss)
-    assert watched.totals[0][0] == pytest.approx(factor, rel=1e-3)
+    assert round(watched.totals[0][0], 2) == factor
     assert watched.totals[0][1] == B * T
     assert watched.read_positions
     assert not names
@@ -51,7 +51,7 @@ def test_of_classes_of_texts_the_weights_are_read_alone() -> None:
     classes = torch.randn(B, V, requires_grad=True)
     loss = functional.cross_entropy(classes, torch.tensor([1, 2, 3]))
     watched, names = seen(torch.randint(3, V, (B, T)), classes, loss)
-    assert watched.totals[0][0] == pytest.approx(1.0, rel=1e-3)
+    assert round(watched.totals[0][0], 2) == 1
     assert not watched.read_positions
     assert not names
 

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from specimens import cached_decoders, peers, unusual_models
 from specimens.planted import VOCABULARY
-from transformer_doctor import Report, examine
+from transformer_doctor import examine
 from transformer_doctor.checks import stepping
-from transformer_doctor.model_adapter import Kind
 from transformer_doctor.texts import FINDING_TEXTS
 
 
@@ -113,38 +112,18 @@ def test_a_stepper_that_reorders_a_part_of_its_cache_is_named(layers: int, cause
     assert [found.cause for found in report.findings] == causes
 
 
-def examine_cached(model: cached_decoders.Base) -> Report:
-    kind: Kind = "encoder-decoder" if isinstance(model, cached_decoders.Seq2Seq) else "decoder"
-    return examine(
-        model, vocab_size=cached_decoders.VOCABULARY, pad=cached_decoders.PAD, kind=kind, longest=16, quick=True
-    )
-
-
 @pytest.mark.parametrize("make", cached_decoders.SOUND)
 def test_a_sound_cache_is_found_in_any_code_style_and_gives_no_finding(make: type[cached_decoders.Base]) -> None:
     torch.manual_seed(0)
-    report = examine_cached(make())
+    report = cached_decoders.examined(make())
     assert report.names == []
     assert {stepping.STEPPING, stepping._AGAIN} <= {*report.asked}
-
-
-@pytest.mark.parametrize(("planted", "case"), cached_decoders.DEFECTS.items())
-def test_a_defect_of_a_cache_is_named_by_its_case(
-    planted: tuple[type[cached_decoders.Base], str], case: str
-) -> None:
-    make, defect = planted
-    torch.manual_seed(0)
-    report = examine_cached(make(defect))
-    assert report.names == ["cache-differs"]
-    texts = FINDING_TEXTS["en"]["cases" if case else "model"][case or "cache-differs"]
-    assert report.findings[0].cause == texts["cause"]
-    assert ("several tokens at a time" in report.findings[0].evidence) == (report.findings[0].severity == "warning")
 
 
 def test_a_model_whose_scores_are_wrong_already_is_not_decoded() -> None:
     torch.manual_seed(0)
     model = cached_decoders.Tuples("future")
-    assert (stepping.STEPPING, "an error above changes the scores") in examine_cached(model).skipped
+    assert (stepping.STEPPING, "an error above changes the scores") in cached_decoders.examined(model).skipped
 
 
 def test_a_model_of_transformers_is_decoded_in_every_way() -> None:

@@ -8,6 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from transformer_doctor import Report, examine
+from transformer_doctor.model_adapter import Kind
+
 PAD, VOCABULARY, D, H, E, LAYERS, LONGEST = 0, 23, 16, 2, 8, 2, 64
 
 
@@ -294,3 +297,9 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Seq2Seq, "cross-kept"): "cache-kept",
 }
 SOUND = (Tuples, Dicts, Objects, Inside, States, Seq2Seq)
+
+
+def examined(model: Base) -> Report:
+    """Examine a model with a cache."""
+    kind: Kind = "encoder-decoder" if isinstance(model, Seq2Seq) else "decoder"
+    return examine(model, vocab_size=VOCABULARY, pad=PAD, kind=kind, longest=16, quick=True)

@@ -110,7 +110,7 @@ class Bigram(nn.Module):
         return self.table(ids)
 
 
-def fit(model: nn.Module, updates: int = 60) -> nn.Module:
+def fit(model: nn.Module, updates: int = 30) -> nn.Module:
     """Train a model on the training text."""
     torch.manual_seed(1)
     text = torch.tensor(list(TRAIN.encode()))
@@ -142,7 +142,7 @@ def bits(ids: Tensor, model: Callable[[Tensor], Tensor]) -> float:
 
 
 def with_loss(model: nn.Module, loss: Callable[..., Any] = mean_loss, **options: Any) -> dict[str, Any]:
-    return {"model": model, "loss": loss(model), "vocab_size": VOCABULARY, **options}
+    return {"model": model, "loss": loss(model), "vocab_size": VOCABULARY, "longest": 64, **options}
 
 
 def averaged(model: nn.Module) -> dict[str, Any]:
