@@ -102,16 +102,24 @@ def examine_lengths(
             continue
         most = limit.length if limit is not None and limit.side == side else affordable_length(adapter, longest)
         lengths = [length for length in _LENGTHS if length < most] + [most]
-        report += _ask(partial(question, adapter, samples), check, lengths, _SECONDS / len(adapter.sides))
+        rows = (lambda length: len(_cuts(length))) if side == "target" else (lambda length: 1)
+        report += _ask(partial(question, adapter, samples), check, lengths, _SECONDS / len(adapter.sides), rows)
     return report
 
 
-def _ask(question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequence[int], budget: float) -> Report:
-    """Ask at one length after the other, up to the first finding, an error, or the budget in seconds."""
+def _ask(
+    question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequence[int], budget: float,
+    rows: Callable[[int], int],
+) -> Report:  # fmt: skip
+    """Ask at one length after the other, up to the first finding, an error, or the budget in seconds.
+
+    `rows` returns the number of rows of the texts of a length: attention takes rows * length ** 2 steps.
+    """
     start, passed, seconds, end = time.thread_time(), 0, 0.0, ""
     for length in lengths:
         begin = time.thread_time()
-        if passed and begin - start + seconds * (length / passed) ** 2 > budget:
+        expected = seconds * rows(length) * length**2 / (rows(passed) * passed**2) if passed else 0.0
+        if passed and begin - start + expected > budget:
             end = f"; longer ones would take more than {budget:g} s"
             break
         try:
