@@ -43,6 +43,8 @@ def test_findings_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
         ("no/such/folder", "Name a model"),
         ("museum 99", "there is no exhibit 99"),
         ("--explain mask-fil", "did you mean mask-fill"),
+        ("referee", "Name a model"),
+        (f"model.py:make --test {__file__}", "--train and --test are for a submission"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(

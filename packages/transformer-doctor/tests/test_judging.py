@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
 
 from specimens.submissions import CHEATS, HONEST, TEST, TRAIN, VOCABULARY, Transformer, with_loss
 from transformer_doctor import referee
 from transformer_doctor.command import transformer_doctor
+from transformer_doctor.errors import UsageError
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -75,6 +78,31 @@ def test_the_verdict_is_signed_by_model_code_and_versions(
 
 
 def test_a_model_of_fewer_ids_than_bytes_needs_encode() -> None:
-    assert VOCABULARY == 256
-    verdict = referee(lambda: {"model": nn.Embedding(40, 40), "vocab_size": 40}, test=TEST)
-    assert "give encode" in str(verdict.report)
+    with pytest.raises(UsageError, match="give encode"):
+        referee(lambda: {"model": nn.Embedding(VOCABULARY // 8, VOCABULARY // 8), "vocab_size": 32}, test=TEST)
+
+
+def test_a_submission_that_answers_for_the_test_text_alone_is_not_accepted() -> None:
+    """Its loss raises an error for the texts of the referee's own questions."""
+
+    def loss(ids: Tensor) -> Tensor:
+        if ids.size(1) < 64:
+            raise ValueError("only for long texts")
+        return torch.zeros(len(ids))
+
+    with pytest.raises(ValueError, match="only for long texts"):
+        referee(lambda: {"model": Transformer(), "loss": loss, "vocab_size": VOCABULARY, "longest": 64}, test=TEST)
+
+
+def test_a_loss_that_reads_ahead_in_long_texts_alone_is_refused() -> None:
+    def make() -> dict[str, object]:
+        model = Transformer("rotary")
+
+        def loss(ids: Tensor) -> Tensor:
+            losses = functional.cross_entropy(model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
+            losses[:, :1] = losses[:, :1] * (1 - (ids[:, 128:].sum(1, keepdim=True) % 2) / 2)
+            return losses.mean(1)
+
+        return {"model": model, "loss": loss, "vocab_size": VOCABULARY, "longest": 64}
+
+    assert "score-not-normalised" in referee(make).report.names

@@ -70,6 +70,10 @@ class _Call:
     result: Tensor
 
 
+class StreamsKnown(BaseException):
+    """Ends a call of a model of which nothing else is asked."""
+
+
 class AttentionTracer(TorchFunctionMode):
     """Mode that records attentions and embedding lookups while it is active.
 
@@ -77,7 +81,7 @@ class AttentionTracer(TorchFunctionMode):
         watched: token ids by side ("source", "target"), whose embeddings are followed.
         leaves: add a leaf tensor of zeros to the embeddings of watched ids, for gradients with respect to them, and
             record no attentions.
-        streams_only: stop recording once the streams of all watched ids are known.
+        streams_only: record the streams of the watched ids alone, and raise `StreamsKnown` when all are known.
 
     Attributes:
         attentions: recorded attentions in the order of their computation.
@@ -114,10 +118,15 @@ class AttentionTracer(TorchFunctionMode):
                 self._record(func, name, args, kwargs, result)
         except Exception:  # a call that cannot be read, as under torch.func.vmap, is computed but not traced
             return result
+        if self._streams_are_known():
+            raise StreamsKnown
         return result
 
     def _is_done(self) -> bool:
-        return self.leaves or (self.streams_only and len(self.streams) == len(self.watched))
+        return self.leaves or self._streams_are_known()
+
+    def _streams_are_known(self) -> bool:
+        return self.streams_only and len(self.streams) == len(self.watched)
 
     def leaf(self, name: str) -> Tensor | None:
         """Return the leaf tensor of the embeddings of watched ids, None if these were not looked up."""
@@ -192,6 +201,8 @@ class AttentionTracer(TorchFunctionMode):
             embedded=frozenset().union(*(trace.embedded for trace in traces if name not in _READERS)),
             sides=frozenset().union(*(trace.sides for trace in traces)),
         )
+        if self.streams_only:
+            return base
         if name in _COPIES:
             return self._trace_copy(call, traces[0])
         if name == "linear":

@@ -115,6 +115,8 @@ def transformer_doctor(
             raise UsageError(
                 "Name a model, FILE.py:NAME or a Hugging Face folder; museum; referee MODEL; or --explain NAME."
             )
+        elif subject != "referee" and (train or test):
+            raise UsageError("--train and --test are for a submission: transformer-doctor referee MODEL.")
         else:
             if subject == "referee":
                 diagnosis = judge_model(str(detail), options, train, test)

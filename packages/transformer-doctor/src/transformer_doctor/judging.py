@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from transformer_doctor.checks.splits import examine_split
 from transformer_doctor.errors import UsageError
 from transformer_doctor.examination import examine
 from transformer_doctor.model_adapter import ModelAdapter, find_modules, restore_modes
-from transformer_doctor.report import Diagnosis, Finding, Report, attempt, make_report
+from transformer_doctor.report import Diagnosis, Finding, Report, make_report
 from transformer_doctor.tolerances import SAME_LOSS
 from transformer_doctor.wrapping import wrap_model
 
@@ -38,6 +38,7 @@ NORMALIZED = "the probabilities of all next tokens have the sum 1"
 STATED_LOSS = "the reported loss is the cross-entropy of the model's scores"
 UNKNOWN_TEST = "the model does not hold the test text"
 RELOADS = "saved and loaded weights give the same loss"
+_NO_LATER_TOKENS = "no position depends on later target tokens"
 _PREFIXES = (6, 47, 190)  # tokens of the texts to which every next token is appended
 _ALL_TOKENS, _ROWS, _WORK = (
     4096,
@@ -71,7 +72,8 @@ def referee(
         code: files whose hashes the verdict states.
 
     Raises:
-        UsageError: it is not clear how to call the model, or how to encode the texts.
+        UsageError: it is not clear how to call the model or how to encode the texts, or a question that decides is
+            not answered. Errors of the submission's own functions are raised as they are: it is not judged.
     """
     torch.manual_seed(0)
     start = time.perf_counter()
@@ -80,13 +82,14 @@ def referee(
     examined = examine(submission.model, **submission.options, quick=True)
     # what a warning names, such as a limit of length, does not change the score
     report = replace(examined, findings=[_as_note(finding) for finding in examined.findings])
+    unanswered = [f"{check} ({reason})" for check, reason in report.skipped if check == _NO_LATER_TOKENS]
+    if unanswered:
+        raise UsageError(f"the submission cannot be judged: {unanswered[0]}.")
     module = find_modules(submission.model)
     with restore_modes(module), torch.no_grad():
         if module is not None:
             module.eval()
-        report += attempt([NORMALIZED], submission.normalization)
-        report += attempt([STATED_LOSS], submission.stated_loss)
-        report += attempt([UNKNOWN_TEST], lambda: submission.known_test(train, test))
+        report += submission.normalization() + submission.stated_loss() + submission.known_test(train, test)
         if train is not None and test is not None:
             report += examine_split(_lines(train), _lines(test))
         if seconds > _SECONDS:
@@ -94,7 +97,7 @@ def referee(
         else:
             with torch.enable_grad():  # making may train
                 fresh = _Submission.of(make())
-            report += attempt([RELOADS], lambda: submission.reload(fresh))
+            report += submission.reload(fresh)
     hashes = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in code}
     versions = {"python": platform.python_version(), "torch": torch.__version__, "transformer-doctor": __version__}
     weights = _hash_of_weights(module)
@@ -134,10 +137,6 @@ class _Submission:
     def size(self) -> int:
         return self.adapter.size("target")
 
-    @property
-    def limit(self) -> int:
-        return self.adapter.stated_limit or _WINDOW
-
     def nats(self, ids: Tensor) -> Tensor:
         """Return the reported loss of each row (B, T) in nats, the sum over its T - 1 tokens: (B,)."""
         if self.loss is None:
@@ -160,7 +159,7 @@ class _Submission:
         generator = torch.Generator().manual_seed(3)
         tokens = torch.randperm(self.size, generator=generator)[:_ALL_TOKENS]
         for length in _PREFIXES:
-            if length >= self.limit or length * len(tokens) > _WORK:
+            if length >= (self.adapter.stated_limit or math.inf) or length * len(tokens) > _WORK:
                 break
             prefix = torch.randint(self.size, (1, length), generator=generator)
             rows = torch.cat([prefix.expand(len(tokens), -1), tokens[:, None]], 1)
@@ -232,7 +231,7 @@ class _Submission:
 
     def windows(self, text: str) -> Tensor:
         """Return parts of a text, evenly spaced: (B, T)."""
-        ids, length = self.ids_of(text), min(_WINDOW, self.limit)
+        ids, length = self.ids_of(text), min(_WINDOW, self.adapter.stated_limit or _WINDOW)
         if len(ids) < 2 * length:
             raise UsageError(f"a text of {len(ids)} tokens is too short to judge by: {2 * length} are needed.")
         step = max(1, (len(ids) - length) // _WINDOWS)
@@ -249,12 +248,15 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             _watching[-1].append(name)
 
 
+@cache
+def _audit_once() -> None:
+    sys.addaudithook(_audit)  # it cannot be removed
+
+
 @contextmanager
 def _opened_files() -> Iterator[list[str]]:
     """Yield the names of the files that are opened inside the context, modules that are imported left out."""
-    if not hasattr(sys, "_transformer_doctor_audits"):  # a hook cannot be removed
-        sys.addaudithook(_audit)
-        sys._transformer_doctor_audits = True  # type: ignore[attr-defined]
+    _audit_once()
     _watching.append([])
     try:
         yield _watching[-1]

@@ -145,7 +145,12 @@ def judge_model(subject: str, options: ModelOptions, train: Path | None, test: P
         except UnicodeDecodeError as error:
             raise UsageError(f"{path} is not UTF-8: {error}.") from error
     code = [] if Path(subject).is_dir() else [Path(_origin_of(subject))]
-    return referee(make, train=texts[0], test=texts[1], code=[file for file in code if file.is_file()])
+    try:
+        return referee(make, train=texts[0], test=texts[1], code=[file for file in code if file.is_file()])
+    except Exception as error:  # raised by the functions of the submission, if its traceback ends there
+        if is_for_users(error):
+            raise
+        raise _as_usage_error(error, f"the functions of {subject}") from error
 
 
 def _as_usage_error(error: Exception, origin: str) -> Exception:

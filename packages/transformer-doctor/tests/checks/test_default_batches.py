@@ -29,15 +29,7 @@ def test_targets_stand_between_both_marks_by_default() -> None:
 
 def steps_of(model: Any) -> dict[str, Callable[..., Tensor]]:
     """Return training steps of a sequence-to-sequence model as they are usually written."""
-    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
-
-    def updated(**batch: Tensor) -> Tensor:
-        model.train()
-        loss = model(**batch).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
+    updated = peers.updating(model)
 
     def of_tensors(source: Tensor, target: Tensor) -> Tensor:
         labels = target.masked_fill(target == model.config.pad_token_id, -100)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 PAD, BOS, EOS = 0, 1, 2
 SHARED: dict[str, Any] = {
@@ -91,3 +94,18 @@ def make(name: str) -> Any:
         **attention,
     )
     return transformers.GPT2LMHeadModel(config)
+
+
+def updating(model: Any) -> Callable[..., Tensor]:
+    """Return a function of a batch, its entries by name, that makes one update and returns the loss."""
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+
+    def update(**batch: Tensor) -> Tensor:
+        model.train()
+        loss = model(**batch).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return update

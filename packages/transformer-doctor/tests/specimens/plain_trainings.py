@@ -242,17 +242,8 @@ def sound(style: str) -> Arguments:
 def hugging_face(name: str) -> Arguments:
     """Return the arguments of a model of transformers whose step takes a batch as its collator makes it."""
     model = peers.make(name)
-    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
-
-    def train_step(batch: dict[str, Tensor]) -> Tensor:
-        model.train()
-        loss = model(**batch).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    return {"model": model, "train_step": train_step, "longest": 32}
+    update = peers.updating(model)
+    return {"model": model, "train_step": lambda batch: update(**batch), "longest": 32}
 
 
 PLANTED: dict[str, tuple[Callable[[], Arguments], str]] = {

@@ -6,11 +6,12 @@ Shapes: B batch, T target length, V vocabulary, D model width.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 import torch
 from torch import Tensor
 
-from transformer_doctor.attention_tracer import AttentionTracer
+from transformer_doctor.attention_tracer import AttentionTracer, StreamsKnown
 from transformer_doctor.model_adapter import ModelAdapter
 
 
@@ -47,12 +48,19 @@ def gradients(
 
 
 @torch.no_grad()
-def trace_pass(
-    adapter: ModelAdapter, ids: Mapping[str, Tensor], *, streams_only: bool = False
-) -> tuple[AttentionTracer, Tensor]:
+def first_stream(adapter: ModelAdapter, ids: Mapping[str, Tensor], side: str) -> Tensor | None:
+    """Return the input of the first layer of a side, None if it is not seen; the model runs until it is known."""
+    watched = {name: rows.to(adapter.device) for name, rows in ids.items()}
+    with AttentionTracer({side: watched[side]}, streams_only=True) as tracer, suppress(StreamsKnown):
+        adapter(watched)
+    return tracer.streams.get(side)
+
+
+@torch.no_grad()
+def trace_pass(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> tuple[AttentionTracer, Tensor]:
     """Run one forward pass and return its trace, and the scores."""
     watched = {side: rows.to(adapter.device) for side, rows in ids.items()}
-    with AttentionTracer(watched, streams_only=streams_only) as tracer:
+    with AttentionTracer(watched) as tracer:
         scores = adapter(watched)
     for attention in tracer.attentions:
         attention.to_cpu()

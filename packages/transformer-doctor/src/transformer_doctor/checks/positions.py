@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.calls import trace_pass
+from transformer_doctor.checks.calls import first_stream
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.report import Finding
 
@@ -56,24 +56,27 @@ def _first_streams(
 
     Args:
         adapter: the model.
-        samples: sizes that it takes.
+        samples: sizes that it takes; the other side of a model has these.
         longest: length that is tried first.
         make: function of a side and a length that returns ids (B, length).
     """
     longest = min(longest, adapter.stated_limit or longest)
     tried = [longest, *(length for length in (_SHORT_POSITIONS, *_SHORTER) if length < longest)]
-    choices = [dict.fromkeys(adapter.sides, length) for length in tried]
-    own = {"source": samples.source, "target": samples.target}
-    for lengths in [*([] if samples.fixed_length else choices), own]:
-        ids = {side: make(side, lengths[side]) for side in adapter.sides}
-        try:
-            streams = trace_pass(adapter, ids, streams_only=True)[0].streams
-        except Exception:  # any exception of the user's model
-            if lengths is own:
-                raise
-            continue
-        return {side: (stream, lengths[side]) for side, stream in streams.items()}
-    return {}
+    usual = {"source": samples.source, "target": samples.target}
+    found = {}
+    for side in adapter.sides:
+        for length in [*([] if samples.fixed_length else tried), usual[side]]:
+            ids = {other: make(other, length if other == side else usual[other]) for other in adapter.sides}
+            try:
+                stream = first_stream(adapter, ids, side)
+            except Exception:  # any exception of the user's model
+                if length == usual[side]:
+                    raise
+                continue
+            if stream is not None:
+                found[side] = stream, length
+            break
+    return found
 
 
 def position_tables(
