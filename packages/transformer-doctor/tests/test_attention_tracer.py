@@ -126,16 +126,19 @@ def test_a_partial_trace_equals_that_part_of_a_full_trace_and_records_no_attenti
     torch.manual_seed(0)
     ids, embedding = torch.randint(9, (BATCH, QUERIES)), torch.nn.Embedding(9, WIDTH)
     project = torch.nn.Linear(WIDTH, WIDTH)
+    ends: list[dict[str, bool]] = []
 
     def run(**options: bool) -> AttentionTracer:
         with AttentionTracer({"source": ids}, **options) as tracer, suppress(StreamsKnown):
             x = project(embedding(ids) + 1)
             ((x @ x.mT).softmax(-1) @ x).sum()
+            ends.append(options)
         return tracer
 
     full, traced = run(), run(**{part: True})
     assert len(full.attentions) == 1
     assert not traced.attentions
+    assert ({part: True} in ends) == (part == "leaves")  # nothing is computed once the streams are known
     if part == "streams_only":
         assert torch.equal(traced.streams["source"], full.streams["source"])
     else:
