@@ -132,7 +132,7 @@ ROWS = [
     Row("AVX2, no compiler: all but the book and slow tests",
         ("tests", DOCTOR, "--ignore=tests/docs", "-m", "not slow"), AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),
-    Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8, short=True),
+    Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8),
     Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),
     Row("SSE: numbers, training, exports", (*NUMBERS, *TRAINING, *EXPORTS), SSE, ("sse4_2",)),
     Row("SSE, no compiler: decoding, learning", (*DECODING, *ENCODER_DECODER, *QUICK), SSE, ("sse4_2",),

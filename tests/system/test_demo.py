@@ -25,6 +25,7 @@ def without_times(printed: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_demo_trains_a_translator_of_90_bleu_that_is_shown_again_translates_and_has_a_page(
     tmp_path: Path,
 ) -> None:

@@ -102,6 +102,7 @@ def assert_equal_to_eager(batches: list[Batch], **settings: Any) -> None:
 
 @needs_compiler
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_compiled_layers_have_the_losses_and_gradients_of_eager_layers() -> None:
     """The backend is torch's own compiler, and batches have different numbers of rows."""
     assert_equal_to_eager(batches_of(5, 7), positions="rotary")
@@ -143,6 +144,7 @@ def test_padding_for_compilation_stays_within_the_learned_positions(graphs: Coun
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_an_epoch_has_few_shapes_and_each_is_compiled_once(graphs: CountingBackend) -> None:
     """Equal layers share their compiled code, for any number of rows."""
     rng = np.random.default_rng(5)
@@ -233,6 +235,7 @@ def test_a_compiled_run_trains_resumes_and_translates_as_an_eager_run(
 
 @needs_compiler
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_training_benchmark_leaves_out_the_time_of_compilation(graphs: CountingBackend, tmp_path: Path) -> None:
     """Padding for compilation is counted."""
     compiled = bench_train(config_of(tmp_path), rounds=1, updates=5, listener=CollectingListener())

@@ -247,6 +247,7 @@ def test_when_one_process_is_killed_the_others_stop_and_the_last_checkpoint_is_c
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_repeated_signals_to_stop_end_all_processes_after_one_checkpoint(folder: Path) -> None:
     """A terminal signals every process, and the launcher signals its processes again.
 
@@ -269,6 +270,7 @@ def test_repeated_signals_to_stop_end_all_processes_after_one_checkpoint(folder:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_a_validation_is_interrupted_in_all_processes(folder: Path) -> None:
     """A process that continued alone would wait for the sums of the other for ever."""
     config, out = config_of(folder, steps=100_000, save_every=5, valid_sentences=0), folder / "stopped-validating"
