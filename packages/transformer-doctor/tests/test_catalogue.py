@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from transformer_doctor.catalogue import CATALOGUE, explain, model_finding
+from transformer_doctor.catalogue import CATALOGUE, explain, in_case, model_finding
+from transformer_doctor.checks.masks import _PHRASES
 from transformer_doctor.errors import UsageError
-from transformer_doctor.texts import CHECKS_IN_KOREAN, LANGUAGES, Language
+from transformer_doctor.texts import CHECKS_IN_KOREAN, FINDING_TEXTS, LANGUAGES, Language
 
 ALL = [*CATALOGUE.values()]
 
@@ -55,3 +56,18 @@ def test_names_of_settings_and_verbs_are_the_same_in_both_languages() -> None:
         for part in ("cause", "cure"):
             english, korean = (named.findall(vars(known.texts[language])[part]) for language in ("en", "ko"))
             assert sorted(english) == sorted(korean), (known.name, part)
+
+
+@pytest.mark.parametrize("case", FINDING_TEXTS["en"]["cases"])
+def test_a_case_replaces_cause_and_cure_in_both_languages_and_keeps_the_title(case: str) -> None:
+    usual = model_finding("mask-fill", "seen")
+    finding = in_case(usual, case)
+    assert (finding.name, finding.evidence) == ("mask-fill", "seen")
+    assert finding.cause == FINDING_TEXTS["en"]["cases"][case]["cause"]
+    assert finding.translate("ko").cure == FINDING_TEXTS["ko"]["cases"][case]["cure"]
+    assert finding.texts["ko"].title == usual.texts["ko"].title
+
+
+def test_every_fault_of_a_mask_has_a_case_unless_the_finding_itself_fits() -> None:
+    cases = {name.removeprefix("mask-") for name in FINDING_TEXTS["en"]["cases"] if name.startswith("mask-")}
+    assert set(_PHRASES) - cases == {"absent", "queries", "fill"}

@@ -104,17 +104,6 @@ def test_quick_skips_the_checks_that_train(program: str, capsys: pytest.CaptureF
     assert checks in document["asked"]
 
 
-def test_special_tokens_are_read_from_files_beside_the_program(
-    program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "config.json").write_text('{"vocab_size": 23}', encoding="utf-8")
-    tokens = {"added_tokens": [{"id": 0, "content": "<pad>"}, {"id": 2, "content": "</s>"}]}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(tokens), encoding="utf-8")
-    _, document = report(capsys, f"{program}:sound")
-    assert "vocab_size = 23, read from config.json" in document["remarks"]
-    assert "eos = 2, read from tokenizer.json" in document["remarks"]
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

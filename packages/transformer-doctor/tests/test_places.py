@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import runpy
 from pathlib import Path
 
 from torch import Tensor, nn
 
-from transformer_doctor.places import line_of_user, place_of
+from transformer_doctor.places import place_of, running_place
 
 
 class Model(nn.Module):
@@ -25,7 +26,11 @@ def test_the_place_of_a_model_is_the_line_of_its_forward_or_of_its_function() ->
     assert place_of(eval("lambda ids: ids")) is None
 
 
-def test_the_line_of_the_running_program_is_outside_of_libraries() -> None:
-    place = line_of_user()
-    assert place is not None
-    assert place.path.endswith("test_places.py")
+def test_a_line_of_the_user_is_preferred_to_one_of_a_library_that_it_calls(tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    (folder / "their_layer.py").write_text("def attend(function):\n    return function()\n")
+    theirs = runpy.run_path(str(folder / "their_layer.py"))["attend"]
+    for place in (running_place(), theirs(running_place)):
+        assert place is not None
+        assert place.path.endswith("test_places.py")

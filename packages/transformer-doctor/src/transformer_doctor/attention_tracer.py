@@ -19,15 +19,17 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from transformer_doctor.places import running_place
 from transformer_doctor.torch_calls import (
     ADDITIONS,
+    DROPPING,
     MULTIPLICATIONS,
     PRODUCTS,
     SCALINGS,
     Product,
     active_dropout,
     additive_mask,
-    examined_place,
+    arguments_of,
     flatten_values,
     is_parameter,
     mask_and_fill,
@@ -114,16 +116,13 @@ class AttentionTracer(TorchFunctionMode):
         try:
             if name == "embedding" and isinstance(result, Tensor):
                 return self._trace_lookup(result, [*args, *kwargs.values()])
-            if not self._is_done():
+            if not (self.leaves or self._streams_are_known()):
                 self._record(func, name, args, kwargs, result)
         except Exception:  # a call that cannot be read, as under torch.func.vmap, is computed but not traced
             return result
         if self._streams_are_known():
             raise StreamsKnown
         return result
-
-    def _is_done(self) -> bool:
-        return self.leaves or self._streams_are_known()
 
     def _streams_are_known(self) -> bool:
         return self.streams_only and len(self.streams) == len(self.watched)
@@ -172,10 +171,9 @@ class AttentionTracer(TorchFunctionMode):
 
     def _trace_lookup(self, result: Tensor, inputs: Sequence[Any]) -> Tensor:
         """Record an embedding lookup: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
-        weight, ids = [value for value in inputs if isinstance(value, Tensor)][:2]
-        if not ids.dtype.is_floating_point:
-            weight, ids = ids, weight
-        weight, ids = (weight, ids) if weight.dtype.is_floating_point else (ids, weight)
+        ids, weight = sorted(
+            [value for value in inputs if isinstance(value, Tensor)][:2], key=Tensor.is_floating_point
+        )
         name = next((name for name, known in self.watched.items() if same_ids(ids, known)), None)
         leaf = None
         if name is not None and self.leaves:
@@ -203,8 +201,13 @@ class AttentionTracer(TorchFunctionMode):
         )
         if self.streams_only:
             return base
+        rate = active_dropout(name, call.args, call.kwargs) if name in DROPPING else 0.0
+        self.dropout_rates.add(rate)
+        if rate and name == "dropout" and traces[0].attended and traces[0].scores is None:
+            identity = 1 + len(self._alive)
+            return replace(traces[0], dropped=identity, after=traces[0].after | {identity})
         if name in _COPIES:
-            return self._trace_copy(call, traces[0])
+            return traces[0]
         if name == "linear":
             return replace(base, projection=self._projection(tensors[0], tensors[1], *reversed(tensors[1].shape)))
         if name == "addmm" and len(tensors) == 3:  # bias + x @ weight
@@ -216,9 +219,9 @@ class AttentionTracer(TorchFunctionMode):
         if name in PRODUCTS:
             return self._trace_product(base, call)
         if name == "scaled_dot_product_attention":
-            return self._trace_fused_attention(base, *call.args, **call.kwargs)
+            return self._trace_fused_attention(base, call)
         if name == "multi_head_attention_forward":
-            return self._trace_multi_head_attention(base, *call.args, **call.kwargs)
+            return self._trace_multi_head_attention(base, call)
         if name in ADDITIONS and len(traces) == 2:
             left, right = traces
             self.dropped_residuals += left.dropped in right.after or right.dropped in left.after
@@ -229,14 +232,6 @@ class AttentionTracer(TorchFunctionMode):
         parameter = self.trace(weight).parameter
         weight = weight if parameter is None else parameter
         return Projection(width_in, width_out, tuple(source.shape), source, weight, factors)
-
-    def _trace_copy(self, call: _Call, trace: TensorTrace) -> TensorTrace:
-        rate = active_dropout(call.args, call.kwargs) if call.name == "dropout" else 0.0
-        self.dropout_rates.add(rate)
-        if rate and trace.attended and trace.scores is None:
-            identity = 1 + len(self._alive)
-            return replace(trace, dropped=identity, after=trace.after | {identity})
-        return trace
 
     def _trace_elementwise(self, base: TensorTrace, call: _Call, traces: Sequence[TensorTrace]) -> TensorTrace:
         """Follow scores, and the layer that computed a tensor, through a function that works on each element."""
@@ -323,7 +318,7 @@ class AttentionTracer(TorchFunctionMode):
         query, key = (tensor.detach().clone() for tensor in (query, key))  # a cache is written again in place
         return Attention(
             raw.size(-2), raw.size(-1), width, heads, (*left.factors, *right.factors), raw, query, key,
-            (left.sides, right.sides), examined_place(), left.projection, right.projection,
+            (left.sides, right.sides), running_place(), left.projection, right.projection,
         )  # fmt: skip
 
     def _trace_use(
@@ -347,64 +342,41 @@ class AttentionTracer(TorchFunctionMode):
         self.attentions.append(attention)
         return replace(base, attended=True)
 
-    def _trace_fused_attention(
-        self,
-        base: TensorTrace,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        attn_mask: Tensor | None = None,
-        dropout_p: float = 0.0,
-        is_causal: bool = False,
-        scale: float | None = None,
-        **options: Any,
-    ) -> TensorTrace:
+    def _trace_fused_attention(self, base: TensorTrace, call: _Call) -> TensorTrace:
         """Record `functional.scaled_dot_product_attention`, (B, H, T, E)."""
+        named = arguments_of(call.name, call.args, call.kwargs)
+        query, key, mask, scale = named["query"], named["key"], named.get("attn_mask"), named.get("scale")
         precise_key = precise(key.detach())
         if query.dim() > 3 and key.size(-3) != query.size(-3):
             precise_key = precise_key.repeat_interleave(query.size(-3) // key.size(-3), -3)
-        self.dropout_rates.add(dropout_p)
         raw = precise(query.detach()) @ precise_key.transpose(-1, -2)
         factor = query.size(-1) ** -0.5 if scale is None else scale
         heads = query.size(-3) if query.dim() > 3 else 1
         attention = self._attention(query, key, raw, query.size(-1), heads)
         attention.factors += (factor,)
         logits = raw * factor
-        if attn_mask is not None:
-            logits = _mask_scores(attention, logits, ~attn_mask if attn_mask.dtype == torch.bool else attn_mask)
-        if is_causal:
+        if mask is not None:
+            logits = _mask_scores(attention, logits, ~mask if mask.dtype == torch.bool else mask)
+        if named.get("is_causal"):
             logits = _mask_scores(attention, logits, torch.ones_like(raw, dtype=torch.bool).triu(1))
-        return self._finish(base, attention, logits, value)
+        return self._finish(base, attention, logits, named["value"])
 
-    def _trace_multi_head_attention(
-        self,
-        base: TensorTrace,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        width: int,
-        heads: int,
-        *rest: Any,
-        training: bool = True,
-        key_padding_mask: Tensor | None = None,
-        attn_mask: Tensor | None = None,
-        **options: Any,
-    ) -> TensorTrace:
+    def _trace_multi_head_attention(self, base: TensorTrace, call: _Call) -> TensorTrace:
         """Record `functional.multi_head_attention_forward`, time first: (T, B, D); its scores are unknown."""
-        self.dropout_rates.add(rest[5] if training else 0.0)
+        named = arguments_of(call.name, call.args, call.kwargs)
+        query, key, heads = named["query"], named["key"], named["num_heads"]
+        padding, mask = named.get("key_padding_mask"), named.get("attn_mask")
         rows = query.size(1) if query.dim() == 3 else 1
         raw = precise(torch.zeros(rows, heads, len(query), len(key), device=query.device))
-        head = width // heads
+        head = named["embed_dim_to_check"] // heads
         attention = self._attention(query, key, raw, head, heads)
         attention.factors, attention.fixed_scale = (head**-0.5,), True
         logits = raw
-        if key_padding_mask is not None:
-            logits = _mask_scores(attention, logits, key_padding_mask[..., None, None, :])
-        if attn_mask is not None:
-            logits = _mask_scores(
-                attention, logits, attn_mask.unflatten(0, (-1, heads)) if attn_mask.dim() == 3 else attn_mask
-            )
-        return self._finish(base, attention, logits, value)
+        if padding is not None:
+            logits = _mask_scores(attention, logits, padding[..., None, None, :])
+        if mask is not None:
+            logits = _mask_scores(attention, logits, mask.unflatten(0, (-1, heads)) if mask.dim() == 3 else mask)
+        return self._finish(base, attention, logits, named["value"])
 
     def _finish(self, base: TensorTrace, attention: Attention, logits: Tensor, value: Tensor) -> TensorTrace:
         attention.logits, attention.value = logits, value.detach().clone()

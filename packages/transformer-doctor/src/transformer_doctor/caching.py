@@ -27,10 +27,8 @@ _CACHE = {
     "cache", "caches", "past", "kv", "state", "states", "present", "presents", "incremental", "mems",
     "intermediates",
 }  # fmt: skip
-_STEPS, _LENGTHS = (
-    {"step", "idx", "index", "cur", "curr", "current", "timestep"},
-    {"len", "length", "size", "n", "num"},
-)
+_STEPS = {"step", "idx", "index", "cur", "curr", "current", "timestep"}
+_LENGTHS = {"len", "length", "size", "n", "num"}
 _MAKERS = {"init", "new", "make", "empty", "create", "allocate", "initial", "build", "prepare", "setup"}
 _CAPACITY = 16  # tokens that such a function is asked to make room for
 

@@ -59,13 +59,7 @@ class FoundCall:
 
 
 class CallSearch:
-    """Search for a way to call a model.
-
-    Args:
-        adapter: kind, sizes and marks of the model; its call is replaced.
-        callee: function of the model that is called.
-        width: V of the scores, where it is known.
-    """
+    """Search for a way to call a model of some kind; `width` is V of the scores, where it is known."""
 
     def __init__(self, adapter: ModelAdapter, callee: Callee, width: int | None) -> None:
         self.adapter, self.callee, self.width = adapter, callee, width
@@ -73,8 +67,7 @@ class CallSearch:
     def find(self, form: CallForm) -> FoundCall | Exception:
         """Return the best call of the model, or the error of the first one if all raise errors.
 
-        Args:
-            form: form to begin with; if its time_first is set, all forms have it.
+        The search begins with a form; if its time_first is set, all forms have it.
         """
         errors: list[Exception] = []
         calls: list[FoundCall] = []

@@ -82,7 +82,8 @@ def callee_of(model: Any, sides: Sequence[str]) -> Callee:
     Raises:
         UsageError: the model has neither.
     """
-    if callable(model) and _has_forward(model):
+    plain = inspect.getattr_static(nn.Module, "forward")
+    if callable(model) and inspect.getattr_static(type(model), "forward", None) is not plain:
         parameters = parameters_of(model)
         arguments = None if parameters is None else assign_roles(parameters, sides)
         if arguments is None:
@@ -100,12 +101,6 @@ def callee_of(model: Any, sides: Sequence[str]) -> Callee:
 def as_function(sides: Sequence[str]) -> str:
     """Return the text of a lambda that adapts a model of any signature."""
     return f"lambda {', '.join(sides)}: model(...), all arguments by name"
-
-
-def _has_forward(model: Any) -> bool:
-    if not isinstance(model, nn.Module):
-        return True
-    return inspect.getattr_static(type(model), "forward", None) is not inspect.getattr_static(nn.Module, "forward")
 
 
 def _encode_and_decode(model: Any) -> Callee:
@@ -170,15 +165,7 @@ class _GuessedBatch(dict[str, Any]):
 def caller(
     callee: Callee, sides: Sequence[str], form: CallForm, pad: int | None, width: int | None
 ) -> Callable[..., Tensor]:
-    """Return a function of the ids of each side, batch first, that returns the scores of a model.
-
-    Args:
-        callee: function of the model that is called.
-        sides: sides of the model, in order.
-        form: how it is called.
-        pad: id of padding, from which masks are made.
-        width: V of the scores, where it is known.
-    """
+    """Return a function of the ids of each side, batch first, that returns the scores of a model."""
 
     def call(*ids: Tensor) -> Tensor:
         inputs = {side: rows.t() if form.time_first else rows for side, rows in zip(sides, ids, strict=True)}

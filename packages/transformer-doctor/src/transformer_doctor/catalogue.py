@@ -6,7 +6,7 @@ A program that examines more than models reads its own findings with `read_catal
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -122,6 +122,15 @@ def make_finding(
         name, severity or known.severity, evidence, english.cause, english.cure,
         check=known.check, texts=texts, program=known.program,
     )  # fmt: skip
+
+
+def in_case(finding: Finding, case: str) -> Finding:
+    """Return a finding with the cause and the cure of a case that was observed, in every language."""
+    texts = {}
+    for language in LANGUAGES:
+        table = FINDING_TEXTS[language]["cases"][case]
+        texts[language] = replace(finding.texts[language], cause=table["cause"], cure=table["cure"])
+    return replace(finding, cause=texts["en"].cause, cure=texts["en"].cure, texts=texts)
 
 
 # Arguments: name, evidence, severity where it is not the usual one, values of the placeholders.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,9 @@ def transformer_doctor(
     """
     try:
         if explain is not None:
-            _print(_explanation(explain, language))
+            from transformer_doctor import catalogue
+
+            _print(catalogue.explanation(explain, catalogue.explain(explain), language))
         elif subject == "museum":
             _print(museum_lines(detail, language, as_json=as_json), fold=not as_json)
         elif not is_model((detail if subject == "referee" else subject) or ""):
@@ -127,12 +129,6 @@ def transformer_doctor(
     except DoctorError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(error.exit_code)
-
-
-def _explanation(name: str, language: Language) -> Iterator[str]:
-    from transformer_doctor.catalogue import explain, explanation
-
-    return explanation(name, explain(name), language)
 
 
 def museum_lines(name: str | None, language: Language, *, as_json: bool) -> Iterable[str]:

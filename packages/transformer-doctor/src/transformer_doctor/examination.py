@@ -16,6 +16,7 @@ from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, OutputCheck
+from transformer_doctor.checks.calls import run
 from transformer_doctor.checks.default_batches import default_collate, fitting_collate
 from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, structure_report
 from transformer_doctor.checks.distances import DISTANCES, distance_report
@@ -38,15 +39,13 @@ from transformer_doctor.preparation import (
     without_zero_weights,
 )
 from transformer_doctor.progress import NO_LISTENER, Listener
-from transformer_doctor.report import Finding, Place, Report, attempt, make_report
-from transformer_doctor.user_errors import hide_own_frames
+from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
 from transformer_doctor.wrapping import Masks, run_eagerly, wrap_model
 
 _COMPARED_POSITIONS = 528  # covers tables of 512
 _FOR_ANY_SCORES = ("constant-scores", "random", "not_finite", "scores-are-probabilities")
 
 
-@hide_own_frames
 def examine(
     model: Any,
     *,
@@ -126,12 +125,8 @@ def examine(
             in_half = trace_half_precision(adapter, functions, seed)
             with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
                 report += check_training(adapter, functions, report, seed, listener, in_half)
-    return _with_places(report, place_of(model))
-
-
-def _with_places(report: Report, place: Place | None) -> Report:
-    findings = [replace(finding, place=finding.place or place) for finding in report.findings]
-    return replace(report, findings=findings)
+    place = place_of(model)
+    return replace(report, findings=[finding.at(finding.place or place) for finding in report.findings])
 
 
 def _check_outputs(
@@ -160,10 +155,10 @@ def _check_outputs(
 def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Report:
     """Check decoding with the cache that a model takes and returns, if it has one."""
     if any(symptoms[name] for name in ("random", "not_finite", "constant-scores", "future", "neighbours")):
-        return make_report([], [], [(STEPPING, "an error above changes the scores")])
+        return report_on(STEPPING, reason="an error above changes the scores")
     call = None if adapter.cached is None else adapter.cached(adapter, samples)
     if call is None:
-        return make_report([], [], [(STEPPING, "stepper was not given")])
+        return report_on(STEPPING, reason="stepper was not given")
     return check_cache(adapter, samples, call)
 
 
@@ -177,16 +172,17 @@ def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Repo
         reason = "" if possible else check.reason(adapter)
         if possible and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
             reason = "the scores do not depend on the tokens"
+        if reason:
+            report += report_on(check.sentence, reason=reason)
         elif possible:
             report += attempt([check.sentence], partial(_observe, check, adapter, samples, symptoms))
-        report += make_report([], [], [(check.sentence, reason)] if reason else [])
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
 
 
 def _observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, symptoms: dict[str, str]) -> Report:
     symptoms[check.symptom] = check.observe(adapter, samples) or ""
-    return make_report([], [check.sentence])
+    return report_on(check.sentence)
 
 
 def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
@@ -194,7 +190,7 @@ def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> t
     reason = "the model takes texts of one length alone" if samples.fixed_length else ""
     reason = reason if adapter.device.type == "cpu" else "lengths are tried on the CPU alone"
     if reason:
-        return make_report([], [], [(LENGTHS, reason)]), None
+        return report_on(LENGTHS, reason=reason), None
     limits: list[LengthLimit | None] = [None]
 
     def find() -> Report:
@@ -202,7 +198,7 @@ def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> t
         compared = affordable_length(replace(adapter, stated_limit=None), min(longest, _COMPARED_POSITIONS))
         evidence = repeated_positions(adapter, samples, compared)
         silent = evidence and limits[-1] is None
-        return make_report([model_finding("position-limit", evidence)] if silent else [], [LENGTHS])
+        return report_on(LENGTHS, [model_finding("position-limit", evidence)] if silent else [])
 
     return attempt([LENGTHS], find), limits[-1]
 
@@ -210,14 +206,10 @@ def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> t
 def _output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
     for name in ALONE:
         if symptoms[name] and not symptoms["random"]:
-            bag_of_words = name == "no-positions" and adapter.kind == "encoder" and _is_pooled(adapter, samples)
+            # a model that has one row of scores for a whole text may be meant as a bag of words
+            pooled = adapter.kind == "encoder" and run(adapter, samples.ids()).size(1) == 1
+            bag_of_words = name == "no-positions" and pooled
             yield model_finding(name, symptoms[name], "note" if bag_of_words else None)
-
-
-@torch.no_grad()
-def _is_pooled(adapter: ModelAdapter, samples: Samples) -> bool:
-    """Return whether a model has one row of scores for a whole text: it may be meant as a bag of words."""
-    return adapter(samples.ids()).size(1) == 1
 
 
 def _train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:

@@ -20,8 +20,8 @@ from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.signatures import words_of
 from transformer_doctor.trace import same_ids
 
-# ids: an embedding of fewer holds segment types; USUAL ids are tried if no embedding is known
-_MIN_IDS, _USUAL_IDS = (5, 8)
+_MIN_IDS = 5  # an embedding of fewer rows holds segment types
+_USUAL_IDS = 8  # ids that are tried if no embedding is known
 _MARKS: Mapping[str, set[str]] = {
     "pad": {"pad", "padding"},
     "bos": {"bos", "sos", "start", "begin"},

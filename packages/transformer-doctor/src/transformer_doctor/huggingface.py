@@ -51,7 +51,10 @@ def from_huggingface(
         )
     kind = kind or _stated_kind(model, config)
     parts = ("encoder", "decoder") if kind == "encoder-decoder" else ("text_config", "text_config")
-    reader, writer = ({**config, **_set_fields(config.get(part) or {})} for part in parts)
+    reader, writer = (
+        {**config, **{name: value for name, value in (config.get(part) or {}).items() if value is not None}}
+        for part in parts
+    )
     if isinstance(vocab_size, int):
         vocab_size = (vocab_size, vocab_size)
     stated = (reader.get("vocab_size"), writer.get("decoder_vocab_size") or writer.get("vocab_size"))
@@ -71,8 +74,13 @@ def from_huggingface(
     ends = marks[1] if kind == "encoder" and "decoder_input_ids" in accepted else None
 
     def call_model(*ids: Tensor, first: int = 0, real: Tensor | None = None, **further: Any) -> Any:
-        source = ids[0] if ends is None else _with_end(ids[0], pad, ends)
-        real = _real_tokens(source, pad, begins=begins) if real is None else real.to(source.device)
+        source = ids[0]
+        if ends is not None:  # it reads the state of the last token, the end mark
+            source = source.scatter(1, ((source != pad).sum(1, keepdim=True) - 1).clamp_min(0), ends)
+        if real is None:
+            real = source != pad
+            real[:, 0] |= begins
+        real = real.to(source.device)
         arguments: dict[str, Any] = {"input_ids": source if kind == "encoder-decoder" else source[:, first:]}
         if not accepted or "attention_mask" in accepted:
             arguments["attention_mask"] = real.long()
@@ -175,23 +183,6 @@ def _stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
     flags = [vars(part)["is_decoder"] for part in model.modules() if "is_decoder" in vars(part)]
     generates = hasattr(model, "can_generate") and bool(model.can_generate())
     return "decoder" if generates and (any(flags) or not flags) else "encoder"
-
-
-def _real_tokens(ids: Tensor, pad: int, *, begins: bool) -> Tensor:
-    """Return a mask of ids (B, S), False at padding; `begins` states that rows begin with the padding id."""
-    real = ids != pad
-    if begins:
-        real[:, 0] = True
-    return real
-
-
-def _with_end(ids: Tensor, pad: int, end: int) -> Tensor:
-    """Replace the last token of each row (B, S) by the end mark."""
-    return ids.scatter(1, ((ids != pad).sum(1, keepdim=True) - 1).clamp_min(0), end)
-
-
-def _set_fields(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if value is not None}
 
 
 def _first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:

@@ -30,7 +30,7 @@ from transformer_doctor.checks.splits import examine_split
 from transformer_doctor.errors import UsageError
 from transformer_doctor.examination import examine
 from transformer_doctor.model_adapter import ModelAdapter, find_modules, restore_modes
-from transformer_doctor.report import Diagnosis, Finding, Report, make_report
+from transformer_doctor.report import Diagnosis, Report, report_on
 from transformer_doctor.tolerances import SAME_LOSS
 from transformer_doctor.wrapping import wrap_model
 
@@ -40,11 +40,8 @@ UNKNOWN_TEST = "the model does not hold the test text"
 RELOADS = "saved and loaded weights give the same loss"
 _NO_LATER_TOKENS = "no position depends on later target tokens"
 _PREFIXES = (6, 47, 190)  # tokens of the texts to which every next token is appended
-_ALL_TOKENS, _ROWS, _WORK = (
-    4096,
-    512,
-    200_000,
-)  # next tokens that are tried, rows of a call, tokens of a prefix's calls
+_ALL_TOKENS, _ROWS = 4096, 512  # next tokens that are tried, rows of a call
+_WORK = 200_000  # tokens of all calls of a prefix
 _WINDOW, _WINDOWS = 64, 32  # tokens and number of the texts by which train and test text are compared
 _SUM = 1e-3  # deviation from 1 of a sum of probabilities: rounding of the difference of two losses
 _LEAST_NATS = 0.25  # nats a byte: far below what the best models of today reach on text that they have not seen
@@ -81,7 +78,11 @@ def referee(
     seconds = time.perf_counter() - start
     examined = examine(submission.model, **submission.options, quick=True)
     # what a warning names, such as a limit of length, does not change the score
-    report = replace(examined, findings=[_as_note(finding) for finding in examined.findings])
+    findings = [
+        replace(finding, severity="note") if finding.severity == "warning" else finding
+        for finding in examined.findings
+    ]
+    report = replace(examined, findings=findings)
     unanswered = [f"{check} ({reason})" for check, reason in report.skipped if check == _NO_LATER_TOKENS]
     if unanswered:
         raise UsageError(f"the submission cannot be judged: {unanswered[0]}.")
@@ -93,7 +94,7 @@ def referee(
         if train is not None and test is not None:
             report += examine_split(_lines(train), _lines(test))
         if seconds > _SECONDS:
-            report += make_report([], [], [(RELOADS, f"making the model again takes {seconds:.0f} s")])
+            report += report_on(RELOADS, reason=f"making the model again takes {seconds:.0f} s")
         else:
             with torch.enable_grad():  # making may train
                 fresh = _Submission.of(make())
@@ -155,7 +156,7 @@ class _Submission:
     def normalization(self) -> Report:
         """Append every token to a text: the probabilities that the losses mean must have the sum 1."""
         if self.loss is None:
-            return make_report([], [], [(NORMALIZED, _NO_LOSS)])
+            return report_on(NORMALIZED, reason=_NO_LOSS)
         generator = torch.Generator().manual_seed(3)
         tokens = torch.randperm(self.size, generator=generator)[:_ALL_TOKENS]
         for length in _PREFIXES:
@@ -166,32 +167,28 @@ class _Submission:
             losses = torch.cat([self.nats(part) for part in rows.split(_ROWS)])
             total = float((self.nats(prefix) - losses).exp().sum())
             if not total <= 1 + _SUM or (len(tokens) == self.size and total < 1 - _SUM):
-                evidence = (
-                    f"the probabilities that the loss gives to {len(tokens)} tokens, each appended to the same "
-                    f"{length}, have the sum {total:.4g}"
-                )
-                return make_report([model_finding("score-not-normalised", evidence)], [NORMALIZED])
-        return make_report([], [NORMALIZED])
+                evidence = f"the probabilities that the loss gives to {len(tokens)} tokens,"
+                evidence += f" each appended to the same {length}, have the sum {total:.4g}"
+                return report_on(NORMALIZED, [model_finding("score-not-normalised", evidence)])
+        return report_on(NORMALIZED)
 
     def stated_loss(self) -> Report:
         """Compare the reported loss with the cross-entropy of the scores, in the stated unit."""
         if self.loss is None:
-            return make_report([], [], [(STATED_LOSS, _NO_LOSS)])
+            return report_on(STATED_LOSS, reason=_NO_LOSS)
         ids = torch.randint(self.size, (4, 16), generator=torch.Generator().manual_seed(4))
         reported, computed = float(self.nats(ids).sum()), float(self.cross_entropies(ids).sum())
         if math.isclose(reported, computed, rel_tol=SAME_LOSS):
-            return make_report([], [STATED_LOSS])
+            return report_on(STATED_LOSS)
         count = ids[:, 1:].numel()
-        evidence = (
-            f"on random tokens the loss is {reported / count:.4g} nats a token, the cross-entropy of the scores "
-            f"{computed / count:.4g}"
-        )
-        return make_report([model_finding("loss-differs-from-scores", evidence)], [STATED_LOSS])
+        evidence = f"on random tokens the loss is {reported / count:.4g} nats a"
+        evidence += f" token, the cross-entropy of the scores {computed / count:.4g}"
+        return report_on(STATED_LOSS, [model_finding("loss-differs-from-scores", evidence)])
 
     def known_test(self, train: str | None, test: str | None) -> Report:
         """Look for files that are read while text is scored, and for a loss on test text that no model reaches."""
         if test is None:
-            return make_report([], [], [(UNKNOWN_TEST, "no test text was given")])
+            return report_on(UNKNOWN_TEST, reason="no test text was given")
         windows, evidence = self.windows(test), ""
         with _opened_files() as opened:
             loss = float(self.nats(windows).mean())
@@ -204,13 +201,13 @@ class _Submission:
             evidence = f"the loss on the test text is {nats_a_byte:.3g} nats a byte"
         elif train is not None and loss < _BETTER * training:
             evidence = f"the loss on the test text is {loss / training:.0%} of that on the training text"
-        return make_report([model_finding("test-text-known", evidence)] if evidence else [], [UNKNOWN_TEST])
+        return report_on(UNKNOWN_TEST, [model_finding("test-text-known", evidence)] if evidence else [])
 
     def reload(self, fresh: _Submission) -> Report:
         """Load the weights into a model that was made anew, and compare the losses."""
         module, other = find_modules(self.model), find_modules(fresh.model)
         if module is None or other is None:
-            return make_report([], [], [(RELOADS, "the model is no module")])
+            return report_on(RELOADS, reason="the model is no module")
         for weight in other.parameters():  # so that nothing is left of a making that repeats itself
             weight.zero_()
         other.load_state_dict(module.state_dict())
@@ -218,9 +215,9 @@ class _Submission:
         ids = torch.randint(self.size, (4, 16), generator=torch.Generator().manual_seed(5))
         before, after = float(self.nats(ids).sum()), float(fresh.nats(ids).sum())
         if math.isclose(before, after, rel_tol=SAME_LOSS):
-            return make_report([], [RELOADS])
+            return report_on(RELOADS)
         evidence = f"the loss on random tokens is {before:.6g} nats before saving and {after:.6g} after loading"
-        return make_report([model_finding("reload-differs", evidence)], [RELOADS])
+        return report_on(RELOADS, [model_finding("reload-differs", evidence)])
 
     def ids_of(self, text: str) -> Sequence[int]:
         if self.encode is not None:
@@ -262,10 +259,6 @@ def _opened_files() -> Iterator[list[str]]:
         yield _watching[-1]
     finally:
         _watching.pop()
-
-
-def _as_note(finding: Finding) -> Finding:
-    return replace(finding, severity="note") if finding.severity == "warning" else finding
 
 
 def _lines(text: str) -> list[str]:

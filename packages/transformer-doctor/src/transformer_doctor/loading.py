@@ -9,7 +9,8 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,17 +69,11 @@ def _origin_of(subject: str) -> str:
 
 def _is_huggingface_folder(folder: Path) -> bool:
     """Return whether a folder holds a model of transformers rather than a run."""
-    config = _read_object(folder / "config.json")
-    return "model_type" in config or "architectures" in config
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a file; return an empty one if the file has none or cannot be read."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+        return False
+    return isinstance(config, dict) and ("model_type" in config or "architectures" in config)
 
 
 def examine_model(subject: str, options: ModelOptions, device: str | None, listener: Listener) -> Diagnosis:
@@ -94,32 +89,21 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     from transformer_doctor.report import Diagnosis, make_report
 
     with listener.phase("loading the model"):
-        folder = Path(subject)
-        arguments = {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
-    file_values = {} if folder.is_dir() else _marks_beside(Path(_origin_of(subject)).parent)
+        arguments = _load(subject)
     keywords = {**arguments, **options.specified()}
-    guessed = {name: value for name, (value, _) in file_values.items() if name not in keywords}
-    remarks = [f"{name} = {value}, read from {file_values[name][1]}" for name, value in guessed.items()]
+    remarks: list[str] = []
     module = find_modules(arguments["model"])
-    keywords = {**guessed, **keywords}
     size = keywords.get("vocab_size")
-    if size is not None and not folder.is_dir():  # without a size, examine guesses the marks
+    if size is not None and not Path(subject).is_dir():  # without a size, examine guesses the marks
         known = {name: keywords.get(name) for name in ("pad", "bos", "eos")}
-        marks, mark_remarks = guess_missing_marks(
+        marks, remarks = guess_missing_marks(
             arguments["model"], module, known, size if isinstance(size, int) else min(size)
         )
         keywords |= {name: mark for name, mark in marks.items() if known[name] is None and mark is not None}
-        remarks += mark_remarks
     if device is not None and module is not None:
         module.to(device)
-    try:
+    with _errors_of(f"the functions of {subject}"):
         report = examine(**keywords, listener=listener)
-    except MemoryError:
-        raise
-    except Exception as error:  # raised by the user's functions, if its traceback ends there
-        if is_for_users(error):
-            raise
-        raise _as_usage_error(error, f"the functions of {subject}") from error
     report += make_report([], [], [], remarks)
     fact = f"{type(module or arguments['model']).__name__}, {weight_count(module):,} parameters"
     return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
@@ -133,11 +117,6 @@ def judge_model(subject: str, options: ModelOptions, train: Path | None, test: P
     """
     from transformer_doctor.judging import referee
 
-    def make() -> dict[str, Any]:
-        folder = Path(subject)
-        arguments = {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
-        return {**arguments, **options.specified()}
-
     texts: list[str | None] = []
     for path in (train, test):
         try:
@@ -145,19 +124,32 @@ def judge_model(subject: str, options: ModelOptions, train: Path | None, test: P
         except UnicodeDecodeError as error:
             raise UsageError(f"{path} is not UTF-8: {error}.") from error
     code = [] if Path(subject).is_dir() else [Path(_origin_of(subject))]
-    try:
-        return referee(make, train=texts[0], test=texts[1], code=[file for file in code if file.is_file()])
-    except Exception as error:  # raised by the functions of the submission, if its traceback ends there
-        if is_for_users(error):
-            raise
-        raise _as_usage_error(error, f"the functions of {subject}") from error
+    with _errors_of(f"the functions of {subject}"):
+        return referee(
+            lambda: {**_load(subject), **options.specified()},
+            train=texts[0], test=texts[1], code=[file for file in code if file.is_file()],
+        )  # fmt: skip
 
 
-def _as_usage_error(error: Exception, origin: str) -> Exception:
-    """Return an error of a user's code as a UsageError with its location; an error of the doctor unchanged."""
+@contextmanager
+def _errors_of(origin: str) -> Iterator[None]:
+    """Raise an error of a user's code, in which its traceback ends, as a UsageError with its location."""
     from transformer_doctor.user_errors import describe_error, is_from_user
 
-    return UsageError(f"{origin} raised {describe_error(error)}.") if is_from_user(error) else error
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        if is_for_users(error) or not is_from_user(error):
+            raise
+        raise UsageError(f"{origin} raised {describe_error(error)}.") from error
+
+
+def _load(subject: str) -> dict[str, Any]:
+    """Return the arguments of `examine` from the name of a model."""
+    folder = Path(subject)
+    return {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
 
 
 def _load_folder(folder: Path) -> Any:
@@ -196,21 +188,19 @@ def _load_arguments(subject: str) -> dict[str, Any]:
     match = _SUBJECT.fullmatch(subject)
     assert match is not None
     name = match["name"] or match["member"]
-    try:
-        module = _load_file(Path(match["file"])) if match["file"] else _load_module(match["module"])
-        if not name:
-            raise UsageError(f"{subject} names no model. Say which: {_module_names(module, subject)}.")
-        member = functools.reduce(getattr, name.split("."), module)
-    except UsageError:
-        raise
-    except AttributeError as error:
-        if error.name not in name.split("."):
-            raise _as_usage_error(error, subject) from error
-        raise UsageError(
-            f"{subject}: there is no {error.name}. There are {_module_names(module, subject)}."
-        ) from None
-    except Exception as error:  # any exception of the user's code
-        raise _as_usage_error(error, subject) from error
+    with _errors_of(subject):
+        if match["file"]:
+            module = _load_file(Path(match["file"]))
+        else:
+            sys.path.insert(0, "")  # the current folder is searched first
+            module = importlib.import_module(match["module"])
+    if not name:
+        raise UsageError(f"{subject} names no model. Say which: {_module_names(module, subject)}.")
+    member = module
+    for part in name.split("."):
+        if not hasattr(member, part):
+            raise UsageError(f"{subject}: there is no {part}. There are {_module_names(module, subject)}.")
+        member = getattr(member, part)
     torch.manual_seed(0)
     result = _make(member, subject)
     arguments = dict(result) if isinstance(result, Mapping) else {"model": result}
@@ -243,10 +233,8 @@ def _make(member: Any, subject: str) -> Any:
         )
     if needed:  # a function of ids is a model
         return member
-    try:
+    with _errors_of(subject):
         return member()
-    except Exception as error:  # any exception of the user's code
-        raise _as_usage_error(error, subject) from error
 
 
 def _load_file(path: Path) -> Any:
@@ -274,12 +262,6 @@ def _load_file(path: Path) -> Any:
     return module
 
 
-def _load_module(name: str) -> Any:
-    """Import a module by its dotted name; the current folder is searched first."""
-    sys.path.insert(0, "")
-    return importlib.import_module(name)
-
-
 def _module_names(module: Any, subject: str) -> str:
     """Return up to five public classes and functions that a module defines, each as a subject."""
     start = _origin_of(subject)
@@ -289,30 +271,3 @@ def _module_names(module: Any, subject: str) -> str:
         if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
     ]
     return ", ".join(f"{start}:{name}" for name in names[:5]) or "no classes and functions in it"
-
-
-def _marks_beside(folder: Path) -> dict[str, tuple[int, str]]:
-    """Return vocab_size and the ids of the marks from files beside a model, each with the name of its file.
-
-    The files are config.json and tokenizer.json, as transformers and tokenizers write them.
-    """
-    stated: dict[str, tuple[int, str]] = {}
-    config, tokenizer = _read_object(folder / "config.json"), _read_object(folder / "tokenizer.json")
-    fields_of = {"vocab_size": "vocab_size", "pad": "pad_token_id", "bos": "bos_token_id", "eos": "eos_token_id"}
-    for name, key in fields_of.items():
-        if type(config.get(key)) is int:
-            stated[name] = (config[key], "config.json")
-    usual = {
-        "pad": ("<pad>", "[PAD]"),
-        "bos": ("<s>", "<bos>", "[BOS]", "<sos>"),
-        "eos": ("</s>", "<eos>", "[EOS]"),
-    }
-    added = tokenizer.get("added_tokens")
-    ids: dict[Any, Any] = {
-        entry.get("content"): entry.get("id") for entry in added or () if isinstance(entry, dict)
-    }
-    for name, tokens in usual.items():
-        known: list[int] = [ids[token] for token in tokens if type(ids.get(token)) is int]
-        if len(known) == 1:
-            stated.setdefault(name, (known[0], "tokenizer.json"))
-    return stated

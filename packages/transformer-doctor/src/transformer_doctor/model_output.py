@@ -28,21 +28,19 @@ def tensor_of(output: Any, width: int | None = None) -> Tensor:
     """
     if isinstance(output, Tensor) and (output.is_floating_point() or output.dim() == 0):
         return output
-    tensors = [(name, tensor) for name, tensor in _named_tensors(output) if _is_scores(tensor)]
+    named = [*_named_tensors(output)]
+    tensors = [(name, tensor) for name, tensor in named if tensor.is_floating_point() and tensor.dim() >= 2]
     if not tensors:
+        shapes = [f"{str(tensor.dtype).partition('.')[2]} {tuple(tensor.shape)}" for _, tensor in named]
+        returned = type(output).__name__ + (f" ({', '.join(shapes)})" if shapes else "")
         raise UsageError(
-            f"the model returned {_describe_output(output)}, in which no scores were found: neither a tensor, nor "
+            f"the model returned {returned}, in which no scores were found: neither a tensor, nor "
             "a tuple, a mapping or an object that holds one. Examine a function that returns the logits."
         )
     if width is not None and any(tensor.size(-1) == width for _, tensor in tensors):
         tensors = [(name, tensor) for name, tensor in tensors if tensor.size(-1) == width]
     by_name = dict(reversed(tensors))
     return next((by_name[name] for name in _SCORES if name in by_name), tensors[0][1])
-
-
-def _is_scores(tensor: Tensor) -> bool:
-    """Return whether a tensor can hold scores: numbers of a batch, and neither a loss nor ids."""
-    return tensor.is_floating_point() and tensor.dim() >= 2
 
 
 def _named_tensors(output: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
@@ -65,10 +63,3 @@ def _named_tensors(output: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
         for key, value in vars(output).items():
             if isinstance(value, Tensor):
                 yield key, value
-
-
-def _describe_output(output: Any) -> str:
-    shapes = [
-        f"{str(tensor.dtype).partition('.')[2]} {tuple(tensor.shape)}" for _, tensor in _named_tensors(output)
-    ]
-    return type(output).__name__ + (f" ({', '.join(shapes)})" if shapes else "")

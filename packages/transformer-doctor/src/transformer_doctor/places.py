@@ -9,9 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from transformer_doctor.report import Place
 
-_LIBRARIES = (str(Path(__file__).parent), str(Path(os.__file__).parent), "<")
+_LIBRARIES = ("site-packages", "dist-packages", str(Path(os.__file__).parent))
+_OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+_CALLER = str(Path(__file__).with_name("model_adapter.py"))  # what it calls is the examined code
 
 
 def place_of(model: Any) -> Place | None:
@@ -23,21 +27,29 @@ def place_of(model: Any) -> Place | None:
         file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)
     except (OSError, TypeError):
         return None
-    return None if file is None else Place(relative_path(file), max(1, line))
+    return None if file is None else Place(_relative_path(file, os.getcwd()), max(1, line))
 
 
-def relative_path(file: str) -> str:
-    """Return a path with forward slashes, relative to the working directory where it is below it."""
+@functools.cache
+def _relative_path(file: str, folder: str) -> str:
+    """Return a path with forward slashes, relative to a folder where it is below it."""
     path = Path(file).resolve()
-    return (path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path).as_posix()
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
 
-def line_of_user() -> Place | None:
-    """Return the innermost line of the running program that belongs to no library, None if there is none."""
-    frame = sys._getframe(1)
-    while frame is not None:
+def running_place() -> Place | None:
+    """Return the innermost line of the running program that is neither torch's nor the doctor's, None without one.
+
+    A line of a library counts only where no line of other code called it.
+    """
+    place, frame = None, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != _CALLER:
         file = frame.f_code.co_filename
-        if not file.startswith(_LIBRARIES) and "site-packages" not in file:
-            return Place(relative_path(file), frame.f_lineno)
+        if not file.startswith(_OWN_CODE):
+            of_library = any(part in file for part in _LIBRARIES)
+            if not of_library or place is None:
+                place = Place(_relative_path(file, os.getcwd()), frame.f_lineno)
+            if not of_library:
+                break
         frame = frame.f_back  # type: ignore[assignment]
-    return None
+    return place

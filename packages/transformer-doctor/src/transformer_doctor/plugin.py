@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from transformer_doctor.errors import DoctorError
-from transformer_doctor.user_errors import without_own_frames
 
 
 class Doctor:
@@ -36,8 +35,6 @@ class Doctor:
                 report = function(*args, **options)
             except DoctorError as error:  # what to change in the call, without the doctor's own source
                 pytest.fail(f"{name}: {error}", pytrace=False)
-            except Exception as error:  # an error of the user's code: its frames alone are shown
-                raise error.with_traceback(without_own_frames(error)) from error.__cause__
             if report.exit_code:
                 pytest.fail("\n".join(report.brief_lines()), pytrace=False)
             return report

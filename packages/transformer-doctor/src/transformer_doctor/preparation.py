@@ -112,13 +112,18 @@ def prepare(adapter: ModelAdapter, seed: int) -> Iterator[Preparation]:
         stack.callback(state.restore)
         trial, not_finite = _try_sizes(adapter, seed), ""
         half = half_precision(adapter.module)
+        name = str(half).removeprefix("torch.")
         if half is not None and trial.error is None:
-            not_finite = _overflow(adapter, trial.samples, half)
+            with torch.no_grad():
+                scores = adapter(trial.samples.ids())
+            bad = int(scores.isnan().sum())
+            if bad:
+                not_finite = f"in {name}, the precision of the weights, {bad} of {scores.numel()} scores are NaN"
         if half is not None and weight_count(adapter.module) > _COPIED:
-            remark = f"the weights are {str(half).removeprefix('torch.')}, and too many for a copy in float32"
+            remark = f"the weights are {name}, and too many for a copy in float32"
             trial = replace(trial, remarks=(*trial.remarks, remark))
         elif half is not None:
-            trial = stack.enter_context(_as_float32(adapter, seed, half, trial))
+            trial = stack.enter_context(_as_float32(adapter, seed, name, trial))
         if trial.error is not None:
             raise trial.error
         samples = trial.samples
@@ -213,9 +218,8 @@ def half_precision(module: nn.Module | None) -> torch.dtype | None:
 
 
 @contextmanager
-def _as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: _FirstCalls) -> Iterator[_FirstCalls]:
+def _as_float32(adapter: ModelAdapter, seed: int, name: str, own: _FirstCalls) -> Iterator[_FirstCalls]:
     """Convert the weights to float32 inside the context if the model runs in it; yield the first calls to use."""
-    name = str(half).removeprefix("torch.")
     with ExitStack() as stack:
         stack.enter_context(in_precision(adapter.module, torch.float32))
         trial = _try_sizes(adapter, seed)
@@ -227,15 +231,6 @@ def _as_float32(adapter: ModelAdapter, seed: int, half: torch.dtype, own: _First
     reason = headline(trial.error.__cause__ or trial.error)
     remark = f"the weights are {name}; the model does not run in float32 ({reason}) and was examined in {name}"
     yield replace(own, remarks=(*own.remarks, remark))
-
-
-@torch.no_grad()
-def _overflow(adapter: ModelAdapter, samples: Samples, half: torch.dtype) -> str:
-    """Return the evidence of NaN scores in half precision, empty if there are none."""
-    scores = adapter(samples.ids())
-    bad = int(scores.isnan().sum())
-    name = str(half).removeprefix("torch.")
-    return f"in {name}, the precision of the weights, {bad} of {scores.numel()} scores are NaN" if bad else ""
 
 
 class _LowestPrecision(TorchFunctionMode):

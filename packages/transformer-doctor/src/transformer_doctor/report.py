@@ -86,6 +86,10 @@ class Finding:
         """Return what is wrong in a few words."""
         return self.texts[language].title if language in self.texts else self.name
 
+    def at(self, place: Place | None) -> Finding:
+        """Return the finding with the line that shows it, unchanged where the line is unknown."""
+        return self if place is None else replace(self, place=place)
+
     def translate(self, language: Language) -> Finding:
         """Return the finding with cause and cure in another language, where they are known in it."""
         text = self.texts.get(language)
@@ -227,6 +231,11 @@ def make_report(
     return Report(
         tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
     )
+
+
+def report_on(check: str, findings: Iterable[Finding] = (), reason: str = "") -> Report:
+    """Return the report on a check that was made, or that was not made for a reason."""
+    return make_report(findings, [], [(check, reason)]) if reason else make_report(findings, [check])
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:

@@ -26,9 +26,8 @@ SAME_BLEU = 0.05  # BLEU points
 
 # Largest rounding of a model that is assumed: beyond it no effect could be seen in the scores.
 _MOST_ROUNDING = 0.02
-_FOR_OTHER_SHAPE = (
-    4  # times the measured rounding: the sums of another shape are rounded differently, layer by layer
-)
+# Times the measured rounding: the sums of another shape are rounded differently, layer by layer.
+_FOR_OTHER_SHAPE = 4
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,10 @@
-"""Read what a call of a torch function does: its products, factors, masks and softmaxes, and its line of code."""
+"""Read what a call of a torch function does: its products, factors, masks and softmaxes."""
 
 from __future__ import annotations
 
 import math
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,8 +16,15 @@ SCALINGS = {"div", "__truediv__", "true_divide", "div_", "__itruediv__", "divide
 MULTIPLICATIONS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply", "multiply_"}
 _FILLS = {"masked_fill", "masked_fill_", "__setitem__"}
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__", "sub", "__sub__", "sub_", "__isub__"}
-_LIBRARIES = ("site-packages", "dist-packages", str(Path(os.__file__).parent))
-_OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+# Functions with a dropout, and the names of their first arguments.
+DROPPING: Mapping[str, Sequence[str]] = {
+    "dropout": ("input", "p", "training"),
+    "scaled_dot_product_attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale"),
+    "multi_head_attention_forward": (
+        "query", "key", "value", "embed_dim_to_check", "num_heads", "in_proj_weight", "in_proj_bias", "bias_k",
+        "bias_v", "add_zero_attn", "dropout_p",
+    ),
+}  # fmt: skip
 _SUM_TOLERANCE = 1e-2  # of the sum of the weights of a query
 _HIDDEN_BELOW = -1e3  # an additive mask below this hides
 
@@ -47,10 +51,16 @@ def _as_float(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def active_dropout(args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    """Return the rate of a call of functional.dropout(input, p, training), 0 where it drops nothing."""
-    named = dict(zip(("input", "p", "training"), args, strict=False)) | dict(kwargs)
-    return float(named.get("p", 0.5)) if named.get("training", True) else 0.0
+def arguments_of(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of a call of one of the functions in `DROPPING` by their names."""
+    return {**dict(zip(DROPPING[name], args, strict=False)), **kwargs}
+
+
+def active_dropout(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    """Return the rate of the dropout in a call of one of the functions in `DROPPING`, 0 where it drops nothing."""
+    named = arguments_of(name, args, kwargs)
+    rate = named.get("p", 0.5) if name == "dropout" else named.get("dropout_p") or 0.0
+    return float(rate) if named.get("training", True) else 0.0
 
 
 def additive_mask(mask: Tensor) -> tuple[float | None, Tensor | None]:
@@ -120,25 +130,6 @@ def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | N
 def is_parameter(tensor: Tensor) -> bool:
     """Return whether a tensor is a weight of a module."""
     return isinstance(tensor, nn.Parameter) or (tensor.is_leaf and tensor.requires_grad)
-
-
-def examined_place() -> tuple[str, int] | None:
-    """Return file and line of the innermost frame that is neither torch's nor the doctor's, None without one.
-
-    A frame of a library counts only where no frame of other code called it.
-    """
-    place, frame, step = None, sys._getframe(1), str(Path(__file__).with_name("model_adapter.py"))
-    while frame is not None and frame.f_code.co_filename != step:
-        file = frame.f_code.co_filename
-        own = file.startswith(_OWN_CODE)
-        if not own and (place is None or _is_library(place[0])) and (place is None or not _is_library(file)):
-            place = file, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
-    return place
-
-
-def _is_library(file: str) -> bool:
-    return any(part in file for part in _LIBRARIES)
 
 
 def rearrange_index(

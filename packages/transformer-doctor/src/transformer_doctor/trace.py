@@ -14,6 +14,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from transformer_doctor.report import Place
+
 HIDES = -100.0  # a score of at most this has no weight: exp(-100) is about 4e-44
 Axis = Literal["queries", "keys", "other"]
 
@@ -51,7 +53,7 @@ class Attention:
         raw: product of queries and keys, (lead, T, S).
         query, key: the tensors themselves.
         sides: sides of the input ("source", "target") that queries, and that keys, were computed from.
-        place: file and line of the examined code that computed it, None if unknown.
+        place: line of the examined code that computed it, None if unknown.
         projection, key_projection, value_projection: layers that computed them, None if unknown.
         logits: input of the softmax, (lead, T, S); None if unknown.
         weights: output of the softmax, (lead, T, S).
@@ -74,7 +76,7 @@ class Attention:
     query: Tensor
     key: Tensor
     sides: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
-    place: tuple[str, int] | None = None
+    place: Place | None = None
     projection: Projection | None = None
     key_projection: Projection | None = None
     value_projection: Projection | None = None

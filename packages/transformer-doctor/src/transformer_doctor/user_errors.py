@@ -1,54 +1,14 @@
-"""Show errors of a user's code without the frames of the doctor and of torch around them."""
+"""Describe errors of a user's code, by the line of it that raised them."""
 
 from __future__ import annotations
 
-import functools
 import os
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import ParamSpec, TypeVar
-
-from transformer_doctor.errors import DoctorError
 
 _OWN = str(Path(__file__).parent)  # of the doctor, which also holds the programs of the museum
 _MUSEUM = str(Path(__file__).parent / "museum")
 _PYTHON, _TORCH = str(Path(os.__file__).parent), f"{os.sep}site-packages{os.sep}torch{os.sep}"
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-
-
-def hide_own_frames(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Return a function whose exceptions show one frame of the doctor at most, except for bugs of the doctor."""
-
-    @functools.wraps(function)
-    def wrapped(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        __tracebackhide__ = True
-        try:
-            return function(*args, **kwargs)
-        except DoctorError as error:
-            raise error.with_traceback(None) from None
-        except Exception as error:
-            raise error.with_traceback(without_own_frames(error)) from error.__cause__
-
-    return wrapped
-
-
-def without_own_frames(error: Exception) -> TracebackType | None:
-    """Return the traceback of an error, without the frames of the doctor if a user's code raised it."""
-    if not is_from_user(error):
-        return error.__traceback__
-    frames = []
-    step = error.__traceback__
-    while step is not None:
-        frames.append(step)
-        step = step.tb_next
-    shown = None
-    for frame in reversed(frames):
-        if not _is_own(frame.tb_frame.f_code.co_filename):
-            shown = TracebackType(shown, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return shown
 
 
 def _is_own(file: str) -> bool:

@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import clip_grad
 from torch.optim.optimizer import Optimizer
 
 from transformer_doctor.checks.seen_loss import RIGHT_POSITIONS, SeenLoss, hash_of_ids
@@ -28,11 +27,12 @@ from transformer_doctor.checks.watched_optimizer import (
     WatchedOptimizer,
     is_examined,
     listed,
+    watch_clipping,
 )
 from transformer_doctor.errors import UsageError, require
 from transformer_doctor.model_output import tensor_of
 from transformer_doctor.module_state import ModuleState, held_tensors
-from transformer_doctor.places import line_of_user
+from transformer_doctor.places import running_place
 from transformer_doctor.report import Finding, Report, make_report
 
 _DEPENDENCE = 8  # update at which weights without a gradient are tried
@@ -40,7 +40,6 @@ _MOST_UPDATES = 16  # steps of another optimizer without a step
 _EARLY = 64  # updates in which the loss of new batches is not near 0
 _PERIOD, _ORDERED = 4, 10  # batches of an epoch, and batches in the same order, by which an order is recognised
 _KNOWN, _TOLD_SUMS = 1_000_000, 4  # batches, and sums of the weights, that are remembered
-_CLIP = "_clip_grads_with_norm_"  # called by clip_grad_norm_, wherever that was imported
 
 _MODE = "the model is trained in train()"
 _BATCHES = "batches and their order differ"
@@ -180,14 +179,7 @@ class Watch:
                     add(weight.register_post_accumulate_grad_hook(partial(self._count_pass, held, name)).remove)
                 add(optimizer.register_step_pre_hook(partial(self._begin_step, held)).remove)
                 add(optimizer.register_step_post_hook(partial(self._after_step, held)).remove)
-        plain = vars(clip_grad)[_CLIP]
-
-        def clip(parameters: Any, limit: float, norm: Tensor, *further: Any, **options: Any) -> None:
-            plain(parameters, limit, norm, *further, **options)
-            self._after_clipping(parameters, limit, norm)
-
-        setattr(clip_grad, _CLIP, clip)
-        add(setattr, clip_grad, _CLIP, plain)
+        add(watch_clipping(self._after_clipping))
 
     def stop(self) -> None:
         """Remove the hooks."""
@@ -201,7 +193,7 @@ class Watch:
         if self._depth == 1 and _trains():
             self._loss.read_inputs(args, named)
             if is_examined(self.told.update):
-                self.told.place, self._call = line_of_user() or self.told.place, (module, args, named)
+                self.told.place, self._call = running_place() or self.told.place, (module, args, named)
 
     @_safely
     def _after_call(self, module: nn.Module, args: Any, named: Any, output: Any) -> None:
@@ -256,11 +248,8 @@ class Watch:
 
     @_safely
     def _after_clipping(self, parameters: Sequence[Tensor], limit: float, norm: Tensor) -> None:
-        clipped = {id(weight) for weight in parameters}
         for held in self._held:
-            own = [weight for weight in held.weights.values() if id(weight) in clipped]
-            if own and held.looks():
-                held.clip(own, limit, norm)
+            held.clip(parameters, limit, norm)
 
     def _begin_step(self, held: WatchedOptimizer, optimizer: Optimizer, args: Any, named: Any) -> Any:
         """Judge the gradients before a step; those of a closure come inside of the step."""

@@ -117,16 +117,7 @@ def _refuse(model: Any) -> None:
 
 
 class _Wrapping:
-    """Search for the way in which a model is called, for one kind of model after the other.
-
-    Args:
-        model: the user's model.
-        module: modules of the model, in eval().
-        vocab_size: number of ids, or a pair (source, target); None to guess it.
-        marks: ids of pad, bos and eos, None if unknown.
-        masks: function of the ids that returns the further arguments.
-        time_first: whether ids are given as (S, B).
-    """
+    """Search for the way in which a model is called, for one kind of model after the other; see `examine`."""
 
     def __init__(
         self,
@@ -205,17 +196,9 @@ class _Wrapping:
         """Return the best call of a model as a kind, or the error of the first one if all raise errors."""
         callee = callee_of(self.model, SIDES[kind])
         size = safe_size(self.module)
-        adapter = ModelAdapter(
-            kind,
-            self.call_given(callee, kind),
-            self.module,
-            self.sizes or (size, size),
-            self.marks["pad"],
-            self.marks["bos"],
-            self.marks["eos"],
+        adapter = replace(
+            self.called(self.call_given(callee, kind), kind, self.sizes or (size, size)),
             stated_limit=_stated_limit(self.module),
-            device=device_of(self.module),
-            state=self.state,
         )
         remarks = []
         if self.sizes is None:
@@ -299,9 +282,12 @@ class _Wrapping:
             except Exception:  # any exception of the user's model
                 raise outcome from None
 
+        return self.called(call, kind, self.sizes)
+
+    def called(self, call: Callable[..., Tensor], kind: Kind, sizes: tuple[int, int]) -> ModelAdapter:
         pad, bos, eos = (self.marks[name] for name in ("pad", "bos", "eos"))
         return ModelAdapter(
-            kind, call, self.module, self.sizes, pad, bos, eos, device=device_of(self.module), state=self.state
+            kind, call, self.module, sizes, pad, bos, eos, device=device_of(self.module), state=self.state
         )
 
 

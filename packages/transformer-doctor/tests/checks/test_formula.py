@@ -44,12 +44,12 @@ def test_ignored_and_inverted_masks_are_named() -> None:
     assert "the other way round" in report.findings[0].evidence
 
 
-def test_the_reference_loop_agrees_with_torch_in_double_precision() -> None:
-    from transformer_doctor.checks.formula import _B, _E, _H, _S, _T, _naive_attention
+def test_the_reference_agrees_with_torch_in_double_precision() -> None:
+    from transformer_doctor.checks.formula import _B, _E, _H, _S, _T, _written_attention
 
     torch.manual_seed(0)
     query, key, value = torch.randn(_B, _H, _T, _E), torch.randn(_B, _H, _S, _E), torch.randn(_B, _H, _S, _E)
     mask = torch.rand(_B, 1, _T, _S) < 0.5
     mask[..., 2] = True
     right = sdpa(query.double(), key.double(), value.double(), mask)
-    torch.testing.assert_close(_naive_attention(query, key, value, mask, _E**-0.5), right)
+    torch.testing.assert_close(_written_attention(query, key, value, mask, _E**-0.5), right)

@@ -35,76 +35,49 @@ def loss_of(model: Model) -> Tensor:
     return functional.cross_entropy(model(IDS).flatten(0, 1), IDS.flatten())
 
 
-@pytest.mark.parametrize("zeroed", [True, False])
-def test_updates_gradients_and_left_over_gradients_are_recorded(model: Model, zeroed: bool) -> None:
-    optimizer = torch.optim.SGD([*model.embedding.parameters(), *model.output.parameters()], 0.1)
-    updates = UpdateTracer.of(model)
-    with updates.watch():
-        for _ in range(3):
-            if zeroed:
-                optimizer.zero_grad()
-            loss_of(model).backward()
-            optimizer.step()
-    trained = {"embedding.weight", "output.weight", "output.bias"}
-    assert set(updates.reached) == set(updates.changed) == trained
-    assert (updates.count, updates.passes) == (3, {0: 1, 1: 1, 2: 1})
-    assert updates.left_over == (set() if zeroed else trained)
-    assert set(updates.rates.values()) == {0.1}
-
-
-def observed(model: Model, step: Callable[[torch.optim.Optimizer], None], updates: int = 2) -> UpdateTracer:
+def observed(model: Model, step: Callable[[torch.optim.Optimizer], None], updates: int = 5) -> UpdateTracer:
     """Return the tracer of some updates, in which `step` calls backward() and step()."""
-    optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5)
+    optimizer = torch.optim.SGD([*model.embedding.parameters(), *model.output.parameters()], 0.1)
     tracer = UpdateTracer.of(model)
     with tracer.watch():
         for _ in range(updates):
-            optimizer.zero_grad()
             step(optimizer)
     return tracer
 
 
-def test_gradients_that_are_cleared_between_two_backward_passes_are_recorded(model: Model) -> None:
-    def accumulated(optimizer: torch.optim.Optimizer, cleared: bool) -> None:
-        for _ in range(2):
-            if cleared:
-                optimizer.zero_grad()
-            loss_of(model).backward()
-        optimizer.step()
-
-    assert observed(model, lambda optimizer: accumulated(optimizer, False)).cleared == set()
-    trained = {"embedding.weight", "output.weight", "output.bias"}
-    tracer = observed(model, lambda optimizer: accumulated(optimizer, True))
-    assert tracer.cleared == trained
-    assert set(tracer.decays.values()) == {0.5}
-
-
-@pytest.mark.parametrize("late", [True, False])
-def test_every_call_that_clips_is_recorded_with_its_moment(model: Model, late: bool) -> None:
-    """The function was imported by its name, before it was observed."""
+@pytest.mark.parametrize(
+    ("way", "name"),
+    [
+        ("sound", None), ("never zeroed", "gradients-accumulated"), ("zeroed twice", "gradients-lost"),
+        ("clipped late", "clipped-wrongly"), ("clipped to 1e-3", "clipped-wrongly"), ("redrawn", "weights-redrawn"),
+    ],
+)  # fmt: skip
+def test_the_optimizer_of_a_step_is_found_and_watched(model: Model, way: str, name: str | None) -> None:
+    """The function that clips was imported by its name, before it was observed."""
 
     def step(optimizer: torch.optim.Optimizer) -> None:
+        if way != "never zeroed":
+            optimizer.zero_grad()
         loss_of(model).backward()
-        if not late:
-            clip_grad_norm_(model.parameters(), 1e-3)
+        if way == "zeroed twice":
+            optimizer.zero_grad()
+        loss_of(model).backward()
+        if way != "clipped late":
+            clip_grad_norm_(model.parameters(), 1e-3 if way == "clipped to 1e-3" else 1.0)
         optimizer.step()
-        if late:
-            clip_grad_norm_(model.parameters(), max_norm=1e-3)
-
-    tracer = observed(model, step)
-    assert [clipping.in_time for clipping in tracer.clippings] == [not late] * 2
-    assert all(clipping.before > 0.1 and clipping.after < 2e-3 for clipping in tracer.clippings)
-    assert clip_grad_norm_ is torch.nn.utils.clip_grad_norm_
-
-
-def test_weights_that_other_code_draws_anew_are_recorded_and_small_changes_are_not(model: Model) -> None:
-    def step(optimizer: torch.optim.Optimizer) -> None:
+        if way == "clipped late":
+            clip_grad_norm_(model.parameters(), max_norm=1.0)
         with torch.no_grad():
             model.embedding.weight.mul_(0.9)
-        nn.init.normal_(model.output.weight)
-        loss_of(model).backward()
-        optimizer.step()
+        if way == "redrawn":
+            nn.init.normal_(model.output.weight)
 
-    assert observed(model, step).redrawn == {"output.weight"}
+    tracer = observed(model, step)
+    trained = {"embedding.weight", "output.weight", "output.bias"}
+    assert set(tracer.reached) == set(tracer.changed) == trained
+    assert (tracer.count, tracer.passes) == (5, dict.fromkeys(range(5), 2))
+    assert set(tracer.rates.values()) == {0.1}
+    assert [*tracer.told.findings] == ([] if name is None else [name])
 
 
 def test_weights_that_an_update_leaves_as_they_are_for_their_precision_are_counted(model: Model) -> None:
@@ -117,3 +90,15 @@ def test_weights_that_an_update_leaves_as_they_are_for_their_precision_are_count
 
     tracer = observed(model, step, updates=1)
     assert tracer.moving == tracer.lost > 0
+
+
+def test_sparse_gradients_are_observed() -> None:
+    embedding = nn.Embedding(V, D, sparse=True)
+    optimizer = torch.optim.SGD(embedding.parameters(), 0.1)
+    tracer = UpdateTracer.of(embedding)
+    with tracer.watch():
+        for _ in range(3):
+            optimizer.zero_grad()
+            embedding(IDS).square().sum().backward()
+            optimizer.step()
+    assert (tracer.reached, [*tracer.told.findings]) == ({"weight"}, [])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from transformer_doctor.checks.cases import at_line, in_case
+from transformer_doctor.catalogue import in_case
 from transformer_doctor.report import Finding
 from transformer_doctor.tolerances import relative_change
 from transformer_doctor.trace import Attention
@@ -45,7 +45,7 @@ class Comparison:
         for index, (part, full) in enumerate(zip(parts, wholes, strict=False)):
             name, words = self._case(part, full, first=index == 0) if len(parts) == len(wholes) else ("", "")
             if words:
-                finding = at_line(in_case(finding, f"cache-{name}") if name else finding, part)
+                finding = (in_case(finding, f"cache-{name}") if name else finding).at(part.place)
                 seen = f"attention {index + 1} of {len(parts)} is the first to differ: {words}"
                 return replace(finding, evidence=f"{finding.evidence}; {seen}")
         return finding

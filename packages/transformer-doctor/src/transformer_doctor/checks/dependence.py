@@ -89,10 +89,7 @@ def _ignored_in_double(adapter: ModelAdapter, samples: Samples) -> str | None:
 def _ignored_sides(adapter: ModelAdapter, samples: Samples, ignored: Callable[[float, float], bool]) -> str | None:
     """Return the evidence that the order of the tokens of some side is ignored.
 
-    Args:
-        adapter: the model.
-        samples: ids.
-        ignored: function of the changes of the scores by another order and by other tokens.
+    `ignored` is a function of the changes of the scores by another order and by other tokens.
 
     Raises:
         UsageError: a score is NaN or infinite, so that no change can be measured.

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.cases import at_line, in_case
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.internals import Internals, fill_findings, structure_findings
 from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
@@ -54,8 +53,8 @@ def _diagnose(
     if symptoms["left_padding"]:
         yield model_finding("depends-on-left-padding", symptoms["left_padding"])
     if symptoms["neighbours"]:
-        name = "rows-mixed" if internals.across_rows else "depends-on-the-batch"
-        yield model_finding(name, symptoms["neighbours"])
+        across_rows = any(one.queries == one.keys == internals.sizes[0] for one in internals.attentions)
+        yield model_finding("rows-mixed" if across_rows else "depends-on-the-batch", symptoms["neighbours"])
     if symptoms["unread"] and not internals.without_meaning:
         yield model_finding("source-not-read", symptoms["unread"])
     if limit is not None:
@@ -90,7 +89,7 @@ def _look_ahead(
         yield model_finding("padding-mask-on-queries", padded)
     elif without_keys:
         evidence = f"in {len(without_keys)} self-attentions of the decoder, padded queries have no key left"
-        yield at_line(model_finding("padding-mask-on-queries", evidence), without_keys[0])
+        yield model_finding("padding-mask-on-queries", evidence).at(without_keys[0].place)
 
 
 def _source_padding(
@@ -127,5 +126,5 @@ def _masked_finding(name: str, evidence: str, parts: Sequence[AttentionPart]) ->
     faults: list[MaskFault] = [fault for part in parts for fault in part.faults if fault not in (None, "fill")]
     common = max(faults, key=faults.count, default="absent")
     wrong = [layer for part in parts for layer, fault in zip(part.layers, part.faults, strict=True) if fault]
-    finding = at_line(finding, wrong[0][0]) if wrong else finding
+    finding = finding.at(wrong[0][0].place) if wrong else finding
     return finding if common in ("absent", "queries") else in_case(finding, f"mask-{common}")

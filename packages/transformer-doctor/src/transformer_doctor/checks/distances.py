@@ -15,7 +15,6 @@ from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.calls import trace_pass
-from transformer_doctor.checks.cases import at_line
 from transformer_doctor.checks.masks import covered_scores
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.report import Report, make_report
@@ -47,7 +46,7 @@ def distance_report(adapter: ModelAdapter, samples: Samples) -> Report:
         if attention.queries == attention.keys in _SIDES.values() and attention.raw.shape == other.raw.shape
         for fault in _faults(attention, other, placed=placed)
     ]
-    found = [at_line(model_finding("wrong-distances", fault), attention) for attention, fault in faults if fault]
+    found = [model_finding("wrong-distances", fault).at(attention.place) for attention, fault in faults if fault]
     return make_report(found, [DISTANCES] if faults else [])
 
 

@@ -79,10 +79,8 @@ def examine_vocabulary(
     hits = sorted(piece for piece in foreign if piece in test_text)
     findings = []
     if len(hits) >= max(_LEAST_PIECES, _MAX_UNSEEN_SHARE * len(foreign)):
-        evidence = (
-            f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere in train, and {len(hits)} of "
-            f"them in test: {', '.join(hits[:3])}"
-        )
+        evidence = f"{len(foreign)} of {len(pieces)} pieces of the vocabulary occur nowhere"
+        evidence += f" in train, and {len(hits)} of them in test: {', '.join(hits[:3])}"
         findings.append(model_finding("vocabulary-from-test-set", evidence))
     return make_report(findings, ["the vocabulary was made without the test set"])
 
@@ -106,11 +104,8 @@ def _round_trips(
         if decodable == len(texts) and swapped <= own_ids:
             continue
         if swapped > own_ids:
-            evidence = (
-                f"{counted}; {swapped} have the ids that the other side's tokenizer gives, {own_ids} those of "
-                "their own"
-            )
-            yield model_finding("wrong-tokenizer", evidence)
+            evidence = f"{counted}; {swapped} have the ids that the other side's tokenizer gives,"
+            yield model_finding("wrong-tokenizer", f"{evidence} {own_ids} those of their own")
         else:
             index = next(index for index, text in enumerate(texts) if not _agreement(own, [ids[index]], [text]))
             yield model_finding("round-trip", f"{counted}; {texts[index]!r} as {_decode(own, ids[index])!r}")
@@ -235,10 +230,8 @@ def _fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor]
     for side, (first, second) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
         share = float((first == pad).float().mean())
         if first.size(1) == second.size(1) and share > _MUCH_PADDING:
-            evidence = (
-                f"{side}s of at most {max(_SHORT_LENGTHS)} and of at most {max(_MEDIUM_LENGTHS)} tokens are all "
-                f"padded to {first.size(1)}: {share:.0%} of the first batch is padding"
-            )
+            evidence = f"{side}s of at most {max(_SHORT_LENGTHS)} and of at most {max(_MEDIUM_LENGTHS)} tokens"
+            evidence += f" are all padded to {first.size(1)}: {share:.0%} of the first batch is padding"
             yield model_finding("fixed-padding", evidence)
 
 
@@ -251,11 +244,8 @@ def _cuts(
         row = sides[1][int((sides[1] != pad).sum(1).argmax())]
         real = row[row != pad].tolist()
         if real and real[-1] == eos and len(real) > 10:  # the short pair of the batch was not cut
-            evidence = (
-                f"of a target of {longest} tokens {len(real)} are left, and the last of them is the end symbol"
-            )
-            yield model_finding("end-kept-on-cut-targets", evidence)
+            evidence = f"of a target of {longest} tokens {len(real)} are left, and the last of"
+            yield model_finding("end-kept-on-cut-targets", f"{evidence} them is the end symbol")
     if 10 < int(source) < longest and not warned:
-        yield model_finding(
-            "silent-cut", f"of a source of {longest} tokens {int(source)} are left, without error or warning"
-        )
+        evidence = f"of a source of {longest} tokens {int(source)} are left, without error or warning"
+        yield model_finding("silent-cut", evidence)

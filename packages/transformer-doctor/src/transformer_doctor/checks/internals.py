@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer
-from transformer_doctor.catalogue import model_finding
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.calls import trace_pass
-from transformer_doctor.checks.cases import at_line, in_case
 from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
 from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
 from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
@@ -92,11 +91,7 @@ class Internals:
         _, source, target = self.sizes
         lengths = {"source": source, "target": target}
         lengths_of_attention = (lengths[side_of_queries], lengths[side_of_keys])
-        chosen = [
-            attention
-            for attention in self.attentions
-            if (attention.queries, attention.keys) == lengths_of_attention
-        ]
+        chosen = [one for one in self.attentions if (one.queries, one.keys) == lengths_of_attention]
         if source != target or self.kind != "encoder-decoder":
             return chosen
         return [
@@ -127,34 +122,22 @@ class Internals:
             queries = self.source_padded if side == "source" else self.target_padded
             real = ~queries[:, :, None]
             hide, show = real & self.source_padded[:, None, :], real & ~self.source_padded[:, None, :]
-            attentions = [attention for attention in self.of(side, "source") if not self.is_meaningless(attention)]
+            attentions = [
+                one for one in self.of(side, "source") if not any(one is no for no in self.without_meaning)
+            ]
             parts.append(AttentionPart(name, attentions, hide, show))
         return [part for part in parts if part.attentions]
-
-    @property
-    def across_rows(self) -> list[Attention]:
-        """Return the attentions whose queries and keys are the rows of the batch."""
-        batch = self.sizes[0]
-        return [attention for attention in self.attentions if attention.queries == attention.keys == batch]
 
     @cached_property
     def without_meaning(self) -> list[Attention]:
         """Return attentions whose values are the same for other tokens and for all keys, though queries differ."""
-        pairs = zip(self.attentions, self.others, strict=False)
         return [
-            attention
-            for attention, other in pairs
-            if _same_value_for_other_tokens(attention, other) and _one_value_for_all_keys(attention, self.sizes[0])
-        ]
-
-    def is_meaningless(self, attention: Attention) -> bool:
-        """Return whether an attention is in `without_meaning`."""
-        return any(meaningless is attention for meaningless in self.without_meaning)
-
-    @property
-    def over_other_axes(self) -> list[Attention]:
-        """Return the attentions whose softmax is not taken over the keys."""
-        return [attention for attention in self.attentions if attention.softmax_axis != "keys"]
+            one
+            for one, other in zip(self.attentions, self.others, strict=False)
+            if one.value is not None and other.value is not None and torch.equal(one.value, other.value)
+            and one.query.shape == other.query.shape and not torch.equal(one.query, other.query)
+            and _one_value_for_all_keys(one, self.sizes[0])
+        ]  # fmt: skip
 
     @property
     def without_keys(self) -> list[Attention]:
@@ -167,7 +150,8 @@ class Internals:
         chosen = [
             attention
             for attention in self.decoder_self.attentions
-            if _hides_every_key(attention, self.target_padded)
+            for rows in per_row(attention, covered_scores(attention), self.sizes[0])
+            if bool(rows.all(1)[self.target_padded].all(-1).any())
         ]
         return [] if chosen and self.hides_padded_target_keys else chosen
 
@@ -181,13 +165,6 @@ class Internals:
             for row in list(per_row(attention, covered_scores(attention), self.sizes[0]))[:1]
         ]
         return bool(rows) and all(bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows)
-
-
-def _hides_every_key(attention: Attention, padded: Tensor) -> bool:
-    return any(
-        bool(rows.all(1)[padded].all(-1).any())
-        for rows in per_row(attention, covered_scores(attention), len(padded))
-    )
 
 
 def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
@@ -204,7 +181,9 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         asked.extend(checks)
         return result
 
-    lengths = _accepted_lengths(adapter, samples)
+    lengths = {"source": _SOURCE, "target": _TARGET}
+    if samples.fixed_length or error_of(adapter, samples.ids(**lengths)) is not None:
+        lengths = {"source": samples.source, "target": samples.target}
     first, padded = _padded_ids(adapter, samples, lengths)
     second, _ = _padded_ids(adapter, samples, lengths)
     no_passes: list[tuple[AttentionTracer, Tensor]] = []
@@ -228,7 +207,9 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         settings = observe([SETTINGS], lambda: [*setting_findings(module, *passes[0], rates)], settings)
     middle: Sequence[Attention] = ()
     if adapter.pad is not None and "target" in adapter.sides:
-        middle = observe([], lambda: trace_pass(adapter, _pad_the_middle(adapter, first))[0].attentions, [])
+        target = first["target"].clone()
+        target[:, _MIDDLE] = adapter.pad
+        middle = observe([], lambda: trace_pass(adapter, {**first, "target": target})[0].attentions, [])
     return Internals(
         attentions, others, in_training.dropped_residuals,
         observe([_SIGNAL], lambda: signal(adapter, samples), {}),
@@ -239,14 +220,6 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         observe([], lambda: _reads_past(adapter, samples), True),
         adapter.kind, asked, skipped,
     )  # fmt: skip
-
-
-def _accepted_lengths(adapter: ModelAdapter, samples: Samples) -> dict[str, int]:
-    """Return lengths by side: the usual ones, or those of the samples where the model takes no others."""
-    usual = {"source": _SOURCE, "target": _TARGET}
-    if not samples.fixed_length and error_of(adapter, samples.ids(**usual)) is None:
-        return usual
-    return {"source": samples.source, "target": samples.target}
 
 
 def _padded_ids(
@@ -261,13 +234,6 @@ def _padded_ids(
     if adapter.pad is not None:
         ids = {side: rows.masked_fill(padded[side], adapter.pad) for side, rows in ids.items()}
     return ids, padded
-
-
-def _pad_the_middle(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return ids with padding at one position between the first target tokens."""
-    target = ids["target"].clone()
-    target[:, _MIDDLE] = adapter.pad or 0
-    return {**ids, "target": target}
 
 
 def _reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
@@ -299,24 +265,18 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
     for attention in internals.attentions:
         layer, width = attention.projection, attention.width
         if layer and attention.heads > 1 and layer.width_in == layer.width_out == width and len(layer.shape) == 4:
-            evidence = (
-                f"a linear layer of {width} x {width} makes the queries of all {attention.heads} heads of width "
-                f"{width}; its input has the shape {layer.shape}"
-            )
-            yield at_line(model_finding("shared-projections", evidence), attention)
+            evidence = f"a linear layer of {width} x {width} makes the queries of all {attention.heads}"
+            evidence += f" heads of width {width}; its input has the shape {layer.shape}"
+            yield model_finding("shared-projections", evidence).at(attention.place)
     for attention in internals.without_meaning:
-        evidence = (
-            f"an attention of {attention.queries} queries on {attention.keys} keys averages values that stay the "
-            "same to the bit when every token is another one, and vary with the padding alone"
-        )
-        yield at_line(model_finding("mask-as-value", evidence), attention)
+        evidence = f"an attention of {attention.queries} queries on {attention.keys} keys averages values that"
+        evidence += " stay the same to the bit when every token is another one, and vary with the padding alone"
+        yield model_finding("mask-as-value", evidence).at(attention.place)
     yield from _softmax_findings(internals)
     yield from _causal_cross_attention(internals)
     if internals.dropped_residuals:
-        evidence = (
-            f"in train(), {internals.dropped_residuals} additions have the result of a dropout as their residual"
-        )
-        yield model_finding("dropout-on-residual", evidence)
+        evidence = f"in train(), {internals.dropped_residuals} additions have the result of"
+        yield model_finding("dropout-on-residual", f"{evidence} a dropout as their residual")
     yield from embedding_findings(adapter, internals.signal)
     yield from sinusoid_findings(internals.tables)
     yield from tied_logits_findings(internals.tied)
@@ -324,14 +284,12 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
 
 
 def _softmax_findings(internals: Internals) -> Iterator[Finding]:
-    wrong = internals.over_other_axes
+    wrong = [attention for attention in internals.attentions if attention.softmax_axis != "keys"]
     if wrong:
         axes = {"queries": "the queries", "other": "the heads or the rows of the batch"}
-        evidence = (
-            f"in {len(wrong)} of {len(internals.attentions)} attentions the softmax runs over "
-            f"{axes[wrong[0].softmax_axis]}: the weights of a query's keys do not add up to 1"
-        )
-        yield at_line(model_finding("softmax-axis", evidence), wrong[0])
+        evidence = f"in {len(wrong)} of {len(internals.attentions)} attentions the softmax runs over"
+        evidence += f" {axes[wrong[0].softmax_axis]}: the weights of a query's keys do not add up to 1"
+        yield model_finding("softmax-axis", evidence).at(wrong[0].place)
 
 
 def _causal_cross_attention(internals: Internals) -> Iterator[Finding]:
@@ -342,15 +300,8 @@ def _causal_cross_attention(internals: Internals) -> Iterator[Finding]:
             rows = hidden[0].any(0)  # of the first row, which is not padded: (T, S)
             if any(torch.equal(rows, torch.ones_like(rows).triu(first)) for first in _FIRST_HIDDEN):
                 evidence = f"the first queries see {(~rows).sum(1)[:3].tolist()} of {rows.size(1)} source tokens"
-                yield at_line(model_finding("causal-cross-attention", evidence), attention)
+                yield model_finding("causal-cross-attention", evidence).at(attention.place)
                 return
-
-
-def _same_value_for_other_tokens(attention: Attention, other: Attention) -> bool:
-    """Return whether the values are bit-identical though the queries differ."""
-    if attention.value is None or other.value is None or attention.query.shape != other.query.shape:
-        return False
-    return torch.equal(attention.value, other.value) and not torch.equal(attention.query, other.query)
 
 
 def _one_value_for_all_keys(attention: Attention, batch: int) -> bool:
@@ -374,16 +325,12 @@ def fill_findings(internals: Internals) -> Iterator[Finding]:
     visible = any("fill" in part.faults for part in (internals.decoder_self, *internals.on_source))
     fills = {fill for attention in internals.attentions for fill in attention.fills} - _MASKED_SCORES
     for fill in sorted(fills):
+        evidence = f"hidden scores are filled with {fill:g}"
         if fill > HIDES and visible:
-            evidence = f"hidden scores are filled with {fill:g}: they are not hidden at all"
-            yield in_case(model_finding("mask-fill", evidence), "fill-hides-nothing")
+            yield model_finding("mask-fill", f"{evidence}: they are not hidden at all")
         elif fill < _SMALLEST_HALF:
-            evidence = (
-                f"hidden scores are filled with {fill:g}, which half precision cannot hold (its least: -65504)"
-            )
+            evidence += ", which half precision cannot hold (its least: -65504)"
             yield in_case(model_finding("mask-fill", evidence, "note"), "fill-too-low")
         elif _SMALLEST_HALF < fill <= HIDES:
-            evidence = (
-                f"hidden scores are filled with {fill:g}: they are hidden only while all others are far above it"
-            )
+            evidence += ": they are hidden only while all others are far above it"
             yield in_case(model_finding("mask-fill", evidence, "note"), "fill-moderate")

@@ -24,13 +24,7 @@ _FULL_WEIGHT_SHARE = 0.5
 
 @dataclass(frozen=True)
 class _Alignment:
-    """Labels of a batch, compared with the inputs at their positions.
-
-    Attributes:
-        adapter: the model, with its marks.
-        batch: inputs and labels of the step.
-        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
-    """
+    """Labels of a batch, compared with the inputs at their positions; for `own_token` see `Trial`."""
 
     adapter: ModelAdapter
     batch: TrainedBatch
@@ -68,13 +62,7 @@ class _Alignment:
 
 
 def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool | None) -> Iterator[Finding]:
-    """Yield findings unless labels are the next tokens, from the first one to the end mark.
-
-    Args:
-        adapter: the model.
-        batch: inputs and labels of its training step.
-        own_token: whether a score depends on the token that is looked up at its position, None if unknown.
-    """
+    """Yield findings unless labels are the next tokens, from the first one to the end mark."""
     alignment = _Alignment(adapter, batch, own_token)
     yield from _padding_findings(alignment)
     trained = batch.trained & ~alignment.past_end
@@ -82,27 +70,23 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         return
     shifted = alignment.same <= _MIN_SHARE or own_token is False
     if not shifted:
-        yield model_finding(
-            "target-not-shifted", f"{alignment.same:.0%} of the labels are the token the decoder is fed there"
-        )
+        evidence = f"{alignment.same:.0%} of the labels are the token the decoder is fed there"
+        yield model_finding("target-not-shifted", evidence)
     else:
         judged = trained & (alignment.expected != UNKNOWN)
         judged &= alignment.expected != (UNKNOWN if adapter.pad is None else adapter.pad)
         agreed = float((alignment.expected == batch.labels)[judged].float().mean()) if judged.any() else 0.0
         if agreed < _MIN_SHARE:
             next_token = "there" if alignment.labels_are_inputs else "next"
-            yield model_finding(
-                "wrong-labels", f"{agreed:.0%} of the labels are the token that is fed {next_token}"
-            )
+            evidence = f"{agreed:.0%} of the labels are the token that is fed {next_token}"
+            yield model_finding("wrong-labels", evidence)
     if adapter.kind == "encoder-decoder" and (shifted or adapter.bos is not None):
         yield from _start_symbol_findings(alignment)
     end = UNKNOWN if adapter.eos is None else adapter.eos
     fed = adapter.kind == "encoder-decoder" or bool(batch.inputs.eq(end).any())
     if adapter.eos is not None and fed and not batch.labels.eq(end).any():
-        yield model_finding(
-            "end-never-trained",
-            f"the end symbol {adapter.eos} is the label of no position of {int(batch.trained.sum())}",
-        )
+        evidence = f"the end symbol {adapter.eos} is the label of no position of {int(batch.trained.sum())}"
+        yield model_finding("end-never-trained", evidence)
 
 
 def _padding_findings(alignment: _Alignment) -> Iterator[Finding]:
@@ -119,27 +103,18 @@ def _padding_findings(alignment: _Alignment) -> Iterator[Finding]:
     taught = past & full & ~padding
     if taught.any() and (taught & ended).any():
         labels = " or ".join(map(str, sorted(set(batch.labels[taught].tolist()))[:3]))
-        evidence = (
-            f"at {int(taught.sum())} positions the decoder is fed the end symbol {adapter.eos}, or what follows "
-            f"it, and has to predict {labels}"
-        )
-        yield model_finding("end-fed-to-decoder", evidence)
+        evidence = f"at {int(taught.sum())} positions the decoder is fed the end symbol {adapter.eos}, or"
+        yield model_finding("end-fed-to-decoder", f"{evidence} what follows it, and has to predict {labels}")
     elif bool(ended.any(1).all()) and bool(ended[:, -1].any()) and adapter.kind == "encoder-decoder":
-        evidence = (
-            f"all {len(ended)} rows of the decoder's input hold the end symbol {adapter.eos}, the longest one too; "
-            "no label stands there"
-        )
-        yield model_finding("end-fed-to-decoder", evidence, "note")
+        evidence = f"all {len(ended)} rows of the decoder's input hold the end symbol {adapter.eos}, the"
+        yield model_finding("end-fed-to-decoder", f"{evidence} longest one too; no label stands there", "note")
     if padding.any():
         yield model_finding("padding-in-loss", f"{int(padding.sum())} of {int(trained.sum())} labels are padding")
         return
     smoothed = past & trained & ~full
     if smoothed.any():
-        evidence = (
-            f"{int(smoothed.sum())} of {int(trained.sum())} positions with a gradient stand behind the end of "
-            "their target, without a label of their own"
-        )
-        yield model_finding("padding-in-mean", evidence)
+        evidence = f"{int(smoothed.sum())} of {int(trained.sum())} positions with a gradient stand behind the"
+        yield model_finding("padding-in-mean", f"{evidence} end of their target, without a label of their own")
 
 
 def _start_symbol_findings(alignment: _Alignment) -> Iterator[Finding]:
@@ -192,9 +167,8 @@ def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: b
             if text and not padding[row, position] and int(batch.labels[row, position]) not in adapter.marks
         ]
         if from_text and sum(from_text) < _MIN_SHARE * len(from_text):
-            yield model_finding(
-                "wrong-labels", f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
-            )
+            evidence = f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
+            yield model_finding("wrong-labels", evidence)
 
 
 def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:

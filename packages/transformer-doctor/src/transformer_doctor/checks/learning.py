@@ -7,14 +7,13 @@ pairs are memorized and decoded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.cases import in_case
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.labels import (
     class_findings,
     ignored_labels,
@@ -48,7 +47,7 @@ from transformer_doctor.checks.updates import (
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.progress import NO_LISTENER, Listener
-from transformer_doctor.report import Finding, Report, attempt, make_report
+from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
 
 _LABELS = "labels are the next tokens, from the first to the end mark"
 _NOT_IGNORED = "the loss ignores no token of the vocabulary"
@@ -110,9 +109,8 @@ def check_training(
     training = trial.training_report(report)
     training += trial.row_report({*report.names, *training.names})
     known = {finding.name for finding in (*report.findings, *training.findings) if finding.severity == "error"}
-    training += (
-        attempt([_SCORED, _MODE], trial.scoring_report) if functions.score is not None else make_report([], [])
-    )
+    if functions.score is not None:
+        training += attempt([_SCORED, _MODE], trial.scoring_report)
     if functions.greedy is not None:
         training += attempt([_MEMORIZED, _MODE], lambda: trial.decoding_report(known, listener))
     return training
@@ -132,99 +130,87 @@ class _TrainingTrial(Trial):
         ]
         if floor and not _EXPLAINED & named:
             findings.append(model_finding("below-the-floor", floor))
-        if self.normalized_twice:
-            evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
-            findings.append(model_finding("scores-are-probabilities", evidence, "error"))
-        if any(float(batch.weights.sum()) < 0 for batch in self.record.batches.values()):
-            evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
-            findings.append(model_finding("not-learned", evidence, "error"))
-        elif any(batch.raw for batch in self.record.batches.values()):
-            least = min((loss for loss in self.losses if loss is not None), default=0)
-            evidence = f"the loss is a sum of scores, not of log-probabilities: it falls to {least:.3g}"
-            findings.append(model_finding("loss-without-softmax", evidence))
-        elif self.functions.greedy is None and (grown := self.grown_loss()):
-            findings.append(model_finding("not-learned", grown, "warning"))
-        asked, skipped = [*labels.asked], [*labels.skipped]
-        if floor is None:
-            token_labels = "target" not in self.adapter.sides and not self.classifier
-            skipped.append((_LOSS_ABOVE_CHANCE, _NO_CHANCE if token_labels else _NO_MEAN))
-        else:
-            asked.append(_LOSS_ABOVE_CHANCE)
+        findings += self.loss_findings()
+        steps = replace(labels, findings=findings)
+        token_labels = "target" not in self.adapter.sides and not self.classifier
+        no_floor = _NO_CHANCE if token_labels else _NO_MEAN
+        steps += report_on(_LOSS_ABOVE_CHANCE, reason=no_floor if floor is None else "")
         first = self.first_cross_entropy()
         if isinstance(first, str):
-            skipped.append((_FIRST_LOSS, first))
+            steps += report_on(_FIRST_LOSS, reason=first)
         else:
             classes = self.width if self.classifier else max(self.width, self.adapter.size(self.adapter.sides[-1]))
-            findings += first_loss_findings(first, classes)
-            asked.append(_FIRST_LOSS)
+            steps += report_on(_FIRST_LOSS, first_loss_findings(first, classes))
         if self.adapter.pad is None:
-            skipped.append((_PADDING_ROW, _NO_PADDING))
+            steps += report_on(_PADDING_ROW, reason=_NO_PADDING)
         else:
-            explained = _READS_PADDING & {*named, *(finding.name for finding in findings)}
-            findings += [] if explained else padding_row_findings(self.record, self.adapter.pad)
-            asked.append(_PADDING_ROW)
+            explained = _READS_PADDING & {*report.names, *steps.names}
+            trained = [] if explained else padding_row_findings(self.record, self.adapter.pad)
+            steps += report_on(_PADDING_ROW, trained)
         self.module.eval()
-        updates = attempt(
-            [_UPDATES],
-            lambda: make_report(update_findings(self.adapter, self.record, self.samples), [_UPDATES]),
+        return steps + attempt(
+            [_UPDATES], lambda: report_on(_UPDATES, update_findings(self.adapter, self.record, self.samples))
         )
-        return make_report(findings, asked, skipped) + updates
+
+    def loss_findings(self) -> Iterator[Finding]:
+        """Yield findings about a loss that is computed wrongly, whatever the labels are."""
+        batches = self.record.batches.values()
+        if self.normalized_twice:
+            evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
+            yield model_finding("scores-are-probabilities", evidence, "error")
+        if any(float(batch.weights.sum()) < 0 for batch in batches):
+            evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
+            yield model_finding("not-learned", evidence, "error")
+        elif any(batch.raw for batch in batches):
+            least = min((loss for loss in self.losses if loss is not None), default=0)
+            evidence = f"the loss is a sum of scores, not of log-probabilities: it falls to {least:.3g}"
+            yield model_finding("loss-without-softmax", evidence)
+        elif self.functions.greedy is None and (grown := self.grown_loss()):
+            yield model_finding("not-learned", grown, "warning")
 
     def row_report(self, known: set[str]) -> Report:
         """Return what the loss of each row depends on; a loss that is read wrongly is not asked."""
         possible, active = self.dropouts
         frozen = any(not parameter.requires_grad for parameter in self.module.parameters())
         evidence = f"{possible} dropouts of the model are active in train(), and none is in the training steps"
-        mode = (
-            [model_finding("trained-in-evaluation-mode", evidence)]
-            if possible and not active and not frozen
-            else []
-        )
+        idle = possible and not active and not frozen
+        mode = make_report([model_finding("trained-in-evaluation-mode", evidence)] if idle else [], [])
         if "target" not in self.adapter.sides:
-            return make_report(mode, [], [(_ROWS, _TEXT_LABELS)])
+            return mode + report_on(_ROWS, reason=_TEXT_LABELS)
         with_padding = not known & _READS_PADDING
-        found: Callable[[], Report] = lambda: make_report(  # noqa: E731
-            row_findings(self, known, with_padding=with_padding), [_ROWS]
+        return mode + attempt(
+            [_ROWS], lambda: report_on(_ROWS, row_findings(self, known, with_padding=with_padding))
         )
-        return make_report(mode, []) + attempt([_ROWS], found)
 
     def label_report(self) -> Report:
         """Return the findings about labels, and about what the loss is divided by."""
         adapter, batches = self.adapter, self.record.batches
         if self.classifier:
             labels = [finding for classes, seen, _ in self.classes for finding in class_findings(classes, seen)]
-            checks = [_CLASSES] if self.classes else []
-            return make_report(labels, checks, [] if checks else [(_CLASSES, _UNREADABLE)])
+            return report_on(_CLASSES, labels, "" if self.classes else _UNREADABLE)
         if "target" not in adapter.sides:
             read = [batch for number, batch in batches.items() if number < TRACED]
             masked = self.width == adapter.size("source")
             tokens = [finding for batch in read for finding in text_label_findings(adapter, batch, masked=masked)]
-            return make_report(tokens, [_TOKEN_LABELS] * bool(read), [(_TOKEN_LABELS, _UNREADABLE)] * (not read))
-        findings: list[Finding] = []
-        asked: list[str] = []
-        skipped: list[tuple[str, str]] = []
-        ignored = ignored_labels(adapter, batches[2], self.own_token) if 2 in batches else []
+            return report_on(_TOKEN_LABELS, tokens, "" if read else _UNREADABLE)
+        findings: dict[int, list[Finding]] = {0: [], 1: [], 2: []}
         if any(batch.reshaped for batch in batches.values()):
             evidence = "the loss reads the numbers of the scores in another order than the model returns them"
-            findings.append(in_case(model_finding("wrong-labels", evidence), "labels-reshaped"))
-            asked.append(_LABELS)
+            findings[0].append(in_case(model_finding("wrong-labels", evidence), "labels-reshaped"))
         elif 0 in batches:
-            findings += label_findings(adapter, batches[0], self.own_token)
-            asked.append(_LABELS)
-        else:
-            skipped.append((_LABELS, self.failed.get(0, _UNREADABLE)))
+            findings[0] += label_findings(adapter, batches[0], self.own_token)
+        if 0 in batches and 1 in batches:
+            findings[1] += mean_findings(batches[0], batches[1])
+        ignored = ignored_labels(adapter, batches[2], self.own_token) if 2 in batches else []
         if ignored:
             named = ", ".join(map(str, ignored[:3]))
             evidence = f"token {named} is never a label where it is the next token of a target; others are"
-            findings.append(model_finding("ignored-label", evidence))
-        if 0 in batches and 1 in batches:
-            findings += mean_findings(batches[0], batches[1])
-        for check, number in ((_NOT_IGNORED, 2), (_MEAN, 1)):
-            if number in batches:
-                asked.append(check)
-            else:
-                skipped.append((check, self.failed.get(number, _UNREADABLE)))
-        return make_report(findings, asked, skipped)
+            findings[2].append(model_finding("ignored-label", evidence))
+        report = Report()
+        for number, check in enumerate((_LABELS, _MEAN, _NOT_IGNORED)):
+            made = number in batches or findings[number]
+            report += report_on(check, findings[number], "" if made else self.failed.get(number, _UNREADABLE))
+        return report
 
     def loss_below_chance(self) -> str | None:
         """Return the evidence if the loss on fresh random labels is below chance, empty if not, None if unknown.
@@ -291,8 +277,8 @@ class _TrainingTrial(Trial):
         fed, report = self.mode_report("score", lambda: score(*batch))
         seen = self.record.batches.get(0)
         if seen is None or "target" not in self.adapter.sides:
-            return report + make_report([], [], [(_SCORED, _UNREADABLE)])
-        return report + make_report(scoring_findings(targets, decoder_ids(fed, seen.table, sources)), [_SCORED])
+            return report + report_on(_SCORED, reason=_UNREADABLE)
+        return report + report_on(_SCORED, scoring_findings(targets, decoder_ids(fed, seen.table, sources)))
 
     def mode_report(self, name: str, call: Callable[[], Any]) -> tuple[StepTracer, Report]:
         """Call a function in eval() and, if no dropout is active then, in train(); return the first trace."""
@@ -306,13 +292,13 @@ class _TrainingTrial(Trial):
                 break
         active = {training: tracer.active_dropouts for training, tracer in tracers.items()}
         if active.get(True) and not self.sets_training:
-            return tracers[False], make_report([], [], [(_MODE, _MODE_UNKNOWN)])
-        return tracers[False], make_report(mode_findings(name, active), [_MODE])
+            return tracers[False], report_on(_MODE, reason=_MODE_UNKNOWN)
+        return tracers[False], report_on(_MODE, mode_findings(name, active))
 
     def decoding_report(self, known: set[str], listener: Listener) -> Report:
         """Memorize pairs and decode them; findings that a known error explains are left out."""
         if "target" not in self.adapter.sides:
-            return make_report([], [], [(_MEMORIZED, _NO_DECODING)])
+            return report_on(_MEMORIZED, reason=_NO_DECODING)
         assert self.functions.greedy is not None
         greedy, seen = self.functions.greedy, self.record.batches.get(0)
         least = least_loss(self.adapter, seen)
@@ -321,20 +307,24 @@ class _TrainingTrial(Trial):
             memorized = memorize(self.functions, self.vocabulary, least, advance)
         prompt = prompt_of(self.adapter, memorized.batch, memorized.targets)
         outputs: list[Any] = []
-        try:
-            tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(prompt))))
-        except Exception:
-            if not isinstance(prompt, Mapping):
-                raise
-            ids = prompt["input_ids"]
-            tracer, report = self.mode_report("greedy", lambda: outputs.append(rows_of(greedy(ids))))
-        starts = (
-            [] if seen is None else list(start_findings(seen, decoder_ids(tracer, seen.table, memorized.sources)))
-        )
+
+        def decode() -> None:
+            try:
+                outputs.append(rows_of(greedy(prompt)))
+            except Exception:
+                if not isinstance(prompt, Mapping):
+                    raise
+                outputs.append(rows_of(greedy(prompt["input_ids"])))
+
+        tracer, report = self.mode_report("greedy", decode)
+        starts: list[Finding] = []
+        marks: list[int] = []
+        if seen is not None:
+            starts += start_findings(seen, decoder_ids(tracer, seen.table, memorized.sources))
+            marks = _symbols_before(seen)
         known = known | {finding.name for finding in starts}
-        marks = [] if seen is None else _symbols_before(seen)
         findings = memorization_findings(memorized, outputs[0], self.adapter, least, marks, self.losses[0])
-        return report + make_report([*starts, *([] if known else findings)], [_MEMORIZED])
+        return report + report_on(_MEMORIZED, [*starts, *([] if known else findings)])
 
 
 def _symbols_before(batch: TrainedBatch) -> list[int]:

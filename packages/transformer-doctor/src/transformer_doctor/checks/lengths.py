@@ -17,14 +17,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from transformer_doctor.catalogue import model_finding
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.calls import gradients, run
-from transformer_doctor.checks.cases import in_case
 from transformer_doctor.checks.dependence import FOR_DOUBLE
 from transformer_doctor.errors import UsageError, is_for_users
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of, with_padding
 from transformer_doctor.module_state import in_precision, weight_count
-from transformer_doctor.report import Finding, Report, make_report, reason_of
+from transformer_doctor.report import Finding, Report, make_report, reason_of, report_on
 from transformer_doctor.tolerances import percentage, relative_change
 
 _FIRST_LENGTH = 32
@@ -57,17 +56,15 @@ def find_limit(adapter: ModelAdapter, samples: Samples, longest: int) -> LengthL
 
     Lengths go up to `longest` tokens, or to a lower limit that the model states.
     """
+    most = affordable_length(adapter, longest)
     for side in adapter.sides:
-        passed, failed = 1, affordable_length(adapter, longest)
-        error = _error_at(adapter, samples, side, failed)
+        error = _error_at(adapter, samples, side, most)
         if error is not None and (is_for_users(error) or isinstance(error, ValueError)):
             return None
-        while error is not None and failed - passed > 1:
-            middle = (passed + failed) // 2
-            middle_error = _error_at(adapter, samples, side, middle)
-            passed, failed, error = (passed, middle, middle_error) if middle_error else (middle, failed, error)
         if error is not None:
-            return LengthLimit(side, passed, error)
+            at = partial(_error_at, adapter, samples, side)
+            first = bisect_left(range(most), True, 2, key=lambda length: at(length) is not None)
+            return LengthLimit(side, first - 1, at(first) or error)
     return None
 
 
@@ -95,10 +92,10 @@ def examine_lengths(
         if side not in adapter.sides:
             continue
         if {"random", "not_finite", "constant-scores", "neighbours", symptom} & {*known}:
-            report += make_report([], [], [(check, "short texts show a defect already")])
+            report += report_on(check, reason="short texts show a defect already")
             continue
         if side == "source" and adapter.pad is None:
-            report += make_report([], [], [(check, "no id of padding was given")])
+            report += report_on(check, reason="no id of padding was given")
             continue
         most = limit.length if limit is not None and limit.side == side else affordable_length(adapter, longest)
         lengths = [length for length in _LENGTHS if length < most] + [most]
@@ -129,10 +126,10 @@ def _ask(
             break
         if finding is not None:
             evidence = finding.evidence + (f"; with {passed} tokens nothing was seen" if passed else "")
-            return make_report([replace(finding, evidence=evidence, check=check)], [check])
+            return report_on(check, [replace(finding, evidence=evidence, check=check)])
         passed, seconds = length, time.thread_time() - begin
     if not passed:
-        return make_report([], [], [(check, end.removeprefix("; "))])
+        return report_on(check, reason=end.removeprefix("; "))
     return make_report([], [check], remarks=[f"{check}: asked with up to {passed} tokens{end}"] if end else [])
 
 
@@ -211,8 +208,5 @@ def _source_findings(adapter: ModelAdapter, samples: Samples, length: int) -> It
         raise UsageError("no embeddings of the source were seen")
     largest = float(found[0][:, real:].abs().max())
     if largest > _ROUNDING * float(found[0].abs().max()):
-        evidence = (
-            f"with {real} tokens and {length - real} of padding, scores have a gradient of {largest:.2g} by what "
-            "is read at padded positions"
-        )
-        yield model_finding("no-source-padding-mask", evidence)
+        evidence = f"with {real} tokens and {length - real} of padding, scores have a gradient of {largest:.2g}"
+        yield model_finding("no-source-padding-mask", f"{evidence} by what is read at padded positions")

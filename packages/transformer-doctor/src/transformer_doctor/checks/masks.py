@@ -122,17 +122,12 @@ def covered_scores(attention: Attention) -> Tensor:
 def _mask_fault(attention: Attention, hide: Tensor, show: Tensor) -> MaskFault | None:
     """Return how a mask is wrong, None where it hides what it has to, or where rows cannot be told apart.
 
-    Args:
-        attention: the attention.
-        hide: scores that have to be hidden, bool (B, T, S).
-        show: scores that need not be hidden, bool (B, T, S).
+    `hide` are the scores that have to be hidden, `show` those that need not be, bool (B, T, S).
     """
     batch = len(hide)
     hidden = list(per_row(attention, _hidden_scores(attention), batch))
     if not hidden and bool((hide == hide[:1]).all()):  # no batch, as in a loop over rows
-        hidden = [_hidden_scores(attention).flatten(0, -3)[None].expand(batch, -1, -1, -1)] if (
-            attention.raw.dim() > 2
-        ) else [_hidden_scores(attention)[None, None].expand(batch, -1, -1, -1)]  # fmt: skip
+        hidden = [_hidden_scores(attention).reshape(1, -1, *hide.shape[1:]).expand(batch, -1, -1, -1)]
         hide, show = hide[:1].expand(batch, -1, -1), show[:1].expand(batch, -1, -1)
     if not hidden or any(bool(row_scores.permute(0, 2, 3, 1)[hide].all()) for row_scores in hidden):
         return None

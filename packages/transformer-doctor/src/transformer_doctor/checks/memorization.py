@@ -119,22 +119,17 @@ def memorization_findings(
         )
         return
     rows = [_plain_row(row, adapter, starts) for row in decoded]
+    rows += [[]] * (len(targets) - len(rows))
+    prompts = {0, _PROMPT if adapter.kind == "decoder" else 0}  # a continuation may include its prompt or not
     wrong = [
-        index for index, target in enumerate(targets) if not _same_output(adapter, rows[index : index + 1], target)
+        index
+        for index, target in enumerate(targets)
+        if rows[index] not in [list(target[prompt:]) for prompt in prompts]
     ]
     if wrong:
-        first = sum(rows[index : index + 1] == [] or rows[index][:1] != list(targets[index][:1]) for index in wrong)
-        evidence = (
-            f"{len(targets)} pairs are memorised (loss {losses[-1]:.2g}), and {len(wrong)} of them are "
-            f"decoded differently, {first} from the first token on"
-        )
-        yield model_finding("decodes-otherwise", evidence)
-
-
-def _same_output(adapter: ModelAdapter, decoded: Sequence[Sequence[int]], target: Sequence[int]) -> bool:
-    """Return whether a target was decoded; a continuation may include its prompt or not."""
-    accepted = [list(target)] + ([list(target[_PROMPT:])] if adapter.kind == "decoder" else [])
-    return bool(decoded) and list(decoded[0]) in accepted
+        first = sum(rows[index][:1] != list(targets[index][:1]) for index in wrong)
+        evidence = f"{len(targets)} pairs are memorised (loss {losses[-1]:.2g}), and {len(wrong)} of them are"
+        yield model_finding("decodes-otherwise", f"{evidence} decoded differently, {first} from the first token on")
 
 
 def prompt_of(adapter: ModelAdapter, batch: Sequence[Any], targets: Rows) -> Any:
@@ -203,10 +198,8 @@ def scoring_findings(targets: Rows, fed: Sequence[Tensor]) -> Iterator[Finding]:
     taught = [sum(_holds_any(ids, [target[:3]]) for target in targets) for ids in fed]
     free = any(ids.numel() // max(len(ids), 1) > 2 and not count for ids, count in zip(fed, taught, strict=True))
     if any(taught) and not free:
-        evidence = (
-            f"the decoder is fed the tokens of {max(taught)} of {len(targets)} references while they are scored"
-        )
-        yield model_finding("teacher-forced-score", evidence)
+        evidence = f"the decoder is fed the tokens of {max(taught)} of {len(targets)} references"
+        yield model_finding("teacher-forced-score", f"{evidence} while they are scored")
 
 
 def mode_findings(name: str, active: Mapping[bool, int]) -> Iterator[Finding]:

@@ -54,11 +54,7 @@ def _first_streams(
 ) -> dict[str, tuple[Tensor, int]]:
     """Return, by side, the first layer's input and its length, for the longest ids that the model takes.
 
-    Args:
-        adapter: the model.
-        samples: sizes that it takes; the other side of a model has these.
-        longest: length that is tried first.
-        make: function of a side and a length that returns ids (B, length).
+    `make` is a function of a side and a length that returns ids (B, length); the other side has its usual length.
     """
     longest = min(longest, adapter.stated_limit or longest)
     tried = [longest, *(length for length in (_SHORT_POSITIONS, *_SHORTER) if length < longest)]
@@ -112,12 +108,7 @@ def repeated_positions(adapter: ModelAdapter, samples: Samples, longest: int) ->
 
 
 def _token_signal(stream: Tensor, batch: int) -> float | None:
-    """Return how much the first layer's input varies over tokens, as a ratio to that over positions.
-
-    Args:
-        stream: (B, L, D), (L, B, D) or (B * L, D).
-        batch: B.
-    """
+    """Return how much a stream, (B, L, D), (L, B, D) or (B * L, D), varies over tokens, as a ratio to positions."""
     x = stream.float()
     if x.dim() == 2:  # (B * L, D)
         x = x.unflatten(0, (batch, -1)) if len(x) % batch == 0 else x[None]
@@ -145,10 +136,8 @@ def embedding_findings(adapter: ModelAdapter, signal: Mapping[str, float]) -> It
             tied = sum(weight is part.weight for _, weight in named) > 1
             strength = float(part.weight[part.padding_idx].detach().abs().max())
             if strength > 0 and not tied:
-                evidence = (
-                    f"the row {part.padding_idx} of an embedding of {len(part.weight)} rows is up to {strength:.2g}"
-                )
-                yield model_finding("pad-row-overwritten", evidence)
+                evidence = f"the row {part.padding_idx} of an embedding of {len(part.weight)} rows"
+                yield model_finding("pad-row-overwritten", f"{evidence} is up to {strength:.2g}")
 
 
 @dataclass(frozen=True)
@@ -169,11 +158,7 @@ class _Sinusoids:
 
 
 def sinusoid_findings(tables: Mapping[str, Tensor]) -> Iterator[Finding]:
-    """Yield a finding if positions are sinusoids, but not those of the paper.
-
-    Args:
-        tables: by side, embeddings of one token at every position, (L, D).
-    """
+    """Yield a finding if tables of positions, (L, D) by side, are sinusoids, but not those of the paper."""
     for side, table in tables.items():
         if len(table) < _FEWEST_POSITIONS or not bool(table.isfinite().all()):
             continue

@@ -212,9 +212,8 @@ def _left_out(read: TrainedBatch, targets: Rows) -> Iterator[Finding]:
         bool(text) and not trained.any() for text, trained in zip(read.targets, read.trained, strict=True)
     )
     if missing:
-        yield model_finding(
-            "rows-left-out", f"{missing} of {len(targets)} rows of a batch have no label in the loss"
-        )
+        evidence = f"{missing} of {len(targets)} rows of a batch have no label in the loss"
+        yield model_finding("rows-left-out", evidence)
 
 
 def _padding_findings(
@@ -246,8 +245,6 @@ def _padding_findings(
     beside, own = beside[-count:], own[-count:]
     if count and not torch.allclose(beside, own, atol=SAME_NATS, rtol=SAME_NATS):
         means = float(beside.mean()), float(own.mean())
-        evidence = (
-            f"in the training step, the mean loss of a row is {means[0]:.4g} beside longer rows and {means[1]:.4g} "
-            "beside rows of its length"
-        )
+        evidence = f"in the training step, the mean loss of a row is {means[0]:.4g}"
+        evidence += f" beside longer rows and {means[1]:.4g} beside rows of its length"
         yield model_finding("depends-on-left-padding" if left else "depends-on-the-batch", evidence)

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
-from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.cases import at_line, in_case
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.masks import covered_scores
-from transformer_doctor.report import Finding
+from transformer_doctor.report import Finding, Severity
 from transformer_doctor.tolerances import SAME_FACTOR
 from transformer_doctor.trace import Attention
 
@@ -69,14 +67,12 @@ def scale_findings(attentions: Sequence[Attention], others: Sequence[Attention])
             continue
         wide = _model_width(attention, attentions, factor, tolerance)
         if wide is not None:
-            evidence = (
-                f"{wide // width} heads of width {width}: scores are multiplied by {factor:.4g} = 1 / sqrt({wide}) "
-                f"instead of {width**-0.5:.4g} = 1 / sqrt({width})"
-            )
-            yield at_line(model_finding("scaled-by-model-width", evidence), attention)
+            evidence = f"{wide // width} heads of width {width}: scores are multiplied by {factor:.4g}"
+            evidence += f" = 1 / sqrt({wide}) instead of {width**-0.5:.4g} = 1 / sqrt({width})"
+            yield model_finding("scaled-by-model-width", evidence).at(attention.place)
         else:
             for finding in _unusual_scale(attention, factor, tolerance, biased=biased):
-                yield at_line(finding, attention)
+                yield finding.at(attention.place)
 
 
 def _model_width(
@@ -118,16 +114,15 @@ def _unusual_scale(attention: Attention, factor: float, tolerance: float, *, bia
     elif close(factor, 1 / width) and roots >= 2:
         evidence += f" = 1 / {width}: by 1 / sqrt({width}) twice"
         yield in_case(model_finding("unusual-scale", evidence), "scale-doubled")
-    elif close(factor, 1 / width):
-        evidence += f" = 1 / {width}, as in muP, instead of 1 / sqrt({width})"
-        yield in_case(model_finding("unusual-scale", evidence, "note"), "scale-other")
-    elif factor > 1 + tolerance or factor <= 0:
-        yield in_case(model_finding("unusual-scale", f"{evidence}: larger, not smaller"), "scale-other")
-    elif any(close(factor, length**-0.5) for length in (attention.keys, attention.queries)):
-        evidence += " = 1 / sqrt(length of the text)"
-        yield in_case(model_finding("unusual-scale", evidence), "scale-other")
     else:
-        yield in_case(model_finding("unusual-scale", evidence, "note"), "scale-other")
+        severity: Severity = "note"
+        if close(factor, 1 / width):
+            evidence += f" = 1 / {width}, as in muP, instead of 1 / sqrt({width})"
+        elif factor > 1 + tolerance or factor <= 0:
+            severity, evidence = "warning", f"{evidence}: larger, not smaller"
+        elif any(close(factor, length**-0.5) for length in (attention.keys, attention.queries)):
+            severity, evidence = "warning", f"{evidence} = 1 / sqrt(length of the text)"
+        yield model_finding("unusual-scale", evidence, severity)
 
 
 def _adds_a_bias(attention: Attention, other: Attention) -> bool:
@@ -145,18 +140,12 @@ def _adds_a_bias(attention: Attention, other: Attention) -> bool:
     return math.isfinite(largest) and low < largest < 1e3 and float((first - second).abs().max()) < low
 
 
-def _weight_of_queries(attention: Attention) -> Tensor | None:
-    layer = attention.projection
-    if layer is None or layer.weight.numel() < _FEWEST_WEIGHTS:
-        return None
-    return layer.weight.detach().float().flatten()
-
-
 def _drawn_uniformly(attention: Attention) -> bool:
     """Return whether the weights of the queries are those of an initialiser for linear layers, not yet trained."""
-    weight = _weight_of_queries(attention)
-    if weight is None:
+    layer = attention.projection
+    if layer is None or layer.weight.numel() < _FEWEST_WEIGHTS:
         return False
+    weight = layer.weight.detach().float()
     centred = weight - weight.mean()
     variance = float(centred.square().mean())
     return variance > 0 and float(centred.pow(4).mean()) / variance**2 < _UNIFORM
@@ -201,8 +190,6 @@ def tied_logits_findings(tied: TiedLogits | None) -> Iterator[Finding]:
     unscaled = tied.spread / tied.factor
     needless = abs(math.log(tied.spread)) > abs(math.log(unscaled)) or (tied.factor > 1 and tied.norm < _SMALL_ROWS)
     if name is not None and needless:
-        evidence = (
-            f"logits of the tied matrix are multiplied by {tied.factor:.4g} = {name}: their standard deviation is "
-            f"{tied.spread:.3g}, and would be {unscaled:.3g}"
-        )
+        evidence = f"logits of the tied matrix are multiplied by {tied.factor:.4g} = {name}:"
+        evidence += f" their standard deviation is {tied.spread:.3g}, and would be {unscaled:.3g}"
         yield model_finding("tied-logits-scaled", evidence)

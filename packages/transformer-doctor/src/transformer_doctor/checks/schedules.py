@@ -49,10 +49,8 @@ def examine_schedule(make: Callable[[], Any]) -> Report:
     asked.append(_SHAPE)
     if uninterrupted == resumed:
         return make_report(findings, asked)
-    evidence = (
-        f"after {_BEFORE} steps the rates continue as {_first_rates(uninterrupted)}; saved and loaded they are "
-        f"{_first_rates(resumed)}"
-    )
+    evidence = f"after {_BEFORE} steps the rates continue as {_first_rates(uninterrupted)};"
+    evidence += f" saved and loaded they are {_first_rates(resumed)}"
     if not has_state:
         evidence = f"{type(schedule).__name__} has no state_dict and load_state_dict; {evidence}"
     return make_report([model_finding("schedule-without-state", evidence), *findings], asked)

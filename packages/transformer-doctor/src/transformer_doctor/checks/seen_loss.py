@@ -129,9 +129,8 @@ class SeenLoss:
                 padded |= trained & covered[:, :-1] & covered[:, 1:]
             self._judge_mean(known, trained, weight)
         if padded.any():
-            self._say(
-                "padding-in-loss", f"{int(padded.sum())} of {int(trained.sum())} labels are padding after padding"
-            )
+            evidence = f"{int(padded.sum())} of {int(trained.sum())} labels are padding after padding"
+            self._say("padding-in-loss", evidence)
         if given is not None:
             self._judge_ignored(given < 0, trained)
         self._judge_rows(trained, given)
@@ -193,9 +192,8 @@ class SeenLoss:
         self._left_out = [*self._left_out, without.tolist()][-_BATCHES:]
         same = len(self._left_out) == _BATCHES and all(rows == self._left_out[0] for rows in self._left_out)
         if same and _ROWS_LEFT_OUT <= float(without.float().mean()) < 1:
-            self._say(
-                "rows-left-out", f"{int(without.sum())} of {len(without)} rows have no label that the loss reads"
-            )
+            evidence = f"{int(without.sum())} of {len(without)} rows have no label that the loss reads"
+            self._say("rows-left-out", evidence)
 
 
 def _agreement(ids: Tensor, labels: Tensor, trained: Tensor, offset: int, axis: int) -> float:

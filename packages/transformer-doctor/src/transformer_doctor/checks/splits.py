@@ -42,10 +42,8 @@ def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pa
     with suppress(Exception):  # code that inspects the replaced functions may fail
         elsewhere = {_text_of(pair) for pair in _in_another_process(split)[1]}
         if first == second != elsewhere:
-            evidence = (
-                f"in a process with another hash() and order of sets, {len(first - elsewhere)} of {len(first)}"
-            )
-            findings.append(model_finding("unseeded-split", f"{evidence} test pairs are others"))
+            evidence = f"in a process with another hash() and order of sets, {len(first - elsewhere)}"
+            findings.append(model_finding("unseeded-split", f"{evidence} of {len(first)} test pairs are others"))
     asked = ["test data do not stand in the training data", "the split is the same at every run"]
     return make_report(findings, asked)
 
@@ -75,10 +73,8 @@ def _overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
     share = (len(same) + len(alike)) / max(len(test), 1)
     if share == 0:
         return
-    evidence = (
-        f"{len(same)} of {len(test)} test pairs stand in the training data, and near copies of {len(alike)} more"
-    )
-    yield model_finding("tested-on-training-data", evidence, "error" if share >= _WRONG else "note")
+    evidence = f"{len(same)} of {len(test)} test pairs stand in the training data, and near copies of {len(alike)}"
+    yield model_finding("tested-on-training-data", f"{evidence} more", "error" if share >= _WRONG else "note")
 
 
 def _text_of(pair: Pair) -> str:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from transformer_doctor.checks.update_tracer import UpdateTracer
-from transformer_doctor.torch_calls import PRODUCTS, active_dropout
+from transformer_doctor.torch_calls import DROPPING, PRODUCTS, active_dropout
 
 _LINEAR = PRODUCTS | {"linear", "addmm"}
 _NORMALIZERS = {"log_softmax", "cross_entropy"}  # have a logarithm, so that their inputs must not be probabilities
@@ -132,13 +132,8 @@ class StepTracer(TorchFunctionMode):
             self._record_lookup(result, args[1], args[0])
         elif name in _LINEAR:
             self._record_scores(result, normalized=False)
-        elif name == "dropout":
-            self.active_dropouts += active_dropout(args, kwargs) > 0
-        elif name == "scaled_dot_product_attention":
-            self.active_dropouts += (kwargs.get("dropout_p") or (args[4] if len(args) > 4 else 0.0)) > 0
-        elif name == "multi_head_attention_forward":
-            rate = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
-            self.active_dropouts += bool(kwargs.get("training", True)) and rate > 0
+        elif name in DROPPING:
+            self.active_dropouts += active_dropout(name, args, kwargs) > 0
         return result
 
     def of_first_width(self) -> StepTracer:
@@ -166,7 +161,9 @@ class StepTracer(TorchFunctionMode):
         if axis is None or not isinstance(axis, int):
             axis = -1
         if name in _NORMALIZERS and scores.requires_grad and scores.size(axis) in self.widths:
-            self.probabilities += _are_probabilities(scores.detach().float(), axis)
+            values = scores.detach().float()
+            sums_of_one = (values.sum(axis) - 1).abs() < _SUM_ROUNDING
+            self.probabilities += bool((values >= 0).all()) and bool(sums_of_one.all())
         self._record_scores(scores, normalized=True, axis=axis)
 
     def _record_scores(self, scores: Any, *, normalized: bool, axis: int = -1) -> None:
@@ -217,8 +214,3 @@ class StepTracer(TorchFunctionMode):
         values = output.values() if isinstance(output, Mapping) else output
         for scores in values if isinstance(output, (tuple, list, Mapping)) else (output,):
             self._record_scores(scores, normalized=False)
-
-
-def _are_probabilities(scores: Tensor, axis: int) -> bool:
-    """Return whether scores are results of a softmax over an axis: not negative, with a sum of 1."""
-    return bool((scores >= 0).all()) and bool(((scores.sum(axis) - 1).abs() < _SUM_ROUNDING).all())

@@ -19,9 +19,8 @@ from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.caching import CachedCall, Continuation, reorder_rows
-from transformer_doctor.catalogue import model_finding
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.cache_faults import Comparison
-from transformer_doctor.checks.cases import in_case
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.report import Finding, Report, attempt, make_report
@@ -86,11 +85,7 @@ def check_cache(
 ) -> Report:
     """Decode texts in several ways with a cache, and compare the scores with those of a call without.
 
-    Args:
-        adapter: the model.
-        samples: ids.
-        call: the two ways to call it.
-        checks: sentences of the checks to make; all by default.
+    `checks` are the sentences of the checks to make; all by default.
     """
     report, findings = Report(), list[Finding]()
 

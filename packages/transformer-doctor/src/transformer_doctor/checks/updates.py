@@ -7,29 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
 
-from transformer_doctor.catalogue import model_finding
+from transformer_doctor.catalogue import CATALOGUE, model_finding
 from transformer_doctor.checks.step_tracer import FedIds
 from transformer_doctor.checks.training import TrainedBatch
 from transformer_doctor.checks.update_tracer import UpdateTracer
+from transformer_doctor.checks.watched_optimizer import accumulation_fault, listed
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.report import Finding
 from transformer_doctor.tolerances import relative_change
 
-_NAMED = 3  # parameters that an evidence names
 # Smallest change of the scores, as a share of their spread, when a parameter that matters is redrawn.
 _MATTERS = {torch.float32: 1e-3, torch.float64: 1e-3}
 _MATTERS_IN_HALF = 5e-2
-_WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers it
 _FAINT = 1e-6  # share of the largest gradient up to which that of padding comes from a finite mask fill
 _MIN_SHARE = 0.9  # share of the positions from which on they are taken for all
 _SAME_WEIGHT = 0.04  # relative difference of two weights of positions that pass for equal
-_TIGHT, _LARGE_DECAY = 1e-3, 0.5  # norm of clipped gradients, and weight decay, that are no usual ones
 _LOST_SHARE, _UNEQUAL = 0.9, 1.05  # share of the weights; ratio of the labels of two micro-batches
 _LEAST_EXCESS, _EXCESS_SHARE = 1.5, 0.3  # nats above ln V, and share of ln V, that a first loss may be above ln V
 
@@ -71,20 +69,15 @@ class UpdateRecord:
         for fed in tokens if pad is not None else ():
             if fed.gradient is None:
                 continue
-            at_padding, largest = _padding_gradient(fed, fed.gradient, pad), float(fed.gradient.max())
+            padded = fed.ids.eq(-1 if pad is None else pad)
+            padded[0], padded[:, 0] = False, False  # the start, batch first or time first
+            gradients = fed.gradient[padded.to(fed.gradient.device)]
+            at_padding, largest = float(gradients.max()) if gradients.numel() else 0.0, float(fed.gradient.max())
             trained = 0.0 if fed.padding_idx == pad else at_padding
             known = self.padded.get(fed.table, (0.0, 0.0))
             self.padded[fed.table] = max(known[0], trained), max(known[1], largest)
             if any(fed is lookup for lookup in sources):
                 self.source_padding = max(self.source_padding, at_padding / (largest or 1.0))
-
-
-def _padding_gradient(fed: FedIds, gradient: Tensor, pad: int | None) -> float:
-    """Return the largest gradient (...) of a lookup at padding, but for where a start symbol may be."""
-    padded = fed.ids.eq(-1 if pad is None else pad)
-    padded[0], padded[:, 0] = False, False  # the start, batch first or time first
-    at_padding = gradient[padded.to(gradient.device)]
-    return float(at_padding.max()) if at_padding.numel() else 0.0
 
 
 def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Samples) -> Iterator[Finding]:
@@ -93,7 +86,11 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
     names = list(updates.parameters)
     steps = f"{record.calls} training steps"
     rates = {name: updates.rates.get(id(parameter), 0.0) for name, parameter in updates.parameters.items()}
-    unchanged = [name for name in names if name not in changed and not _rounded_away(updates, name)]
+    # in half precision small updates are lost
+    unchanged = [
+        name for name in names
+        if name not in changed and not (rates[name] > 0 and updates.parameters[name].itemsize <= 2)
+    ]  # fmt: skip
     warming = updates.rate_grows and not any(rates[name] == 0 for name in unchanged)
     if warming and not changed:
         raise UsageError(f"the learning rate still grows, and is too small in {steps}: {max(rates.values()):.2g}")
@@ -104,63 +101,33 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
     untouched = [name for name in names if name not in updates.reached]
     used = [name for name in untouched if _scores_depend_on(adapter, samples, updates.parameters[name])]
     if used:
-        in_optimizer = any(id(updates.parameters[name]) in updates.in_optimizer for name in used)
-        some = _name_some(used)
-        evidence = f"{some} of {len(names)} parameters get no gradient in {steps}, though scores depend on them"
+        in_optimizer = any(id(updates.parameters[name]) in updates.rates for name in used)
+        evidence = f"{len(used)} of {len(names)} parameters ({listed(used)}) get no gradient in {steps}"
+        evidence += ", though scores depend on them"
         yield model_finding("parameters-without-gradient", evidence, "error" if in_optimizer else "warning")
     unchanged = [name for name in unchanged if name in updates.reached]
     if unchanged and not warming:
         why = _reason_unchanged(updates, unchanged, rates)
-        evidence = (
-            f"{_name_some(unchanged)} of {len(names)} parameters get gradients, but do not change in {steps}{why}"
-        )
-        yield model_finding("parameters-not-updated", evidence, "warning")
+        evidence = f"{len(unchanged)} of {len(names)} parameters ({listed(unchanged)}) get gradients"
+        yield model_finding("parameters-not-updated", f"{evidence}, but do not change in {steps}{why}", "warning")
     added = [name for name in names if name in updates.left_over & changed]
     if added:
-        evidence = (
-            f"the gradient of an update is still in {_name_some(added)} of {len(names)} parameters when that of "
-            "the next one comes"
-        )
-        yield model_finding("gradients-accumulated", evidence)
-    yield from _accumulation_findings(record)
+        evidence = f"{len(added)} of {len(names)} parameters ({listed(added)}) still hold the gradient of an update"
+        yield model_finding("gradients-accumulated", f"{evidence} when that of the next one comes")
     current = dict(adapter.module.named_parameters()) if adapter.module is not None else {}
-    updates.redrawn.update(name for name in names if current.get(name) is not updates.parameters[name])
-    yield from _optimizer_findings(record)
-
-
-def _optimizer_findings(record: UpdateRecord) -> Iterator[Finding]:
-    """Yield findings about what else happens to gradients and weights between a backward pass and a step."""
-    updates = record.updates
-    count = len(updates.parameters)
-    if updates.cleared:
-        evidence = (
-            f"the gradient of {_name_some(sorted(updates.cleared))} of {count} parameters is set to zero between"
-        )
-        yield model_finding("gradients-lost", f"{evidence} two backward passes of one update")
-    if updates.redrawn:
-        evidence = (
-            f"{_name_some(sorted(updates.redrawn))} of {count} parameters get unrelated values between two updates"
-        )
+    replaced = [name for name in names if current.get(name) is not updates.parameters[name]]
+    if replaced:
+        evidence = f"{len(replaced)} of {len(names)} parameters ({listed(replaced)}) are other ones after {steps}"
         yield model_finding("weights-redrawn", evidence)
-    clippings = updates.clippings
-    late = [clipping for clipping in clippings if not clipping.in_time]
-    tight = [clip for clip in clippings if clip.limit <= _TIGHT and clip.after < clip.before / 2]
-    if clippings and len(late) == len(clippings):
-        evidence = (
-            f"{len(late)} of {len(late)} calls that clip gradients come when none has arrived since the last step"
-        )
-        yield model_finding("clipped-wrongly", evidence)
-    elif clippings and len(tight) == len(clippings):
-        evidence = f"gradients of a norm of {tight[0].before:.2g} are clipped to {tight[0].limit:.2g} at every step"
-        yield model_finding("clipped-wrongly", evidence, "warning")
-    decay = max(updates.decays.values(), default=0.0)
-    if decay >= _LARGE_DECAY:
-        rate = max(updates.rates.values())
-        left = math.exp(-rate * decay * 1000)
-        evidence = (
-            f"weight decay is {decay:g}: with the rate {rate:.2g} it leaves {left:.0%} of a weight in 1,000 updates"
-        )
-        yield model_finding("weight-decay-too-high", evidence)
+    for finding in updates.told.findings.values():
+        if finding.name != "parameters-not-updated":  # judged above, where every step was observed
+            yield replace(finding, check=CATALOGUE[finding.name].check)
+    yield from _accumulation_findings(record)
+    yield from _lost_in_half_precision(record)
+
+
+def _lost_in_half_precision(record: UpdateRecord) -> Iterator[Finding]:
+    updates = record.updates
     half = record.in_half
     rates = [max(tracer.rates.values(), default=0.0) for tracer in (updates, half) if tracer is not None]
     if half is not None and half.lost > _LOST_SHARE * half.moving > 0 and rates[0] <= 2 * rates[-1]:
@@ -177,18 +144,11 @@ def _reason_unchanged(updates: UpdateTracer, names: Sequence[str], rates: Mappin
     """Return a clause on why parameters do not change: no optimizer holds them, or its rate is too small."""
     if not updates.count:
         return ""
-    held = [name for name in names if id(updates.parameters[name]) in updates.in_optimizer]
+    held = [name for name in names if id(updates.parameters[name]) in updates.rates]
     if len(held) < len(names):
         return "; no optimizer holds them"
     rate = max(rates[name] for name in held)
     return f"; their learning rate is {rate:.2g}" + (", too small to change them" if rate else "")
-
-
-def _rounded_away(updates: UpdateTracer, name: str) -> bool:
-    """Return whether an optimizer holds a parameter of half precision, in which small updates are lost."""
-    parameter = updates.parameters[name]
-    held = updates.rates.get(id(parameter), 0.0) > 0
-    return held and parameter.dtype in (torch.bfloat16, torch.float16)
 
 
 @torch.no_grad()
@@ -208,25 +168,13 @@ def _scores_depend_on(adapter: ModelAdapter, samples: Samples, parameter: nn.Par
 
 
 def _accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
-    """Yield a finding if several mean losses are added up for an update, and not divided by their number."""
+    """Yield a finding about the micro-batches of an update."""
     for update, totals in record.totals.items():
-        passes = record.updates.passes.get(update, 0)
-        if update >= record.updates.count or passes != len(totals) or passes < 2:
-            continue
-        sums, counts = zip(*totals, strict=True)
-        if all(_WHOLE[0] < total < _WHOLE[1] for total in sums):
-            evidence = (
-                f"{passes} backward passes make an update, each with the mean loss of its tokens as a whole: the "
-                f"gradient is {sum(sums):.3g} times that of a mean"
-            )
-            yield model_finding("accumulation-not-divided", evidence)
-            return
-        if all(_close(total, sums[0]) for total in sums) and max(counts) > _UNEQUAL * min(counts) > 0:
-            evidence = (
-                f"micro-batches of {min(counts)} and of {max(counts)} labels have the same weight in an update"
-            )
-            yield model_finding("micro-batches-averaged", evidence)
-            return
+        if update < record.updates.count and 1 < record.updates.passes.get(update, 0) == len(totals):
+            fault = accumulation_fault(totals, _UNEQUAL)
+            if fault is not None:
+                yield model_finding(*fault)
+                return
 
 
 def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]:
@@ -253,10 +201,8 @@ def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]
     for scored in (0, 1):  # labels may be scored from the second input on
         positions, others = rows * (length - scored), other_rows * (other_length - scored)
         if _close(ratio, positions / others):
-            evidence = (
-                f"a token weighs 1 / {positions} in a batch of {real} labels and {positions} positions, and "
-                f"{ratio:.2f} of that in one of {other_real} labels and {others} positions"
-            )
+            evidence = f"a token weighs 1 / {positions} in a batch of {real} labels and {positions} positions, and"
+            evidence += f" {ratio:.2f} of that in one of {other_real} labels and {others} positions"
             yield model_finding("padding-in-mean", evidence)
             return
 
@@ -270,10 +216,8 @@ def padding_row_findings(record: UpdateRecord, pad: int) -> Iterator[Finding]:
     names = {id(parameter): name for name, parameter in record.updates.parameters.items()}
     for table, (trained, largest) in record.padded.items():
         if trained > _FAINT * largest:
-            evidence = (
-                f"row {pad} (padding) of {names.get(table, 'an embedding')} gets a gradient of up to {trained:.2g}"
-                f", other rows of up to {largest:.2g}"
-            )
+            evidence = f"row {pad} (padding) of {names.get(table, 'an embedding')} gets a"
+            evidence += f" gradient of up to {trained:.2g}, other rows of up to {largest:.2g}"
             yield model_finding("padding-row-trained", evidence)
             return
     if record.source_padding > _FAINT:
@@ -288,18 +232,11 @@ def first_loss_findings(nats: float, classes: int) -> Iterator[Finding]:
     """Yield a finding if the first cross-entropy is far above that of a blind guess."""
     blind = math.log(classes)
     if nats > blind + max(_LEAST_EXCESS, _EXCESS_SHARE * blind):
-        evidence = (
-            f"the first cross-entropy is {nats:.2f} nats a label; a blind guess has ln {classes} = {blind:.2f}"
-        )
-        yield model_finding("first-loss-too-high", evidence)
+        evidence = f"the first cross-entropy is {nats:.2f} nats a label; a blind guess has"
+        yield model_finding("first-loss-too-high", f"{evidence} ln {classes} = {blind:.2f}")
 
 
 def is_fresh(weights: Mapping[str, Tensor]) -> bool:
     """Return whether weights have not been trained: vectors that initialisers fill with a constant are still so."""
     vectors = [weight for weight in weights.values() if weight.dim() == 1 and weight.numel() > 1]
     return any(bool((vector == vector[0]).all()) for vector in vectors)
-
-
-def _name_some(names: Sequence[str]) -> str:
-    rest = ", ..." if len(names) > _NAMED else ""
-    return f"{len(names)} ({', '.join(names[:_NAMED])}{rest})"

@@ -6,29 +6,29 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import clip_grad
 from torch.optim.optimizer import Optimizer
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.places import line_of_user
+from transformer_doctor.places import running_place
 from transformer_doctor.report import Finding, Place, Severity
 
 UPDATES = "every trained weight is updated, and no other one"
 GRADIENTS = "gradients arrive, add up, are clipped and are cleared in the right order"
 RATE = "the learning rate is set as planned"
 TIMES = 3  # updates in which something is seen before it is said
-_EVERY, _FIRST, _MARKS = (
-    64,
-    (1, 2, 3, 4, 8, 16),
-    (4, 16),
-)  # updates examined; updates after which weights are compared
+_EVERY, _FIRST = 64, (1, 2, 3, 4, 8, 16)  # updates that are examined
+_MARKS = (4, 16)  # updates after which weights are compared
 _NUMBERS, _PROBES = 256, 3  # numbers of a weight that are compared; weights whose gradients are counted
 _STILL_ZERO = 10  # updates after which a rate of 0 is no warm-up
 _MOST_CLEARED, _MOST_PASSES = 18, 256  # backward passes without a step
 _WHOLE = 0.8, 1.05  # sum of the weights of a mean loss; label smoothing lowers it
 _EQUAL, _UNEQUAL = 1.04, 2.0  # ratio of the weights, and of the labels, of two micro-batches
+_CLIP = "_clip_grads_with_norm_"  # called by clip_grad_norm_, wherever that was imported
 _UNSCALED = 1 / 8  # factor of a gradient between clipping and step that comes from a loss scale
 _TIGHT, _LARGE_DECAY = 1e-3, 0.5  # norm of clipped gradients, and weight decay, that are no usual ones
 _LOST_SHARE = 0.9  # share of the weights whose updates are lost in half precision
@@ -62,7 +62,7 @@ class Told:
         if name in self.findings:
             return
         finding = model_finding(name, f"at update {self.update + 1}, {evidence}", severity)
-        self.findings[name] = replace(finding, place=line_of_user() or self.place, check=check)
+        self.findings[name] = replace(finding, place=running_place() or self.place, check=check)
         try:
             self.tell(self.findings[name])
         except Exception as error:
@@ -183,11 +183,15 @@ class WatchedOptimizer:
             self.told.find("parameters-not-updated", evidence, UPDATES)
 
     def clip(self, parameters: Sequence[Tensor], limit: float, norm: Tensor) -> None:
-        """Look at gradients of some parameters after they were clipped."""
+        """Look at the gradients of the weights among some parameters after they were clipped."""
+        clipped = {id(parameter) for parameter in parameters}
+        own = [weight for weight in self.weights.values() if id(weight) in clipped]
+        if not own or not self.looks():
+            return
         if self.passes == 0 and self._last_passes:
             evidence = f"gradients are clipped to {limit:g} when none has arrived since the last step"
             self.told.find_repeated("clipped-wrongly", evidence, GRADIENTS)
-        weight = next((weight for weight in parameters if weight.grad is not None), None)
+        weight = next((weight for weight in own if weight.grad is not None), None)
         if weight is not None and weight.grad is not None and self.passes:
             self._clipped = float(limit), float(norm), weight, float(weight.grad.norm())
 
@@ -222,11 +226,12 @@ class WatchedOptimizer:
                 name for name, weight in self.weights.items() if weight.requires_grad and weight.grad is None
             }
             self.untouched = without if self.untouched is None else self.untouched & without
-            if 1 < self.passes == len(totals):
-                self._judge_accumulation(totals)
+            fault = accumulation_fault(totals, _UNEQUAL) if 1 < self.passes == len(totals) else None
+            if fault is not None:
+                self.told.find(*fault, GRADIENTS)
 
     def _group_rates(self) -> Sequence[float]:
-        return [float(group["lr"]) for group in self.optimizer.param_groups]
+        return [rate_of(group) for group in self.optimizer.param_groups]
 
     def _check_rates(self) -> None:
         self._rates = rates = self._group_rates()
@@ -260,25 +265,13 @@ class WatchedOptimizer:
             evidence = f"gradients of a norm of {norm:.2g} are clipped to {limit:.2g}"
             self.told.find_repeated("clipped-wrongly", evidence, GRADIENTS, "warning")
 
-    def _judge_accumulation(self, totals: Sequence[tuple[float, int]]) -> None:
-        """Compare the losses of the micro-batches of an update."""
-        sums, counts = zip(*totals, strict=True)
-        if all(_WHOLE[0] < total < _WHOLE[1] for total in sums):
-            evidence = f"the gradients of {len(sums)} micro-batches are added up, each that of a whole mean loss"
-            self.told.find("accumulation-not-divided", evidence, GRADIENTS)
-        elif max(sums) < _EQUAL * min(sums) and max(counts) > _UNEQUAL * min(counts):
-            evidence = (
-                f"micro-batches of {min(counts)} and of {max(counts)} labels have the same weight in an update"
-            )
-            self.told.find("micro-batches-averaged", evidence, GRADIENTS)
-
     def after_step(self) -> None:
         """Look at the weights after a step."""
         looks, self.after = self.looks(), self.numbers()
-        if looks and self._before is not None:
-            pairs = zip(self.weights.items(), self.split(self._before), self.split(self.after), strict=True)
-            moved = [name for (name, weight), old, new in pairs
-                     if not weight.requires_grad and not torch.equal(old, new)]  # fmt: skip
+        frozen = {name for name, weight in self.weights.items() if not weight.requires_grad}
+        if looks and self._before is not None and frozen:
+            pairs = zip(self.weights, self.split(self._before), self.split(self.after), strict=True)
+            moved = [name for name, old, new in pairs if name in frozen and not torch.equal(old, new)]
             if moved:
                 evidence = f"a step changed {listed(moved)}, though frozen"
                 self.told.find_repeated("frozen-weights-moved", evidence, UPDATES)
@@ -317,6 +310,41 @@ class WatchedOptimizer:
             self.told.find("lost-in-half-precision", evidence, UPDATES)
 
 
+def watch_clipping(after: Callable[[Any, float, Tensor], None]) -> Callable[[], None]:
+    """Call a function with parameters, limit and norm after each clip_grad_norm_; return what ends it."""
+    plain = vars(clip_grad)[_CLIP]
+
+    def clip(parameters: Any, limit: float, norm: Tensor, *further: Any, **options: Any) -> None:
+        plain(parameters, limit, norm, *further, **options)
+        after(parameters, limit, norm)
+
+    setattr(clip_grad, _CLIP, clip)
+    return lambda: setattr(clip_grad, _CLIP, plain)
+
+
+def accumulation_fault(totals: Sequence[tuple[float, int]], unequal: float) -> tuple[str, str] | None:
+    """Return name and evidence of what is wrong with the micro-batches of an update, None where all is well.
+
+    Args:
+        totals: for each of them, the sum of the weights of its labels in the loss, and their number.
+        unequal: ratio of two numbers of labels from which on they are taken for different ones.
+    """
+    sums, counts = zip(*totals, strict=True)
+    if all(_WHOLE[0] < total < _WHOLE[1] for total in sums):
+        evidence = f"the gradients of {len(sums)} micro-batches are added up, each that of a whole mean loss"
+        return "accumulation-not-divided", evidence
+    if max(sums) < _EQUAL * min(sums) and max(counts) > unequal * min(counts) > 0:
+        evidence = f"micro-batches of {min(counts)} and of {max(counts)} labels have the same weight in an update"
+        return "micro-batches-averaged", evidence
+    return None
+
+
+def rate_of(group: Mapping[str, Any]) -> float:
+    """Return the learning rate of a group of parameters, 1 where the optimizer chooses it."""
+    rate = group.get("lr")
+    return 1.0 if rate is None else float(rate)
+
+
 def is_examined(steps: int) -> bool:
     """Return whether the update after so many steps is one that is examined."""
     return steps + 1 in _FIRST or (steps + 1) % _EVERY == 0
@@ -330,6 +358,7 @@ def listed(names: Sequence[str]) -> str:
 
 def _some(tensor: Tensor) -> Tensor:
     """Return some numbers of a tensor, evenly spaced: a view where its memory is contiguous."""
+    tensor = tensor.detach().coalesce().values() if tensor.is_sparse else tensor
     flat = (tensor.to_local() if hasattr(tensor, "to_local") else tensor).detach().flatten()
     return flat[:: (len(flat) // _NUMBERS) | 1]
 

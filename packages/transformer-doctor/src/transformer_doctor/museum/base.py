@@ -19,10 +19,8 @@ class Translator(nn.Module):
 
     def __init__(self, vocab_size: int, width: int = 32) -> None:
         super().__init__()
-        self.tokens, self.positions = (
-            nn.Embedding(vocab_size, width, padding_idx=PAD),
-            nn.Embedding(MAX_TOKENS, width),
-        )
+        self.tokens = nn.Embedding(vocab_size, width, padding_idx=PAD)
+        self.positions = nn.Embedding(MAX_TOKENS, width)
         self.transformer = nn.Transformer(width, 2, 1, 1, 64, dropout=0.0, batch_first=True)
         self.output = nn.Linear(width, vocab_size)
         self.max_length = MAX_TOKENS
@@ -57,20 +55,24 @@ class Sinusoidal(nn.Module):
 
 
 class Encoder(nn.Module):
-    """One nn.TransformerEncoderLayer on the sum of token embeddings and positions."""
+    """A layer, by default one nn.TransformerEncoderLayer, on the sum of token embeddings and positions."""
 
-    def __init__(self, vocab_size: int, width: int, positions: nn.Module) -> None:
+    def __init__(self, vocab_size: int, width: int, positions: nn.Module, layer: nn.Module | None = None) -> None:
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocab_size, width), positions
-        self.layer = nn.TransformerEncoderLayer(width, 2, 32, batch_first=True)
+        self.layer = layer or nn.TransformerEncoderLayer(width, 2, 32, batch_first=True)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Embed tokens and positions: (B, S) -> (B, S, D)."""
+        return self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return hidden states: (B, S) -> (B, S, D)."""
-        return self.layer(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))
+        return self.layer(self.embed(ids))
 
 
-class LanguageModel(nn.Module):
-    """One self-attention, written out, between embeddings and an output layer; subclasses mask its scores."""
+class OneAttention(nn.Module):
+    """Embeddings, the projections of one attention, and an output layer."""
 
     def __init__(self, vocab_size: int, width: int) -> None:
         super().__init__()
@@ -79,13 +81,21 @@ class LanguageModel(nn.Module):
         self.output = nn.Linear(width, vocab_size)
         self.max_length = MAX_TOKENS
 
+    def embed(self, ids: Tensor) -> Tensor:
+        """Embed tokens and positions: (B, T) -> (B, T, D)."""
+        return self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
+
+
+class LanguageModel(OneAttention):
+    """One self-attention, written out; subclasses mask its scores."""
+
     def mask_scores(self, scores: Tensor, target: Tensor) -> Tensor:
         """Hide the scores of keys that a query may not attend to: (B, T, T), (B, T) -> (B, T, T)."""
         raise NotImplementedError
 
     def forward(self, target: Tensor) -> Tensor:
         """Return logits: (B, T) -> (B, T, V)."""
-        x = self.tokens(target) + self.positions(torch.arange(target.size(1)))
+        x = self.embed(target)
         scores = self.query(x) @ self.key(x).transpose(1, 2) / x.size(-1) ** 0.5
         return self.output(x + self.mask_scores(scores, target).softmax(-1) @ self.value(x))
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor import examine
-from transformer_doctor.museum.base import Sinusoidal
+from transformer_doctor.museum.base import Encoder, Sinusoidal
 
 V, D = 13, 64
 
@@ -32,20 +32,7 @@ class Layer(nn.Module):
         return self.around(x, self.feed_forward(x), self.norm2)
 
 
-class Encoder(nn.Module):
-    """Encoder of embeddings, positions and six layers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens, self.positions = nn.Embedding(V, D), Sinusoidal(D)
-        self.layers = nn.Sequential(*(Layer() for _ in range(6)))
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Return hidden states: (B, S) -> (B, S, D)."""
-        return self.layers(self.tokens(ids) + self.positions(torch.arange(ids.size(1))))
-
-
-model = Encoder()
+model = Encoder(V, D, Sinusoidal(D), nn.Sequential(*(Layer() for _ in range(6))))
 
 
 @torch.no_grad()

@@ -7,18 +7,19 @@ import torch
 from torch import Tensor
 
 from transformer_doctor import examine_collate
+from transformer_doctor.museum.base import BOS, EOS, PAD, Rows
 
-PAD, BOS, EOS, V, LIMIT = 0, 1, 2, 23, 64
+V, LIMIT = 23, 64
 
 
-def padded(rows: list[list[int]]) -> Tensor:
+def padded(rows: Rows) -> Tensor:
     """Pad rows to one length."""
     length = LIMIT
     # fix: length = max(map(len, rows))
     return torch.tensor([row + [PAD] * (length - len(row)) for row in rows])
 
 
-def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
+def collate(sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
     """Return rows of ids, with marks, as padded tensors.
 
     Raises:

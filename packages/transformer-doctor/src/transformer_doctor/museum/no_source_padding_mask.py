@@ -4,30 +4,24 @@ from collections.abc import Iterator
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_doctor import examine
+from transformer_doctor.museum.base import PAD, Encoder, Sinusoidal
 
-PAD, V, D = 0, 13, 16
+V, D = 13, 16
 
 
-class Encoder(nn.Module):
+class Reader(Encoder):
     """Encoder of embeddings, positions and one nn.TransformerEncoderLayer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens, self.positions = nn.Embedding(V, D), nn.Embedding(30, D)
-        self.layer = nn.TransformerEncoderLayer(D, 2, 32, batch_first=True)
-        self.max_length = 30
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return hidden states: (B, S) -> (B, S, D)."""
-        x = self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
-        return self.layer(x)
-        # fix: return self.layer(x, src_key_padding_mask=ids == PAD)
+        return self.layer(self.embed(ids))
+        # fix: return self.layer(self.embed(ids), src_key_padding_mask=ids == PAD)
 
 
-model = Encoder().eval()
+model = Reader(V, D, Sinusoidal(D)).eval()
 
 
 def show() -> Iterator[str]:
@@ -40,4 +34,4 @@ def show() -> Iterator[str]:
         yield f"beside a sentence of {length:2} tokens its numbers differ by up to {change:.4f}"
 
 
-report = partial(examine, model, vocab_size=V, pad=PAD, kind="encoder")
+report = partial(examine, model, vocab_size=V, pad=PAD, kind="encoder", longest=64)
