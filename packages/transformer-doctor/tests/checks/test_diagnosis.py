@@ -20,6 +20,7 @@ from transformer_doctor.texts import FINDING_TEXTS
 LOOK_AHEAD = ("absent", "inverted", "wide", "late", "multiplied", "added")
 PADDING = ("absent", "inverted", "late", "multiplied", "added", "queries")
 MARKS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
+DTYPES = (torch.float32, torch.bfloat16)
 NAMES = {"missing": "unusual-scale", "twice": "unusual-scale", "width": "scaled-by-model-width"}
 
 
@@ -41,76 +42,64 @@ def evidence(report: Report, name: str) -> str:
     return next(finding.evidence for finding in report.findings if finding.name == name)
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_a_sound_model_gives_no_alarm(style: str) -> None:
-    assert serious(examined(style, Plan())) == []
-
-
 @pytest.mark.parametrize(
-    ("style", "defect"),
-    covering((style, defect) for style in STYLES for defect in LOOK_AHEAD if defect in STYLES[style].styles),
-)
-def test_a_wrong_look_ahead_mask_is_named(style: str, defect: str) -> None:
-    report = examined(style, Plan(look_ahead=defect))
-    assert serious(report) == ["sees-the-future"], report
-    assert f"; decoder self-attention 2 of 2 {_PHRASES[defect]}" in evidence(report, "sees-the-future")
-
-
-@pytest.mark.parametrize(
-    ("style", "defect"),
-    covering((style, defect) for style in STYLES for defect in PADDING if defect in STYLES[style].styles),
-)
-def test_a_wrong_padding_mask_is_named(style: str, defect: str) -> None:
-    report = examined(style, Plan(padding=defect))
-    assert serious(report) == ["no-source-padding-mask"], report
-    observed = evidence(report, "no-source-padding-mask")
-    assert f"encoder self-attention 2 of 2 {_PHRASES[defect]}" in observed
-    cross_defect = "absent" if defect == "queries" else defect
-    assert f"cross-attention 2 of 2 {_PHRASES[cross_defect]}" in observed
-
-
-@pytest.mark.parametrize(
-    ("style", "scale"),
-    covering((style, scale) for style in STYLES for scale in scales_of(style)),
-)
-def test_a_wrong_scale_is_named(style: str, scale: str) -> None:
-    assert serious(examined(style, Plan(scale=scale))) == [NAMES[scale]]
-
-
-@pytest.mark.parametrize(
-    ("style", "axis"),
-    covering((style, axis) for style in STYLES for axis in STYLES[style].axes),
-)
-def test_a_softmax_over_another_axis_is_named(style: str, axis: str) -> None:
-    assert serious(examined(style, Plan(axis=axis))) == ["softmax-axis"]
-
-
-@pytest.mark.parametrize(("style", "kind"), [("fused", "halves"), ("by hand", "tensor2tensor")])
-def test_sound_sinusoids_in_another_order_give_no_alarm(style: str, kind: str) -> None:
-    assert serious(examined(style, Plan(positions=kind))) == []
-
-
-@pytest.mark.parametrize("kind", ["exponent", "sign", "one frequency each"])
-def test_wrong_sinusoids_are_named(kind: str) -> None:
-    assert serious(examined("einsum", Plan(positions=kind))) == ["wrong-sinusoids"]
-
-
-@pytest.mark.parametrize(("style", "tied"), [("einsum", "up"), ("torch", "down"), ("by hand", "t5")])
-def test_scaled_tied_logits_are_named_unless_the_embedding_rows_are_large(style: str, tied: str) -> None:
-    assert serious(examined(style, Plan(tied=tied))) == ["tied-logits-scaled"] * (tied != "t5")
-
-
-@pytest.mark.parametrize(
-    ("style", "plan", "names"),
+    ("style", "plan", "dtype"),
     [
-        ("heads", Plan(), []),
-        ("by hand", Plan(axis="queries"), ["softmax-axis"]),
-        ("torch", Plan(positions="exponent"), ["wrong-sinusoids"]),
-        ("fused", Plan(tied="up"), ["tied-logits-scaled"]),
+        ("einsum", Plan(), torch.float32),
+        ("heads", Plan(), torch.bfloat16),
+        ("torch", Plan(), torch.float32),
+        ("fused", Plan(positions="halves"), torch.float32),
+        ("folded", Plan(), torch.float32),
+        ("by hand", Plan(positions="tensor2tensor", tied="t5"), torch.float32),
     ],
 )
-def test_a_model_in_bfloat16_has_the_same_findings(style: str, plan: Plan, names: list[str]) -> None:
-    assert serious(examined(style, plan, torch.bfloat16)) == names
+def test_a_sound_model_gives_no_alarm(style: str, plan: Plan, dtype: torch.dtype) -> None:
+    assert serious(examined(style, plan, dtype)) == []
+
+
+def together(style: str) -> Iterator[tuple[str, ...]]:
+    """Yield a style with wrong look-ahead masks, padding masks and scales; each that it can have is in one."""
+    attention, scales = STYLES[style], [*scales_of(style), ""]
+    look_ahead = [defect for defect in LOOK_AHEAD if defect in attention.styles]
+    padding = [defect for defect in PADDING if defect in attention.styles]
+    for index in range(max(len(look_ahead), len(padding))):
+        defects = look_ahead[index % len(look_ahead)], padding[(index + 2) % len(padding)]
+        scale = scales[index % len(scales)]
+        # numbers that a mask adds are taken for a bias by distance, as in T5, which needs no scale
+        yield style, *defects, "" if scale == "missing" and "added" in defects else scale
+
+
+TOGETHER = [case for style in STYLES for case in together(style)]
+QUICK = covering(TOGETHER)
+
+
+@pytest.mark.parametrize(
+    ("style", "look_ahead", "padding", "scale"),
+    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in TOGETHER],
+)
+def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(
+    style: str, look_ahead: str, padding: str, scale: str
+) -> None:
+    report = examined(style, Plan(look_ahead, padding, scale))
+    expected = {"sees-the-future", "no-source-padding-mask", *([NAMES[scale]] if scale else [])}
+    assert set(serious(report)) == expected, report
+    assert f"; decoder self-attention 1 of 1 {_PHRASES[look_ahead]}" in evidence(report, "sees-the-future")
+    observed = evidence(report, "no-source-padding-mask")
+    assert f"encoder self-attention 1 of 1 {_PHRASES[padding]}" in observed
+    assert f"cross-attention 1 of 1 {_PHRASES['absent' if padding == 'queries' else padding]}" in observed
+
+
+@pytest.mark.parametrize(
+    ("style", "axis", "dtype"),
+    covering((style, axis, dtype) for style in STYLES for axis in STYLES[style].axes for dtype in DTYPES),
+)
+def test_a_softmax_over_another_axis_is_named(style: str, axis: str, dtype: torch.dtype) -> None:
+    assert serious(examined(style, Plan(axis=axis), dtype)) == ["softmax-axis"]
+
+
+@pytest.mark.parametrize(("style", "tied", "dtype"), [("einsum", "up", *DTYPES[:1]), ("torch", "down", *DTYPES[1:])])
+def test_scaled_tied_logits_are_named(style: str, tied: str, dtype: torch.dtype) -> None:
+    assert serious(examined(style, Plan(tied=tied), dtype)) == ["tied-logits-scaled"]
 
 
 class WrittenNorm(torch.nn.Module):
@@ -130,16 +119,17 @@ class WrittenNorm(torch.nn.Module):
     ("norm", "positions", "named", "dtype"),
     [
         ("layer", "", [], torch.bfloat16),
-        ("layer", "exponent", ["wrong-sinusoids"], torch.float32),
+        ("layer", "one frequency each", ["wrong-sinusoids"], torch.float32),
         ("rms", "exponent", ["wrong-sinusoids"], torch.bfloat16),
+        ("of torch", "sign", ["wrong-sinusoids"], torch.bfloat16),
     ],
 )
-def test_sinusoids_before_a_norm_that_is_written_out_are_judged(
+def test_wrong_sinusoids_are_named_before_a_norm_of_torch_or_one_that_is_written_out(
     norm: str, positions: str, named: list[str], dtype: torch.dtype
 ) -> None:
     torch.manual_seed(3)
     model = Host(STYLES["einsum"], Plan(positions=positions))
-    for layer in (*model.encoder, *model.decoder):
+    for layer in (model.encoder, model.decoder) if norm != "of torch" else ():
         layer.norms = torch.nn.ModuleList(WrittenNorm(norm) for _ in layer.norms)
     report = examine(model.to(dtype), **MARKS)
     assert serious(report) == named
@@ -167,29 +157,6 @@ def test_the_cause_the_cure_and_the_line_fit_the_fault() -> None:
     assert "소프트맥스 뒤" in finding.translate("ko").cause
     assert finding.place is not None
     assert finding.place.path.endswith("tests/specimens/hosts.py")
-
-
-def together(style: str) -> Iterator[tuple[str, Plan]]:
-    """Yield plans with a wrong look-ahead mask, padding mask and scale; each that the style can have is in one."""
-    attention, scales = STYLES[style], [*scales_of(style), ""]
-    look_ahead = [defect for defect in LOOK_AHEAD if defect in attention.styles]
-    padding = [defect for defect in PADDING if defect in attention.styles]
-    for index in range(max(len(look_ahead), len(padding))):
-        defects = look_ahead[index % len(look_ahead)], padding[(index + 2) % len(padding)]
-        scale = scales[index % len(scales)]
-        # numbers that a mask adds are taken for a bias by distance, as in T5, which needs no scale
-        yield style, Plan(*defects, scale="" if scale == "missing" and "added" in defects else scale)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("style", "plan"), [pair for style in STYLES for pair in together(style)])
-def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(style: str, plan: Plan) -> None:
-    report = examined(style, plan)
-    expected = {"sees-the-future", "no-source-padding-mask", *([NAMES[plan.scale]] if plan.scale else [])}
-    assert set(serious(report)) == expected, report
-    assert f"; decoder self-attention 2 of 2 {_PHRASES[plan.look_ahead]}" in evidence(report, "sees-the-future")
-    observed = evidence(report, "no-source-padding-mask")
-    assert f"encoder self-attention 2 of 2 {_PHRASES[plan.padding]}" in observed
 
 
 class BothSides(NanoGPT):

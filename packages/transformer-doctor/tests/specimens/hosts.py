@@ -282,7 +282,7 @@ def sinusoids(length: int, kind: str) -> Tensor:
 
 
 class Host(nn.Module):
-    """Encoder and decoder of two layers each, norm first, sinusoids, tied matrix."""
+    """Encoder and decoder of one layer each, norm first, sinusoids, tied matrix."""
 
     def __init__(self, attention: type[Attention], plan: Plan) -> None:
         super().__init__()
@@ -290,8 +290,7 @@ class Host(nn.Module):
         self.embedding = nn.Embedding(VOCABULARY, D)
         nn.init.normal_(self.embedding.weight, std=1.0 if plan.tied == "t5" else D**-0.5)
         self.register_buffer("table", sinusoids(600, plan.positions), persistent=False)
-        self.encoder = nn.ModuleList(Layer(attention, plan, cross=False) for _ in range(2))
-        self.decoder = nn.ModuleList(Layer(attention, plan, cross=True) for _ in range(2))
+        self.encoder, self.decoder = Layer(attention, plan, cross=False), Layer(attention, plan, cross=True)
         self.norm = nn.LayerNorm(D)
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -302,11 +301,9 @@ class Host(nn.Module):
         padded, later = source == PAD, torch.ones(target.size(1), target.size(1), dtype=torch.bool).triu(1)
         x, y, plan = self.embed(source), self.embed(target), self.plan
         on_source = padded[:, None, :].expand(-1, source.size(1), -1)
-        for layer in self.encoder:
-            x = layer(x, on_source, plan.padding)
+        x = self.encoder(x, on_source, plan.padding)
         across = padded[:, None, :].expand(-1, target.size(1), -1)
-        for layer in self.decoder:
-            y = layer(y, later[None], plan.look_ahead, x, across, plan.padding)
+        y = self.decoder(y, later[None], plan.look_ahead, x, across, plan.padding)
         y = self.norm(y) * {"": 1.0, "up": D**0.5, "down": D**-0.5, "t5": D**-0.5}[plan.tied]
         return functional.linear(y, self.embedding.weight)
 
