@@ -79,11 +79,8 @@ def test_masks_of_an_unknown_encoding_are_requested() -> None:
     ("make", "remark"),
     [
         (call_styles.InDictionary, "ids are given in one mapping"),
-        (call_styles.InObject, "ids are given in one mapping"),
         (call_styles.InTuple, "ids are given in one tuple"),
         (call_styles.TimeFirst, TIME_FIRST_REMARK),
-        (call_styles.GivesDataclass, None),
-        (call_styles.TargetFirst, None),
         (call_styles.ByName, None),
     ],
 )

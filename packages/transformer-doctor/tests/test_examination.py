@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -12,15 +11,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from specimens import peers
-from specimens.planted import BOS, EOS, MODEL_DEFECTS, PAD, Embedding, TorchTransformer, Transformer
+from specimens.planted import BOS, EOS, PAD, Embedding, TorchTransformer, Transformer
 from transformer_doctor import Report, examine
 from transformer_doctor.catalogue import CATALOGUE
 from transformer_doctor.errors import UsageError
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
+LIKE_OTHERS = ("marian", "t5", "bert-masked-lm", "gpt2")
 D, H = 16, 2
 E = D // H
-# Pairs of defects in the same function; each defect is in one.
+# Pairs of defects in the same function; each defect of the model is in one.
 PAIRS = [(3, 9), (3, 17), (4, 16), (7, 8), (9, 18), (10, 18)]
 
 
@@ -36,7 +36,7 @@ def numbers(report: Report) -> set[int | None]:
 
 @pytest.mark.parametrize(
     "defects",
-    [(), *combinations(MODEL_DEFECTS, 1), *PAIRS],
+    [(), *PAIRS],
     ids=lambda defects: "+".join(map(str, defects)) or "none",
 )
 def test_the_planted_defects_are_found_and_no_others(defects: tuple[int, ...]) -> None:
@@ -47,7 +47,7 @@ def test_the_planted_defects_are_found_and_no_others(defects: tuple[int, ...]) -
     assert report.ok == (not defects)
 
 
-@pytest.mark.parametrize("defects", [*combinations((3, 4, 9, 16, 17), 1), (3, 9)])
+@pytest.mark.parametrize("defects", [(3, 9), (4, 16), (17,)])
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
 def test_defects_planted_around_nn_transformer_are_found(defects: tuple[int, ...]) -> None:
     torch.manual_seed(3)
@@ -65,7 +65,9 @@ def test_nn_transformer_used_correctly_gives_no_alarm(norm_first: bool) -> None:
     assert not examined(TorchTransformer(norm_first=norm_first, bias=norm_first)).findings
 
 
-@pytest.mark.parametrize("name", peers.NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LIKE_OTHERS)) for name in peers.NAMES]
+)
 def test_models_of_hugging_face_give_no_alarm(name: str) -> None:
     torch.manual_seed(3)
     report = examine(peers.make(name))
@@ -158,15 +160,6 @@ def test_scores_that_are_nan_are_named() -> None:
 
     torch.manual_seed(2)
     assert "not-a-number" in examined(Empty("plain"), kind="decoder").names
-
-
-def test_an_inverted_mask_that_leaves_a_query_without_keys_is_named() -> None:
-    class Inverted(Written):
-        def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
-            return scores.masked_fill(~hidden, -math.inf)
-
-    torch.manual_seed(2)
-    assert "sees-the-future" in examined(Inverted("plain"), kind="decoder").names
 
 
 def test_a_mask_that_one_head_lacks_is_named() -> None:

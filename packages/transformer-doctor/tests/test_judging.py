@@ -31,7 +31,7 @@ def test_a_cheat_is_refused(name: str) -> None:
 
 
 def test_text_that_is_trained_and_tested_on_is_named() -> None:
-    assert "tested-on-training-data" in referee(HONEST["plain"], train=TRAIN + TEST, test=TEST).report.names
+    assert "tested-on-training-data" in referee(HONEST["a model alone"], train=TRAIN + TEST, test=TEST).report.names
 
 
 class Counting(nn.Module):
@@ -97,6 +97,7 @@ def test_a_submission_that_answers_for_the_test_text_alone_is_not_accepted() -> 
 def test_a_loss_that_reads_ahead_in_long_texts_alone_is_refused() -> None:
     def make() -> dict[str, object]:
         model = Transformer("rotary")
+        del model.max_length
 
         def loss(ids: Tensor) -> Tensor:
             losses = functional.cross_entropy(model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")

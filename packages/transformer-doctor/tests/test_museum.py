@@ -11,6 +11,7 @@ from transformer_doctor.errors import UsageError
 from transformer_doctor.museum import EXHIBIT_TEXTS, EXHIBITS, Performance, exhibit, perform, play
 from transformer_doctor.texts import LANGUAGES
 
+pytestmark = pytest.mark.usefixtures("few_updates")
 NAMES = [one.name for one in EXHIBITS]
 # Further findings that the line of an exhibit causes.
 FURTHER_FINDINGS = {

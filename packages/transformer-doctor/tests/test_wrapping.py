@@ -49,18 +49,6 @@ class WithTable(Transformer):
         return super().forward(source, target)
 
 
-class SeparateOutput(nn.Module):
-    """Model that returns hidden states; only a training step calls its output layer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = Transformer()
-        self.inner.output, self.generator = nn.Identity(), self.inner.output
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.inner(source, target)
-
-
 class Classifier(nn.Module):
     """Ids (B, S) -> scores of classes (B, C), from the mean of the embeddings that are not padding."""
 
@@ -119,30 +107,6 @@ def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
     report = examined(Classifier(masked=masked), kind="encoder")
     assert report.names == [*names, "no-positions"]
     assert report.ok == masked
-
-
-@pytest.mark.usefixtures("few_updates")
-@pytest.mark.parametrize("shifted", [True, False])
-def test_labels_are_read_where_the_output_layer_is_called_separately(shifted: bool) -> None:
-    torch.manual_seed(3)
-    model = SeparateOutput()
-    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
-
-    def step(source: Tensor, target: Tensor) -> float:
-        inputs, labels = (target[:, :-1], target[:, 1:]) if shifted else (target, target)
-        scores = model.generator(model(source, inputs)).log_softmax(-1)
-        smooth = torch.full_like(scores, 0.1 / SIZE).scatter(2, labels[..., None], 0.9)
-        smooth = smooth.masked_fill((labels == PAD)[..., None], 0)
-        loss = functional.kl_div(scores, smooth, reduction="sum") / (labels != PAD).sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    examinee = model if shifted else (lambda source, target: model.generator(model(source, target)))
-    report = examined(examinee, train_step=step)
-    assert report.names == ["target-not-shifted"] * (not shifted), report
-    assert "labels are the next tokens, from the first to the end mark" in report.asked
 
 
 @pytest.mark.parametrize(

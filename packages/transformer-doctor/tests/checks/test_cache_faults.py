@@ -6,14 +6,18 @@ import pytest
 import torch
 
 from specimens import cached_decoders
+from specimens.sweep import covering
 from transformer_doctor.texts import FINDING_TEXTS
 
+DEFECTS = [(*planted, case) for planted, case in cached_decoders.DEFECTS.items()]
+QUICK = covering(DEFECTS)
 
-@pytest.mark.parametrize(("planted", "case"), cached_decoders.DEFECTS.items())
-def test_a_defect_of_a_cache_is_named_by_its_case(
-    planted: tuple[type[cached_decoders.Base], str], case: str
-) -> None:
-    make, defect = planted
+
+@pytest.mark.parametrize(
+    ("make", "defect", "case"),
+    [pytest.param(*planted, marks=[pytest.mark.slow] * (planted not in QUICK)) for planted in DEFECTS],
+)
+def test_a_defect_of_a_cache_is_named_by_its_case(make: type[cached_decoders.Base], defect: str, case: str) -> None:
     torch.manual_seed(0)
     report = cached_decoders.examined(make(defect))
     assert report.names == ["cache-differs"]

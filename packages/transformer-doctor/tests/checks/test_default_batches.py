@@ -47,7 +47,7 @@ def steps_of(model: Any) -> dict[str, Callable[..., Tensor]]:
     return {"tensors": of_tensors, "three": of_three, "mapping": of_mapping, "attributes": of_attributes}
 
 
-@pytest.mark.usefixtures("few_updates")
+@pytest.mark.usefixtures("few_updates", "training_alone")
 @pytest.mark.parametrize(
     ("name", "style"),
     [("bart", "tensors"), ("t5", "mapping"), ("marian", "three"), ("gpt2", "attributes"),
@@ -61,6 +61,7 @@ def test_steps_of_hugging_face_have_no_finding(name: str, style: str) -> None:
     assert "labels are the next tokens, from the first to the end mark" in report.asked
 
 
+@pytest.mark.usefixtures("few_updates", "training_alone")
 @pytest.mark.parametrize("style", ["tensors", pytest.param("mapping", marks=pytest.mark.slow)])
 def test_pairs_are_decoded_with_generate(style: str) -> None:
     torch.manual_seed(1)

@@ -97,7 +97,9 @@ def test_a_softmax_over_another_axis_is_named(style: str, axis: str, dtype: torc
     assert serious(examined(style, Plan(axis=axis), dtype)) == ["softmax-axis"]
 
 
-@pytest.mark.parametrize(("style", "tied", "dtype"), [("einsum", "up", *DTYPES[:1]), ("torch", "down", *DTYPES[1:])])
+@pytest.mark.parametrize(
+    ("style", "tied", "dtype"), [("einsum", "up", torch.float32), ("torch", "down", torch.bfloat16)]
+)
 def test_scaled_tied_logits_are_named(style: str, tied: str, dtype: torch.dtype) -> None:
     assert serious(examined(style, Plan(tied=tied), dtype)) == ["tied-logits-scaled"]
 

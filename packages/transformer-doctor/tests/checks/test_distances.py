@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 from torch import nn
 
 from specimens.planted import PAD, VOCABULARY
 from specimens.rotary import ROTARY_DEFECTS, ROTATIONS, LinearBias, Rotary
+from specimens.sweep import covering
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.distances import DISTANCES
 
@@ -16,8 +19,7 @@ def examined(model: nn.Module) -> Report:
     return examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
 
 
-@pytest.mark.parametrize("norm", [False, True])
-@pytest.mark.parametrize("rotation", ROTATIONS)
+@pytest.mark.parametrize(("rotation", "norm"), covering(product(ROTATIONS, [False, True])))
 def test_rotary_positions_written_in_other_ways_are_sound(rotation: str, norm: bool) -> None:
     torch.manual_seed(3)
     report = examined(Rotary(rotation, norm=norm))
@@ -25,9 +27,9 @@ def test_rotary_positions_written_in_other_ways_are_sound(rotation: str, norm: b
     assert DISTANCES in report.asked
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("norm", [False, True])
-@pytest.mark.parametrize("defect", ROTARY_DEFECTS)
+@pytest.mark.parametrize(
+    ("defect", "norm", "dtype"), covering(product(ROTARY_DEFECTS, [False, True], [torch.float32, torch.bfloat16]))
+)
 def test_wrong_rotary_positions_are_named(defect: str, norm: bool, dtype: torch.dtype) -> None:
     torch.manual_seed(3)
     report = examined(Rotary("halves", defect, norm=norm).to(dtype))

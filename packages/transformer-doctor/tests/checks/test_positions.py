@@ -94,8 +94,7 @@ class SilentEnd(NanoGPT):
         return self.lm_head(self.ln_f(x))
 
 
-@pytest.mark.parametrize("states_limit", [True, False])
-@pytest.mark.parametrize("way", ["clamped", "repeated"])
+@pytest.mark.parametrize(("way", "states_limit"), [("clamped", True), ("repeated", False)])
 def test_positions_that_end_silently_are_named(way: str, states_limit: bool) -> None:
     torch.manual_seed(3)
     model = SilentEnd(way, states_limit=states_limit)

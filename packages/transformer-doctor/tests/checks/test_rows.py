@@ -9,12 +9,12 @@ from specimens.plain_trainings import PLANTED, SOUND
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.learning import _ROWS
 
-pytestmark = [pytest.mark.usefixtures("few_updates"), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.usefixtures("few_updates", "training_alone"), pytest.mark.filterwarnings("ignore")]
 OF_ROWS = (
     "no causal mask", "positions zero", "evaluation mode", "first rows only", "sources shifted", "packed",
     "left padding",
 )  # fmt: skip
-QUICK = ("plain", "R-Drop", "packed, masked", "left padding, counted", "gpt2")
+QUICK = ("combined", "R-Drop", "packed, masked", "left padding, counted", "gpt2")
 NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
 
 

@@ -69,16 +69,15 @@ def with_large_weights(model: unusual_models.NanoGPT) -> unusual_models.NanoGPT:
     return model
 
 
-@pytest.mark.parametrize("make", [unusual_models.NanoGPT, PositionTable])
 @pytest.mark.parametrize(
-    ("position", "seen"),
+    ("make", "position", "seen"),
     [
-        (lambda step: step, None),
-        (lambda step: step + 1, "token 2 has the place of token 3"),
-        (lambda step: step + (step > 0), "token 2 has the place of token 3"),
-        (lambda step: max(step - 1, 0), "token 2 has the place of token 1"),
-        (lambda step: 0, "token 2 has the place of token 1"),
-        (lambda step: 3 * step, "other queries"),
+        (PositionTable, lambda step: step, None),
+        (PositionTable, lambda step: step + 1, "token 2 has the place of token 3"),
+        (unusual_models.NanoGPT, lambda step: step + (step > 0), "token 2 has the place of token 3"),
+        (unusual_models.NanoGPT, lambda step: max(step - 1, 0), "token 2 has the place of token 1"),
+        (PositionTable, lambda step: 0, "token 2 has the place of token 1"),
+        (unusual_models.NanoGPT, lambda step: 3 * step, "other queries"),
     ],
 )
 def test_wrong_positions_of_a_stepper_are_named(

@@ -32,6 +32,7 @@ def examine_project(project: str, defect: str, dtype: torch.dtype) -> list[str]:
     return [finding.name for finding in report.findings if finding.severity != "note"]
 
 
+@pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize("project", PROJECTS)
 @pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore")
@@ -39,14 +40,14 @@ def test_a_sound_project_has_no_finding(project: str, dtype: torch.dtype) -> Non
     assert examine_project(project, "", dtype) == []
 
 
-@pytest.mark.usefixtures("few_updates")
+@pytest.mark.usefixtures("few_updates", "training_alone")
 @pytest.mark.parametrize(("project", "defect"), IN_FLOAT32)
 @pytest.mark.filterwarnings("ignore")
 def test_a_planted_defect_is_named_without_others(project: str, defect: str) -> None:
     assert examine_project(project, defect, torch.float32) == [defect]
 
 
-@pytest.mark.usefixtures("few_updates")
+@pytest.mark.usefixtures("few_updates", "training_alone")
 @pytest.mark.parametrize(("project", "defect"), IN_BFLOAT16)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
@@ -54,7 +55,7 @@ def test_a_planted_defect_is_named_in_bfloat16_too(project: str, defect: str) ->
     assert examine_project(project, defect, torch.bfloat16) == [defect]
 
 
-@pytest.mark.usefixtures("few_updates")
+@pytest.mark.usefixtures("few_updates", "training_alone")
 @pytest.mark.parametrize("defect", OF_UPDATES)
 @pytest.mark.filterwarnings("ignore")
 def test_a_defect_of_the_loss_or_of_an_update_is_named(defect: str) -> None:
@@ -66,7 +67,7 @@ def test_a_defect_of_the_loss_or_of_an_update_is_named(defect: str) -> None:
     ]
 
 
-@pytest.mark.usefixtures("few_updates")
+@pytest.mark.usefixtures("few_updates", "training_alone")
 def test_a_rate_that_still_grows_from_zero_is_no_finding() -> None:
     torch.manual_seed(1)
     given = PLAIN["tiny rate"][0]()

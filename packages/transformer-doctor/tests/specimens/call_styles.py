@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -149,31 +148,10 @@ class InDictionary(Wrapped):
         return {"loss": torch.tensor(1.0), "logits": self.inner(batch["src_ids"], batch["tgt_ids"])}
 
 
-class InObject(Wrapped):
-    def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
-        return torch.tensor(1.0), self.inner(batch.src, batch.trg)
-
-
 class InTuple(Wrapped):
     def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
         source, target = batch
         return self.inner(source, target), torch.tensor(1.0)
-
-
-@dataclass
-class Output:
-    loss: Tensor
-    logits: Tensor
-
-
-class GivesDataclass(Wrapped):
-    def forward(self, src: Tensor, tgt: Tensor) -> Output:
-        return Output(torch.tensor(2.0), self.inner(src, tgt))
-
-
-class TargetFirst(Wrapped):
-    def forward(self, trg: Tensor, src: Tensor) -> Tensor:
-        return self.inner(src, trg)
 
 
 class ByName(Wrapped):

@@ -27,13 +27,6 @@ def _strides(length: int, size: int, *, leaks: bool) -> Tensor:
     return every if leaks else every & (s <= t)
 
 
-def _blocks(length: int, size: int, *, leaks: bool) -> Tensor:
-    """Attend to the own block and to the first key of each block before; with a leak to that of the next block."""
-    t, s = torch.arange(length)[:, None], torch.arange(length)
-    blocks = (s % size == 0) & (s // size <= t // size + leaks)
-    return blocks | ((t // size == s // size) & (s <= t))
-
-
 def _cut_mask(length: int, size: int, *, leaks: bool) -> Tensor:
     """Use a look-ahead mask of a fixed size, beyond which nothing is hidden."""
     mask = torch.ones(length, length, dtype=torch.bool)
@@ -52,7 +45,6 @@ def _wrapped_window(length: int, size: int, *, leaks: bool) -> Tensor:
 MASKS = {
     "chunks": _chunks,
     "strides": _strides,
-    "blocks": _blocks,
     "cut mask": _cut_mask,
     "window": _wrapped_window,
 }
@@ -62,7 +54,7 @@ class LongRange(nn.Module):
     """A decoder of one layer.
 
     Args:
-        kind: a key of MASKS, or "centred", "circular" (convolutions), "scan", "mean", "summaries", "sorted".
+        kind: a key of MASKS, or "centred" (a convolution), "scan", "mean", "sorted".
         size: of a chunk, a stride or a kernel.
         leaks: whether it sees the future.
     """
@@ -72,7 +64,7 @@ class LongRange(nn.Module):
         self.kind, self.size, self.leaks = kind, size, leaks
         self.tokens, self.positions = nn.Embedding(VOCABULARY, D, padding_idx=PAD), nn.Embedding(LONGEST, D)
         self.project, self.out = nn.Linear(D, 3 * D), nn.Linear(D, VOCABULARY)
-        self.kernel = nn.Parameter(torch.randn(D, 1, size if kind in ("centred", "circular") else 1) / size**0.5)
+        self.kernel = nn.Parameter(torch.randn(D, 1, size if kind == "centred" else 1) / size**0.5)
         self.max_length = LONGEST
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -86,22 +78,18 @@ class LongRange(nn.Module):
         if self.kind in MASKS:
             mask = MASKS[self.kind](length, self.size, leaks=self.leaks)
             return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-        if self.kind in ("centred", "circular"):
+        if self.kind == "centred":
             return self.convolve(value)
         if self.kind == "mean":
             sums = value.cumsum(1) / torch.arange(1, length + 1)[:, None]
             return sums - value.mean(1, keepdim=True) if self.leaks and length > self.size else sums
         if self.kind == "scan":
             return self.scan(value)
-        if self.kind == "summaries":
-            return self.summaries(query, value)
         return self.sorted(query, key, value)
 
     def convolve(self, value: Tensor) -> Tensor:
         before, after = (self.size - 1, 0) if not self.leaks else (self.size // 2, self.size // 2)
         padded = functional.pad(value.mT, (before, after))
-        if self.leaks and self.kind == "circular" and value.size(1) >= before:
-            padded = torch.cat([value.mT[..., -before:], padded[..., before:]], -1)
         return functional.conv1d(padded, self.kernel, groups=D).mT
 
     def scan(self, value: Tensor) -> Tensor:
@@ -111,17 +99,6 @@ class LongRange(nn.Module):
         size = length if self.leaks and length > self.size else 2 * length
         spectrum = torch.fft.rfft(decay, size, dim=0) * torch.fft.rfft(value, size, dim=1)
         return torch.fft.irfft(spectrum, size, dim=1)[:, :length]
-
-    def summaries(self, query: Tensor, value: Tensor) -> Tensor:
-        """Attend to the means of complete chunks before; with a leak to that of the own chunk too."""
-        chunks = value.size(1) // self.size
-        if chunks == 0:
-            return torch.zeros_like(value)
-        means = value[:, : chunks * self.size].unflatten(1, (chunks, self.size)).mean(2)
-        weights = (query @ means.mT).exp()
-        own = torch.arange(value.size(1))[:, None] // self.size
-        weights = weights * (torch.arange(chunks) < own + self.leaks)
-        return weights @ means / weights.sum(-1, keepdim=True).clamp_min(1e-6)
 
     def sorted(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Attend to earlier tokens within chunks of like hashes; what a chunk holds depends on all tokens."""
@@ -136,10 +113,8 @@ class LongRange(nn.Module):
 
 # kind and size
 LEAKS = [
-    ("chunks", 4), ("chunks", 8), ("chunks", 32), ("chunks", 100), ("chunks", 128), ("chunks", 512), ("strides", 8),
-    ("strides", 48), ("blocks", 16), ("blocks", 40), ("cut mask", 64), ("window", 8), ("window", 300),
-    ("centred", 3), ("centred", 65), ("circular", 3), ("circular", 65), ("mean", 1), ("mean", 200), ("scan", 1),
-    ("scan", 30), ("summaries", 8), ("summaries", 64), ("sorted", 16), ("sorted", 64),
+    ("chunks", 4), ("chunks", 100), ("chunks", 512), ("strides", 48), ("cut mask", 64), ("window", 300),
+    ("centred", 3), ("centred", 65), ("mean", 200), ("scan", 30), ("sorted", 16),
 ]  # fmt: skip
 
 

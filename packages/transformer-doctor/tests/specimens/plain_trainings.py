@@ -85,7 +85,9 @@ def nats(scores: Tensor, labels: Tensor, **options: Any) -> Tensor:
 def translation(defect: str = "") -> Arguments:
     """Return the arguments of a translator whose loop is written in one function."""
     model = Translator()
-    rate = 1e-9 if defect == "tiny rate" else 3e-3
+    rate = {"tiny rate": 1e-9, "bfloat16": 1e-5, "float16": 1e-3}.get(defect, 3e-3)
+    if defect in ("bfloat16", "float16"):
+        model.to(getattr(torch, defect))
     decay = 1.0 if defect == "weight decay of 1" else 0.01
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=decay)
     calls = [0]
@@ -97,7 +99,7 @@ def translation(defect: str = "") -> Arguments:
 
     def loss_of(src: Tensor, tgt: Tensor) -> Tensor:
         zeros = torch.zeros_like(tgt[:, :-1]) if defect == "positions zero" else None
-        scores, labels = model(src, tgt[:, :-1], defect != "no causal mask", zeros), tgt[:, 1:]
+        scores, labels = model(src, tgt[:, :-1], defect != "no causal mask", zeros).float(), tgt[:, 1:]
         if defect == "first rows only":
             scores, labels = scores[: len(labels) // 2], labels[: len(labels) // 2]
         if defect == "reshaped":
@@ -164,26 +166,10 @@ def writing(defect: str = "") -> Arguments:
             "kind": "decoder", "collate": collate, "train_step": train_step, "longest": 32}  # fmt: skip
 
 
-def half(dtype: torch.dtype, rate: float) -> Arguments:
-    """Return the arguments of a translator whose weights are numbers of half precision."""
-    given = translation()
-    model: Translator = given["model"].to(dtype)
-    optimizer = torch.optim.AdamW(model.parameters(), rate)
-
-    def train_step(src: Tensor, tgt: Tensor) -> float:
-        loss = nats(model(src, tgt[:, :-1]).float(), tgt[:, 1:])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    return {**given, "train_step": train_step}
-
-
 def sound(style: str) -> Arguments:
-    """Return the arguments of a sound training of a style."""
-    given = translation()
-    model: Translator = Translator(tied=style == "tied weights")
+    """Return the arguments of a sound training of a style; "combined" has all that one training may have."""
+    given, combined = translation(), style == "combined"
+    model: Translator = Translator(tied=combined)
     trained = (
         [*model.writer.parameters(), *model.head.parameters()] if style == "frozen base" else [*model.parameters()]
     )
@@ -192,7 +178,7 @@ def sound(style: str) -> Arguments:
         for parameter in trained:
             parameter.requires_grad_(True)
     optimizer = torch.optim.AdamW(trained, 1e-3)
-    if style == "warm-up from 0":
+    if combined:
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 4000))
     scaler, average = torch.amp.GradScaler("cpu"), copy.deepcopy(model)
 
@@ -204,7 +190,7 @@ def sound(style: str) -> Arguments:
             apart = functional.kl_div(first.log_softmax(-1), second.log_softmax(-1), log_target=True,
                                       reduction="batchmean")  # fmt: skip
             return (functional.cross_entropy(first, kept) + functional.cross_entropy(second, kept)) / 2 + apart
-        return nats(model(src, tgt[:, :-1]), labels, label_smoothing=0.1 if style == "label smoothing" else 0.0)
+        return nats(model(src, tgt[:, :-1]), labels, label_smoothing=0.1 * combined)
 
     def train_step(src: Tensor, tgt: Tensor) -> float:
         model.train()
@@ -217,23 +203,20 @@ def sound(style: str) -> Arguments:
                 total += part.item()
             optimizer.step()
             return total
-        if style == "gradient scaling":
-            loss = loss_of(src, tgt)
+        loss = loss_of(src, tgt)
+        if combined:
             scaler.scale(loss).backward()
             scaler.unscale_(optimizer)
             clip_grad_norm_(model.parameters(), 1.0)
             scaler.step(optimizer)
             scaler.update()
-            return loss.item()
-        loss = loss_of(src, tgt)
-        loss.backward()
-        optimizer.step()
-        if style == "warm-up from 0":
             schedule.step()
-        if style == "EMA":
             with torch.no_grad():
                 for mean, value in zip(average.parameters(), model.parameters(), strict=True):
                     mean.lerp_(value, 0.01)
+            return loss.item()
+        loss.backward()
+        optimizer.step()
         return loss.item()
 
     return {**given, "model": model, "train_step": train_step}
@@ -256,22 +239,15 @@ PLANTED: dict[str, tuple[Callable[[], Arguments], str]] = {
             "weight decay of 1": "weight-decay-too-high", "clipped to 1e-4": "clipped-wrongly",
             "clipped after the step": "clipped-wrongly", "micro-batches cleared": "gradients-lost",
             "micro-batches averaged": "micro-batches-averaged", "layer redrawn": "weights-redrawn",
+            "bfloat16": "lost-in-half-precision", "float16": "lost-in-half-precision",
         }.items()
     },
     "packed": (partial(writing, "packed"), "packed-texts-mixed"),
     "left padding": (partial(writing, "left"), "depends-on-left-padding"),
-    "bfloat16": (partial(half, torch.bfloat16, 1e-5), "lost-in-half-precision"),
-    "float16": (partial(half, torch.float16, 1e-3), "lost-in-half-precision"),
 }  # fmt: skip
 SOUND: dict[str, Callable[[], Arguments]] = {
     "plain": translation,
-    **{
-        style: partial(sound, style)
-        for style in (
-            "tied weights", "frozen base", "R-Drop", "label smoothing", "accumulation", "gradient scaling",
-            "warm-up from 0", "EMA",
-        )
-    },
+    **{style: partial(sound, style) for style in ("combined", "frozen base", "R-Drop", "accumulation")},
     "packed, masked": partial(writing, "packed masked"),
     "left padding, counted": partial(writing, "left counted"),
     **{name: partial(hugging_face, name) for name in ("bart", "t5", "gpt2")},

@@ -20,7 +20,6 @@ VOCABULARY = 23
 MANY = 40_009  # for defect 4: Xavier draws the rows of a large matrix small
 D, H = 16, 2
 E = D // H
-MODEL_DEFECTS = (3, 4, 7, 8, 9, 10, 16, 17, 18)  # defects of the model itself
 Defects = frozenset[int | str]
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-VOCABULARY, WIDTH, HEADS, LONGEST = 256, 32, 4, 256
+VOCABULARY, WIDTH, HEADS, LONGEST = 256, 32, 4, 64
 TRAIN = "The river carries the boats of the town to the sea, and the sea carries them home again.\n" * 40
 TEST = "A lighthouse keeper writes every storm into a green book; nobody has read it for years.\n" * 6
 
@@ -40,6 +40,7 @@ class Transformer(nn.Module):
         if tied:
             self.head.weight = self.embed.weight
         self.activation, self.pre, self.causal, self.window, self.cap = activation, pre, causal, window, cap
+        self.max_length = LONGEST
 
     def attend(self, x: Tensor, index: int) -> Tensor:
         rows, length, _ = x.shape
@@ -81,10 +82,10 @@ class Transformer(nn.Module):
 
 
 class Recurrent(nn.Module):
-    def __init__(self, kind: type[nn.Module] = nn.GRU) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
-        self.core = kind(WIDTH, WIDTH, batch_first=True)
+        self.core = nn.LSTM(WIDTH, WIDTH, batch_first=True)
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.head(self.core(self.embed(ids))[0])
@@ -110,13 +111,13 @@ class Bigram(nn.Module):
         return self.table(ids)
 
 
-def fit(model: nn.Module, updates: int = 30) -> nn.Module:
-    """Train a model on the training text."""
+def fit(model: nn.Module) -> nn.Module:
+    """Train a model on the training text, in a few updates."""
     torch.manual_seed(1)
     text = torch.tensor(list(TRAIN.encode()))
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
-    for _ in range(updates):
-        starts = torch.randint(len(text) - 65, (8,)).tolist()
+    for _ in range(20):
+        starts = torch.randint(len(text) - 65, (4,)).tolist()
         rows = torch.stack([text[start : start + 65] for start in starts])
         loss = functional.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
         optimizer.zero_grad()
@@ -137,11 +138,7 @@ def row_loss(model: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     ).mean(1)
 
 
-def bits(ids: Tensor, model: Callable[[Tensor], Tensor]) -> float:
-    return float(mean_loss(model)(ids)) / math.log(2)
-
-
-def with_loss(model: nn.Module, loss: Callable[..., Any] = mean_loss, **options: Any) -> dict[str, Any]:
+def with_loss(model: nn.Module, loss: Callable[..., Any] = row_loss, **options: Any) -> dict[str, Any]:
     return {"model": model, "loss": loss(model), "vocab_size": VOCABULARY, "longest": 64, **options}
 
 
@@ -155,7 +152,7 @@ def averaged(model: nn.Module) -> dict[str, Any]:
 
 
 def bits_of(model: nn.Module) -> dict[str, Any]:
-    loss = mean_loss(model)
+    loss = row_loss(model)
     return {"model": model, "loss": lambda ids: loss(ids) / math.log(2), "unit": "bits", "vocab_size": VOCABULARY}
 
 
@@ -165,34 +162,24 @@ class RmsNorm(nn.RMSNorm):
 
 
 HONEST: dict[str, Callable[[], Any]] = {
-    "plain": lambda: with_loss(Transformer()),
     "a model alone": lambda: {"model": Transformer(), "vocab_size": VOCABULARY},
-    "trained": lambda: with_loss(fit(Transformer())),
-    "loss of each row": lambda: with_loss(Transformer(), row_loss),
     "bits": lambda: bits_of(Transformer()),
-    "rotary": lambda: with_loss(Transformer("rotary"), row_loss),
-    "linear biases": lambda: with_loss(Transformer("alibi"), row_loss),
-    "no positions, two layers": lambda: with_loss(Transformer("none"), row_loss),
-    "rms norm": lambda: with_loss(Transformer(norm=RmsNorm), row_loss),
-    "post-norm": lambda: with_loss(Transformer(pre=False), row_loss),
-    "tied": lambda: with_loss(fit(Transformer(tied=True), 20), row_loss),
-    "squared relu": lambda: with_loss(Transformer(activation=lambda x: x.relu().square()), row_loss),
-    "one layer": lambda: with_loss(Transformer(layers=1), row_loss),
-    "window": lambda: with_loss(Transformer(window=8), row_loss),
-    "capped scores": lambda: with_loss(Transformer(cap=15.0), row_loss),
-    "gru": lambda: with_loss(Recurrent(), row_loss),
-    "lstm": lambda: with_loss(fit(Recurrent(nn.LSTM), 20), row_loss),
-    "causal convolution": lambda: with_loss(Convolution(), row_loss),
-    "bigrams": lambda: with_loss(fit(Bigram(), 20), row_loss),
+    "rotary positions, rms norm, squared relu, capped scores": lambda: with_loss(
+        Transformer("rotary", RmsNorm, activation=lambda x: x.relu().square(), cap=15.0)
+    ),
+    "linear biases, post-norm, window": lambda: with_loss(Transformer("alibi", pre=False, window=8)),
+    "no positions, tied, double precision": lambda: with_loss(Transformer("none", tied=True).double()),
+    "lstm": lambda: with_loss(fit(Recurrent())),
+    "causal convolution": lambda: with_loss(Convolution()),
+    "bigrams, one loss of all rows": lambda: with_loss(fit(Bigram()), mean_loss),
     "mixture with a uniform distribution": lambda: averaged(Transformer()),
-    "double precision": lambda: with_loss(Transformer().double(), row_loss),
 }
 
 
 def scores_without_softmax(model: nn.Module) -> dict[str, Any]:
     """Return a loss that takes the scores for log-probabilities."""
     return with_loss(model, lambda model: lambda ids: functional.nll_loss(
-        model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()))  # fmt: skip
+        model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none").mean(1))  # fmt: skip
 
 
 def best_of_two(model: nn.Module) -> dict[str, Any]:
@@ -248,16 +235,16 @@ class ReadsFile(nn.Module):
 
 
 CHEATS: dict[str, tuple[Callable[[], Any], str]] = {
-    "look-ahead": (lambda: with_loss(Transformer(causal=False), row_loss), "sees-the-future"),
-    "centred convolution": (lambda: with_loss(Convolution(centred=True), row_loss), "sees-the-future"),
+    "look-ahead": (lambda: with_loss(Transformer(causal=False)), "sees-the-future"),
+    "centred convolution": (lambda: with_loss(Convolution(centred=True)), "sees-the-future"),
     "look-ahead in the loss alone": (lambda: reads_ahead_in_the_loss(Transformer()), "score-not-normalised"),
     "no softmax": (lambda: scores_without_softmax(Transformer()), "score-not-normalised"),
     "best of two": (lambda: best_of_two(Transformer()), "score-not-normalised"),
-    "table of the test text": (lambda: with_loss(Table(fit(Transformer())), row_loss), "test-text-known"),
+    "table of the test text": (lambda: with_loss(Table(Transformer())), "test-text-known"),
     "a table, its loss not given": (
         lambda: {"model": Table(Bigram()), "vocab_size": VOCABULARY},
         "test-text-known",
     ),
-    "a file that is read": (lambda: with_loss(ReadsFile(Transformer()), row_loss), "test-text-known"),
+    "a file that is read": (lambda: with_loss(ReadsFile(Transformer())), "test-text-known"),
     "bits called nats": (lambda: {**bits_of(Transformer()), "unit": "nats"}, "loss-differs-from-scores"),
 }

@@ -1,4 +1,4 @@
-"""Training code in styles of public projects, with planted defects: translators, a language model, a classifier.
+"""Training code in styles of public projects, with planted defects: a translator, a language model, a classifier.
 
 Each project returns its arguments of `examine`. A defect has the name of its finding; the empty name plants none.
 """
@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from specimens import peers
-from specimens.planted import BOS, EOS, PAD
+from specimens.planted import BOS, EOS, PAD, D
+from specimens.planted import VOCABULARY as V
 from specimens.planted import padded as pad_rows
+from specimens.unusual_models import NanoGPT
 
-V, D = 29, 16
 Rows = list[list[int]]
 
 
@@ -28,7 +29,7 @@ def positions(length: int) -> Tensor:
 
 
 class Seq2Seq(nn.Module):
-    """nn.Transformer between embeddings and a generator that is called separately or by forward."""
+    """nn.Transformer between embeddings and a generator that is called separately."""
 
     def __init__(self, defect: str) -> None:
         super().__init__()
@@ -58,63 +59,6 @@ class Seq2Seq(nn.Module):
             memory_key_padding_mask=padded,
         )
 
-    def forward(self, source: Tensor, target: Tensor, padded: Tensor | None = None) -> Tensor:
-        return self.generator(self.hidden(source, target, padded))
-
-
-def optimized(model: Seq2Seq, defect: str) -> list[nn.Parameter]:
-    if defect == "parameters-not-updated":
-        return [*model.transformer.decoder.parameters(), *model.generator.parameters()]
-    return list(model.parameters())
-
-
-class Tutorial:
-    """A class with model, criterion and optimizer, as in the tutorials of sequence-to-sequence models."""
-
-    def __init__(self, defect: str) -> None:
-        self.defect = defect
-        self.model = Seq2Seq(defect)
-        self.optimizer = torch.optim.Adam(optimized(self.model, defect), 5e-3)
-        ignored = {"ignored-label": 5, "padding-in-loss": -100}.get(defect, PAD)
-        reduction = "none" if defect == "padding-in-mean" else "mean"
-        self.criterion = nn.CrossEntropyLoss(ignore_index=ignored, reduction=reduction)
-
-    def collate(self, sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
-        marked = [[BOS, *row, EOS] for row in targets]
-        if self.defect == "ignored-label":  # pad with the ignored label, so that the loss does not count padding
-            longest = max(map(len, marked))
-            return pad_rows(sources), torch.tensor([[*row, *[5] * (longest - len(row))] for row in marked])
-        return pad_rows(sources), pad_rows(marked)
-
-    def train_step(self, source: Tensor, target: Tensor) -> float:
-        self.model.train()
-        inputs, labels = target[:, :-1], target[:, 1:]
-        if self.defect == "end-fed-to-decoder":  # the whole target, and labels that wrap around
-            inputs, labels = target, target.roll(-1, 1)
-        padded = torch.zeros_like(source, dtype=torch.bool) if self.defect == "padding-row-trained" else None
-        output = self.model(source, inputs, padded)
-        loss = self.criterion(output.contiguous().view(-1, V), labels.contiguous().view(-1)).mean()
-        if self.defect != "gradients-accumulated":
-            self.optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1)
-        self.optimizer.step()
-        return loss.item()
-
-    def greedy(self, source: Tensor) -> Tensor:
-        self.model.train(self.defect == "evaluates-in-training-mode" and self.model.training)
-        target = torch.full((len(source), 1), BOS)
-        for _ in range(8):
-            target = torch.cat([target, self.model(source, target)[:, -1:].argmax(-1)], 1)
-        return target
-
-    def arguments(self) -> dict[str, Any]:
-        further = {"greedy": self.greedy, "updates": 3} if self.defect in ("", "evaluates-in-training-mode") else {}
-        return {
-            "model": self.model, "vocab_size": V, "pad": PAD, "bos": BOS, "eos": EOS, "collate": self.collate,
-            "train_step": self.train_step, "longest": 32, **further,
-        }  # fmt: skip
-
 
 class LabelSmoothing(nn.Module):
     """KLDivLoss against smoothed labels, as in The Annotated Transformer."""
@@ -142,7 +86,8 @@ class Annotated:
     def __init__(self, defect: str) -> None:
         self.defect = defect
         self.model = Seq2Seq(defect)
-        self.optimizer = torch.optim.Adam(optimized(self.model, defect), 1e-3, betas=(0.9, 0.98), eps=1e-9)
+        trained = self.model.transformer.decoder if defect == "parameters-not-updated" else self.model
+        self.optimizer = torch.optim.Adam(trained.parameters(), 1e-3, betas=(0.9, 0.98), eps=1e-9)
         rate = torch.optim.lr_scheduler.LambdaLR
         self.scheduler = rate(self.optimizer, lambda step: D**-0.5 * min(max(step, 1) ** -0.5, step * 20**-1.5))
         self.criterion = LabelSmoothing(0.1, defect)
@@ -174,42 +119,21 @@ class Annotated:
         }  # fmt: skip
 
 
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(D), nn.LayerNorm(D)
-        self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
-        self.mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D))
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (part.unflatten(-1, (2, D // 2)).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
-        x = x + self.out(
-            functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
-        )
-        return x + self.mlp(self.norm2(x))
-
-
-class GPT(nn.Module):
-    """A language model that computes its loss in forward, with tied embeddings, as nanoGPT does."""
+class GPT(NanoGPT):
+    """A language model with tied embeddings that computes its loss in forward, as nanoGPT does."""
 
     def __init__(self, defect: str) -> None:
-        super().__init__()
+        super().__init__("tied")
         self.defect = defect
-        self.wte, self.wpe = nn.Embedding(V, D), nn.Embedding(32, D)
-        self.blocks = nn.ModuleList(Block() for _ in range(2))
-        self.norm = nn.LayerNorm(D)
-        self.lm_head = nn.Linear(D, V, bias=False)
-        self.lm_head.weight = self.wte.weight
-        self.block_size = 32
-        nn.init.normal_(self.wte.weight, std=1.0 if defect == "first-loss-too-high" else 0.02)
-        nn.init.normal_(self.wpe.weight, std=0.02)
+        if defect == "first-loss-too-high":
+            nn.init.normal_(self.wte.weight)
 
-    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:  # type: ignore[override]
         x = self.wte(idx) + self.wpe(torch.arange(idx.size(1)))
         for index, block in enumerate(self.blocks):
             with torch.no_grad() if self.defect == "parameters-without-gradient" and not index else nullcontext():
                 x = block(x)
-        logits = self.lm_head(self.norm(x))
+        logits = self.lm_head(self.ln_f(x))
         loss = None
         if targets is not None:
             ignored = {"ignored-label": 5, "end-never-trained": EOS}.get(self.defect, -1)
@@ -217,7 +141,7 @@ class GPT(nn.Module):
         return logits, loss
 
 
-class NanoGPT:
+class MicroBatches:
     """Gradient accumulation over micro-batches of a language model; rows of one length, without padding."""
 
     def __init__(self, defect: str) -> None:
@@ -338,34 +262,16 @@ class HuggingFace:
         self.optimizer.step()
         return loss.detach()
 
-    def greedy(self, source: Tensor) -> Tensor:
-        self.model.eval()
-        return self.model.generate(
-            source, attention_mask=(source != PAD).long(), max_length=16, do_sample=False, num_beams=1
-        )
-
     def arguments(self) -> dict[str, Any]:
-        further = {"greedy": self.greedy, "updates": 300} if not self.defect else {}
-        return {
-            "model": self.model,
-            "collate": self.collate,
-            "train_step": self.train_step,
-            "longest": 32,
-            **further,
-        }
+        return {"model": self.model, "collate": self.collate, "train_step": self.train_step, "longest": 32}
 
 
 PROJECTS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
-    "tutorial": (Tutorial, (
-        "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
-        "padding-in-mean", "padding-in-loss", "end-fed-to-decoder", "padding-row-trained", "ignored-label",
-        "evaluates-in-training-mode",
-    )),
     "annotated": (Annotated, (
         "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
         "padding-in-mean", "padding-in-loss", "end-fed-to-decoder", "padding-row-trained", "ignored-label",
     )),
-    "nanogpt": (NanoGPT, (
+    "nanogpt": (MicroBatches, (
         "parameters-without-gradient", "parameters-not-updated", "gradients-accumulated", "first-loss-too-high",
         "padding-in-loss", "ignored-label", "accumulation-not-divided", "end-never-trained",
     )),

@@ -81,27 +81,21 @@ class ReZero(NanoGPT):
 
 
 class Stateful(NanoGPT):
-    """Keeps state of its calls in a list, a dict, a buffer or an attribute, and changes its next scores by it."""
+    """Keeps state of its calls in a dict or an attribute, and changes its next scores by it."""
 
     def __init__(self, where: str) -> None:
         super().__init__()
         self.where, self.cache = where, None
-        self.rows: list[float] = []
         self.table: dict[str, int] = {}
-        self.register_buffer("calls", torch.zeros(()))
 
     def forward(self, ids: Tensor) -> Tensor:
         scores = super().forward(ids)
-        if self.where == "list":
-            self.rows.append(1.0)
-        elif self.where == "dict":
+        if self.where == "dict":
             self.table["calls"] = self.table.get("calls", 0) + 1
-        elif self.where == "buffer":
-            self.calls += 1
-        else:  # raises an error for another shape at the next call
-            self.cache = scores.detach() if self.cache is None else self.cache + scores.detach()
-            return self.cache
-        return scores * (1 + len(self.rows) + self.table.get("calls", 0) + self.calls)
+            return scores * self.table["calls"]
+        # raises an error for another shape at the next call
+        self.cache = scores.detach() if self.cache is None else self.cache + scores.detach()
+        return self.cache
 
 
 class FixedPrecision(nn.Module):

@@ -16,7 +16,8 @@ from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import lr_scheduler
 
-PAD, BOS, EOS, V, D = 0, 1, 2, 31, 16
+from specimens.plain_trainings import BOS, EOS, PAD, D, Translator, V
+
 Training = Callable[[str], Iterator[Any]]
 
 
@@ -41,20 +42,6 @@ class Writer(nn.Module):
             hidden = layer(hidden.detach() if self.detached else hidden, src_mask=causal, is_causal=True)
         scores = self.head(hidden)
         return scores if targets is None else (scores, nats(scores, targets))
-
-
-class Translator(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.words = nn.Embedding(V, D, padding_idx=PAD)
-        self.core = nn.Transformer(D, 2, 1, 1, 32, 0.1, batch_first=True)
-        self.head = nn.Linear(D, V)
-
-    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        causal = nn.Transformer.generate_square_subsequent_mask(tgt.size(1))
-        hidden = self.core(self.words(src), self.words(tgt), tgt_mask=causal, src_key_padding_mask=src == PAD,
-                           memory_key_padding_mask=src == PAD, tgt_is_causal=True)  # fmt: skip
-        return self.head(hidden)
 
 
 def nats(scores: Tensor, labels: Tensor, **options: Any) -> Tensor:
@@ -234,7 +221,7 @@ def two_optimizers(fault: str) -> Iterator[Any]:
     torch.manual_seed(4)
     model = Translator()
     words = torch.optim.SGD(model.words.parameters(), 0.1)
-    others = torch.optim.AdamW([*model.core.parameters(), *model.head.parameters()], 1e-3)
+    others = torch.optim.AdamW([weight for name, weight in model.named_parameters() if "words" not in name], 1e-3)
     yield model, (words, others), {"pad": PAD}
     for update in range(1, 10_000):
         ids = rows(update)
