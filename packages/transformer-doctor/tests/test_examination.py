@@ -47,7 +47,7 @@ def test_the_planted_defects_are_found_and_no_others(defects: tuple[int, ...]) -
     assert report.ok == (not defects)
 
 
-@pytest.mark.parametrize("defects", [(3, 9), (4, 16), (17,)])
+@pytest.mark.parametrize("defects", [(3, 9), (17,)])
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
 def test_defects_planted_around_nn_transformer_are_found(defects: tuple[int, ...]) -> None:
     torch.manual_seed(3)

@@ -98,7 +98,7 @@ def numbers(report: Report) -> set[int | None]:
 
 @pytest.mark.parametrize(
     "defects",
-    [(), ("no-start-symbol",), ("target-not-shifted", "teacher-forced-score", "evaluates-in-training-mode")],
+    [(), ("target-not-shifted", "teacher-forced-score", "evaluates-in-training-mode")],
 )
 def test_defects_of_the_training_are_named(defects: tuple[str, ...], training_seed: int) -> None:
     torch.manual_seed(training_seed)
