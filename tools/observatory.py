@@ -35,9 +35,10 @@ def page(language: Language, summary: Mapping[str, Any]) -> str:
     measured = [release for release, examined in releases.items() if not isinstance(examined, str)]
     facts = {
         "number": len(measured),
+        "examined": sum(releases[release] != 0 for release in measured),
         "first": measured[0],
         "last": measured[-1],
-        "releases": ", ".join(measured),
+        "releases": ", ".join(f"{release} ({releases[release]})" for release in measured),
         "not installed": "\n".join(f"- {name}: {why}" for name, why in releases.items() if isinstance(why, str)),
     }
     table = "\n".join(rows(language, text, summary["findings"], measured[-1]))
@@ -57,6 +58,8 @@ def rows(
         classes = ", ".join(f"`{finding['class']}`" for finding in members)
         title = CATALOGUE["model"][name].texts[language].title
         evidence = next((finding["evidence"] for finding in members if finding["evidence"]), "")
+        if not evidence:  # not examined yet
+            continue
         if report.startswith("https"):
             report = f"[#{report.rpartition('/')[2]}]({report})"
         else:
