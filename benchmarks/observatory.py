@@ -2,12 +2,13 @@
 
     python -m benchmarks.observatory FOLDER --releases 5.14.1 5.17.0    examine, one file of results a release
     python -m benchmarks.observatory FOLDER --list                      the releases that can be installed
-    python -m benchmarks.observatory FOLDER                             the table of the findings so far
+    python -m benchmarks.observatory FOLDER                             write observatory/summary.json from them
 
 Each release is installed into an environment of its own under FOLDER, beside one torch for all, and removed after
 its examination; a stopped examination resumes. Every class of the library's auto-model mappings that can be built
-small is examined with random, seeded weights in float32. A finding is then asked again by observatory/confirm.py,
-which uses no code of the doctor. Results: observatory/results/RELEASE.json.
+small is examined with random, seeded weights in float32. What is found, and the published findings
+(observatory/published.toml), are asked again in each release by observatory/confirm.py, which uses no code of the
+doctor. `python -m tools.observatory --write` makes pages of the summary.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from typing import Any
 from benchmarks import machine
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "observatory" / "results"
+SUMMARY = ROOT / "observatory" / "summary.json"
+PUBLISHED = ROOT / "observatory" / "published.toml"
 TRUE_FINDINGS = ROOT / "benchmarks" / "doctor_trial" / "true_findings.toml"
 NUMPY_1_BEFORE = (4, 46)  # releases before it were written for numpy 1
 Row = dict[str, Any]
@@ -90,32 +92,45 @@ def install_release(folder: Path, release: str) -> Path:
 
 
 def examine_release(python: Path, release: str, rows: Path, *options: str) -> Row:
-    """Examine the models of a release, confirm the findings, and return the results.
+    """Examine the models of a release, ask again about the findings, and return the results.
 
     Args:
         python: Python of the environment that holds it.
         release: its number.
         rows: file of the rows of models that are done.
-        options: seconds that a model may take, and number of the models.
+        options: seconds that a model may take, and models if not all are examined; without options none is.
     """
     variables = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "packages" / "transformer-doctor" / "src")]),
         "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "",  # else each model compiles the sources that it imports again
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
-    subprocess.run(command, check=True, env=variables, cwd=ROOT)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = summary(release, [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()])
-    result["processor seconds"] = round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
-    questions = json.dumps([[model, name] for model, name, _ in result["findings"]])
+    if options:
+        command = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
+        subprocess.run(command, check=True, env=variables, cwd=ROOT)
+    lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
+    result = summary(release, [json.loads(line) for line in lines])
+    pairs = sorted({(model, name) for model, name, _ in result["findings"]} | {*published()})
     answers = subprocess.run(
         [python, ROOT / "observatory" / "confirm.py"],
-        input=questions, check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
+        input=json.dumps(pairs), check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
     ).stdout  # fmt: skip
-    confirmed = json.loads(answers.splitlines()[-1])
-    result["findings"] = [[*finding, answer] for finding, answer in zip(result["findings"], confirmed, strict=True)]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result["processor seconds"] = round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
+    result["changes"] = [
+        [*pair, changes] for pair, changes in zip(pairs, json.loads(answers.splitlines()[-1]), strict=True)
+    ]
     return result
+
+
+def published() -> dict[tuple[str, str], dict[str, str]]:
+    """Return class, report and way of each published finding by model and name."""
+    table = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["finding"]
+    return {
+        (model, entry["name"]): {"class": name, "report": entry["report"], "way": entry.get("way", "")}
+        for entry in table for model, name in entry["models"].items()
+    }  # fmt: skip
 
 
 def summary(release: str, rows: Sequence[Row]) -> Row:
@@ -136,16 +151,42 @@ def summary(release: str, rows: Sequence[Row]) -> Row:
     }
 
 
-def spans(results: Sequence[Row]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield model, finding and the releases that have it, oldest first, of the findings that are no property."""
+def joined(results: Sequence[Row]) -> Row:
+    """Return what is committed: the releases, and for each published finding those that have it.
+
+    "named" and "not named" are the releases in which the doctor examined the model, "shown" and "not shown" those
+    in which confirm.py asked; each list begins with the oldest release.
+    """
+    results = sorted(results, key=lambda result: number_of(result["release"]))
+    findings = []
+    for (model, name), texts in published().items():
+        entry: Row = {"model": model, "name": name, **texts, "evidence": ""}
+        lists: dict[str, list[str]] = {key: [] for key in ("named", "not named", "shown", "not shown")}
+        for result in (result for result in results if "findings" in result):
+            named = [evidence for *pair, evidence in result["findings"] if pair == [model, name]]
+            entry["evidence"] = next(iter(named), entry["evidence"])
+            if model in result["examined"]:
+                lists["named" if named else "not named"].append(result["release"])
+            changes = next((changes for *pair, changes in result["changes"] if pair == [model, name]), {})
+            change = changes.get(texts["way"])
+            if change is not None:
+                lists["shown" if change else "not shown"].append(result["release"])
+        findings.append(entry | lists)
+    releases = {
+        result["release"]: result.get("not installed", len(result.get("examined", ()))) for result in results
+    }
+    return {"releases": releases, "findings": findings}
+
+
+def unpublished(results: Sequence[Row]) -> Iterator[str]:
+    """Yield a line for each finding that is neither published nor listed as true of a sound model."""
     known = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"]
-    places: dict[tuple[str, str], list[str]] = {}
-    for result in sorted(results, key=lambda result: number_of(result["release"])):
-        for model, name, _, confirmed in result.get("findings", ()):
-            if confirmed and not any(fnmatch(model, entry["model"]) and name == entry["name"] for entry in known):
-                places.setdefault((model, name), []).append(result["release"])
-    for (model, name), found in sorted(places.items()):
-        yield model, name, found
+    for result in results:
+        changes = {(model, name): change for model, name, change in result.get("changes", ())}
+        for model, name, evidence in result.get("findings", ()):
+            listed = any(fnmatch(model, entry["model"]) and name == entry["name"] for entry in known)
+            if not listed and (model, name) not in published():
+                yield f"{result['release']} {model}: {name}: {evidence} (confirm.py: {changes[model, name]})"
 
 
 def outcome(result: Row) -> str:
@@ -160,18 +201,16 @@ def outcome(result: Row) -> str:
 
 def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
     """Examine releases, write a file of results for each, and yield the results."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    examination = [] if options.ask else [str(options.seconds), *options.only]
     for release in options.releases:
         try:
             python = install_release(folder, release)
-            result = examine_release(python, release, folder / f"{release}.jsonl", str(options.seconds))
+            result = examine_release(python, release, folder / f"{release}.jsonl", *examination)
         except subprocess.CalledProcessError as error:
-            result = {
-                "release": release,
-                "not installed": (error.stderr or str(error)).strip().splitlines()[-1][:300],
-            }
+            reason = (error.stderr or str(error)).strip().splitlines()[-1][:300]
+            result = {"release": release, "not installed": reason}
         text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
-        (RESULTS / f"{release}.json").write_text(text, encoding="utf-8")
+        (folder / f"{release}.json").write_text(text, encoding="utf-8")
         if not options.keep:
             shutil.rmtree(folder / release, ignore_errors=True)
         yield result
@@ -179,8 +218,10 @@ def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row
 
 def main() -> None:
     parser = machine.parser(__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="folder of the environments and of unfinished results")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of the environments and of the results")
     parser.add_argument("--releases", nargs="+", default=[], help="releases to examine")
+    parser.add_argument("--only", nargs="+", default=[], help='models, such as "ForCausalLM gpt2" (default: all)')
+    parser.add_argument("--ask", action="store_true", help="examine no model: only ask about published findings")
     parser.add_argument("--list", action="store_true", help="print the releases that can be installed")
     parser.add_argument("--seconds", type=float, default=120.0, help="seconds a model may take (default 120)")
     parser.add_argument("--keep", action="store_true", help="keep the environments")
@@ -188,9 +229,10 @@ def main() -> None:
     if options.list:
         print("\n".join(releases()))
         return
-    if options.tiny:  # the first models of the installed release
+    if options.tiny:  # a model of the installed release
         with tempfile.TemporaryDirectory() as folder:
-            rows = [examine_release(Path(sys.executable), version("transformers"), Path(folder, "rows"), "60", "2")]
+            tiny = ("60", "ForCausalLM gpt2")
+            rows = [examine_release(Path(sys.executable), version("transformers"), Path(folder, "rows"), *tiny)]
     else:
         rows = list(examined_releases(options.folder.resolve(), options))
     if options.json:
@@ -198,10 +240,10 @@ def main() -> None:
         return
     for row in rows:
         print(row["release"], outcome(row), flush=True)
-    for model, name, found in spans(
-        [json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")]
-    ):
-        print(f"{model:<50} {name:<28} {found[0]} to {found[-1]}, {len(found)} releases")
+    if not options.tiny and not options.releases:
+        results = [json.loads(path.read_text(encoding="utf-8")) for path in options.folder.glob("*.json")]
+        SUMMARY.write_text(json.dumps(joined(results), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        print(*unpublished(results), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Ask again, without the doctor, whether a small model of the installed transformers has a defect.
 
-Reads JSON from standard input, a list of [model, finding], and prints a list of answers on the last line: a number
-(the largest change of a score that should not change), or null where no question is written for the finding or the
-change is nothing but rounding. The whole computation is in float64.
+Reads JSON from standard input, a list of [model, finding], and prints a list of answers on the last line, each an
+object: the largest change of a score that should not change, as a part of their spread (0 where it is nothing but
+rounding), by the way in which a cache was used, or by "". What a model cannot be asked is left out.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import sys
 import warnings
@@ -15,8 +16,10 @@ import warnings
 import torch
 from benchmarks.doctor_trial import library_models, sound
 
-ROUNDING = 1e-9
+ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4}  # of the spread; the second where the first is not taken
 LENGTH, SHORT = 9, 6
+TEXT, PROMPT = 13, 5
+CACHES = ("past_key_values", "cache", "cache_params", "state")  # names of the argument and of the output
 
 
 def scores(model, ids, mask, target=None):
@@ -27,6 +30,11 @@ def scores(model, ids, mask, target=None):
     output = model(**inputs)
     values = getattr(output, "logits", None)
     return (output[0] if values is None else values).double()
+
+
+def pad_of(model):
+    """Return the id of padding."""
+    return getattr(model.config, "pad_token_id", None) or 0
 
 
 def changed(rows, begin, end):
@@ -66,7 +74,7 @@ def depends_on_the_batch(model, ids, mask, target):
     """A text alone must have the scores that it has beside a longer one, padded."""
     mask = mask.clone()
     mask[0, SHORT:] = 0
-    padded = ids.masked_fill(mask == 0, model.config.pad_token_id or 0)
+    padded = ids.masked_fill(mask == 0, pad_of(model))
     row = None if target is None else target[:1]
     together = scores(model, padded, mask, target)[:1]
     alone = scores(model, ids[:1, :SHORT], mask[:1, :SHORT], row)
@@ -75,20 +83,76 @@ def depends_on_the_batch(model, ids, mask, target):
 
 
 def cache_differs(model, ids, mask, target):
-    """The scores of one token at a time, with the cache, must be those of the whole text."""
-    rows = ids if target is None else target
-    whole = scores(model, ids, mask, target)
-    cache, steps = None, []
-    for step in range(rows.size(1)):
-        inputs = {"attention_mask": mask if target is not None else mask[:, : step + 1]}
-        inputs["past_key_values"], inputs["use_cache"] = cache, True
-        inputs["input_ids" if target is None else "decoder_input_ids"] = rows[:, step : step + 1]
+    """Scores with a cache must be those without, in pieces of any size, behind padding, reordered and cut."""
+    name = next(name for name in CACHES if name in inspect.signature(model.forward).parameters)
+    ids, mask = ids.repeat(1, 2)[:, :TEXT], mask.repeat(1, 2)[:, :TEXT]
+    rows = ids if target is None else target.repeat(1, 2)[:, :TEXT]
+    order = torch.tensor([1, 1])
+
+    def call(rows, mask, begin, end, cache):
+        inputs = {"use_cache": cache is not False}
         if target is not None:
-            inputs["input_ids"] = ids
-        output = model(**inputs)
-        cache = output.past_key_values
-        steps.append(output.logits.double())
-    return (whole - torch.cat(steps, 1)).abs().max().item()
+            inputs |= {"attention_mask": mask, "input_ids": ids[:1].expand_as(ids)}  # a beam has one source
+        elif not mask.all():
+            inputs["attention_mask"] = mask[:, :end]
+        inputs["input_ids" if target is None else "decoder_input_ids"] = rows[:, begin:end]
+        output = model(**inputs, **({name: cache} if cache else {}))
+        return output.logits.double(), getattr(output, name, None)
+
+    def decode(rows, mask, sizes, begin=0, cache=None):
+        parts = []
+        for size in sizes:
+            part, cache = call(rows, mask, begin, begin + size, cache)
+            if cache is None:
+                raise ValueError("the model makes no cache by itself")
+            if len(part) != len(rows) or part.size(1) != size:
+                return None, cache  # scores of another shape
+            parts.append(part)
+            begin += size
+        return torch.cat(parts, 1), cache
+
+    def change(rows, mask, parts):
+        whole = call(rows, mask, 0, TEXT, False)[0]
+        if parts is None:
+            return 1.0
+        kept = mask[:, -parts.size(1) :].bool() if target is None else slice(None)
+        return (whole[:, -parts.size(1) :] - parts)[kept].abs().max().item()
+
+    def after(reuse):
+        """Decode the last tokens after a cache of the first ones was changed."""
+        cache = decode(rows, mask, [PROMPT])[1]
+        again, cache = reuse(cache)
+        return change(again, mask, decode(again, mask, [1] * (TEXT - PROMPT), PROMPT, cache)[0])
+
+    def reorder(cache):
+        moved = torch.cat([rows[order, :PROMPT], rows[:, PROMPT:]], 1)
+        if hasattr(cache, "reorder_cache"):
+            cache.reorder_cache(order)
+            return moved, cache
+        return moved, model._reorder_cache(cache, order)
+
+    def cut(cache):
+        _, cache = decode(changed(rows, PROMPT, None), mask, [2], PROMPT, cache)
+        cache.crop(-2)
+        return rows, cache
+
+    padded = mask.clone()
+    padded[0, :2] = 0
+    ways = {
+        "one token at a time": lambda: change(rows, mask, decode(rows, mask, [1] * TEXT)[0]),
+        "several tokens at a time": lambda: change(rows, mask, decode(rows, mask, [PROMPT, 7, 1])[0]),
+        "reordered": lambda: after(reorder),
+        "cut": lambda: after(cut),
+    }
+    if target is None and not hasattr(model.config, "state_size"):  # Mamba takes no mask beside its state
+        pad = rows.masked_fill(padded == 0, pad_of(model))
+        sizes = [PROMPT] + [1] * (TEXT - PROMPT)
+        ways["behind padding on the left"] = lambda: change(pad, padded, decode(pad, padded, sizes)[0])
+    changes = {}
+    for words, way in ways.items():
+        with contextlib.suppress(Exception):  # many models cannot be asked in each of these ways
+            changes[words] = way()
+    return changes
 
 
 QUESTIONS = {
@@ -102,24 +166,35 @@ QUESTIONS = {
 
 @torch.no_grad()
 def answer(name, finding):
-    """Return the change that shows a finding in a model, None where no question is written or nothing changes."""
+    """Return the changes that show a finding in a model, 0 if nothing changes, by way."""
     if finding not in QUESTIONS:
-        return None
+        return {}
     made = sound.library_model(name)
     if isinstance(made, dict):
-        return None
+        return {}
     model = made[0].eval()
-    with contextlib.suppress(Exception):
-        model.double()
     torch.manual_seed(2)
+    for parameter in model.parameters():
+        if not parameter.any():
+            parameter.normal_(std=0.1)  # keys of equal score would be chosen by chance
     ids = torch.randint(3, library_models.VOCABULARY, (2, LENGTH))
     target = torch.randint(3, library_models.VOCABULARY, (2, LENGTH)) if model.config.is_encoder_decoder else None
-    try:
-        change = QUESTIONS[finding](model, ids, torch.ones_like(ids), target)
-    except Exception as error:
-        print(f"{name}: {finding}: {type(error).__name__}: {error}"[:300], file=sys.stderr)
-        return None
-    return change if change > ROUNDING else None
+    mask = torch.ones_like(ids)
+    with contextlib.suppress(AttributeError):
+        model.set_experts_implementation("eager")  # others take no float64
+    answers = {}
+    for dtype, rounding in ROUNDING.items():
+        try:
+            values = scores(model.to(dtype), ids, mask, target)
+            spread = (values.max() - values.min()).item()
+            changes = QUESTIONS[finding](model, ids, mask, target)
+        except Exception as error:
+            print(f"{name}: {finding}: {dtype}: {type(error).__name__}: {error}"[:300], file=sys.stderr)
+            continue
+        changes = changes if isinstance(changes, dict) else {"": changes}
+        shares = {way: change / spread for way, change in changes.items()}
+        answers = {way: share if share > rounding else 0.0 for way, share in shares.items()} | answers
+    return answers
 
 
 def main():

@@ -35,6 +35,7 @@ OTHER_INPUTS = (
     "prosody",
     "qformer",
 )
+WRITERS = ("gpt2",)  # decoders of further "encoder-decoder" models: their cross-attention is asked nowhere else
 MARKS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
@@ -47,7 +48,8 @@ def names() -> list[str]:
     from transformers.models.auto import modeling_auto
 
     mappings = vars(modeling_auto)
-    return [f"{kind} {family}" for kind, name in MAPPINGS.items() for family in mappings.get(f"{name}_NAMES", ())]
+    found = [f"{kind} {family}" for kind, name in MAPPINGS.items() for family in mappings.get(f"{name}_NAMES", ())]
+    return [*found, *(f"ForConditionalGeneration encoder-decoder+{writer}" for writer in WRITERS)]
 
 
 def classes(name: str) -> tuple[type, type]:
@@ -61,7 +63,7 @@ def classes(name: str) -> tuple[type, type]:
 
     kind, family = name.split(" ")
     try:
-        config = CONFIG_MAPPING[family]
+        config = CONFIG_MAPPING[family.partition("+")[0]]
         model = vars(modeling_auto)[MAPPINGS[kind]][config]
     except (KeyError, ImportError, AttributeError, ValueError) as error:
         raise NotBuilt(f"{type(error).__name__}: {error}") from error
@@ -75,7 +77,21 @@ def make(name: str, scale: int = 1) -> nn.Module:
         NotBuilt: the model reads images or sound, or its classes are missing.
     """
     config_class, model_class = classes(name)
+    if config_class.__name__ == "EncoderDecoderConfig":
+        return model_class(joined_config(config_class, name.partition("+")[2] or "bert", scale))
     return model_class(as_used(small_config(config_class, scale), name.split(" ")[0]))
+
+
+def joined_config(config_class: type, writer: str, scale: int) -> Any:
+    """Return a small configuration of BERT as the encoder and a decoder of the model type `writer`."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    parts = {
+        side: {**small_values(CONFIG_MAPPING[family]().to_dict(), scale), "model_type": family}
+        for side, family in (("encoder", "bert"), ("decoder", writer))
+    }
+    parts["decoder"] |= {"is_decoder": True, "add_cross_attention": True}
+    return config_class(**parts, decoder_start_token_id=1, pad_token_id=0)
 
 
 def small_config(config_class: type, scale: int) -> Any:
@@ -88,12 +104,6 @@ def small_config(config_class: type, scale: int) -> Any:
     others = [part for part in parts if any(word in part for word in OTHER_INPUTS)]
     if others:
         raise NotBuilt(f"reads more than text ({', '.join(others)})")
-    if "encoder" in parts and config_class.__name__ == "EncoderDecoderConfig":
-        from transformers import BertConfig
-
-        reader = {**small_values(BertConfig().to_dict(), scale), "model_type": "bert"}
-        writer = {**reader, "is_decoder": True, "add_cross_attention": True}
-        return config_class(encoder=reader, decoder=writer, decoder_start_token_id=1, pad_token_id=0)
     default = config_class()
     values = small_values({name: value for name, value in default.to_dict().items() if name not in parts}, scale)
     for part in parts:

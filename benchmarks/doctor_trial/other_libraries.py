@@ -170,9 +170,33 @@ def torchtune_decoder(family: str) -> Peer:
         from torchtune.models.qwen2 import qwen2
 
         return decoder(qwen2(**shape, num_kv_heads=1, intermediate_dim=32))
+    if family == "mistral":
+        from torchtune.models.mistral import mistral
+
+        return decoder(mistral(**shape, num_kv_heads=1, intermediate_dim=32))
+    if family == "gemma2":
+        from torchtune.models.gemma2 import gemma2
+
+        window = {"sliding_window_size": 8, "final_capping_value": 30.0, "hidden_capping_value": 50.0}
+        small = {"num_kv_heads": 1, "head_dim": 8, "intermediate_dim": 32, "query_pre_attn_scalar": 8}
+        return decoder(gemma2(**shape, **small, **window))
     from torchtune.models.phi3 import phi3
 
     return decoder(phi3(**shape, num_kv_heads=2, intermediate_dim=32))
+
+
+def litgpt_decoder(**options: Any) -> Peer:
+    from litgpt.model import GPT, Config
+
+    shape = {"n_layer": 2, "n_head": 2, "n_embd": 16, "intermediate_size": 32, "rotary_percentage": 1.0}
+    return decoder(GPT(Config(block_size=200, padded_vocab_size=VOCABULARY, **shape, **options)))
+
+
+def local_decoder() -> Peer:
+    from local_attention import LocalTransformer
+
+    shape = {"dim": 16, "depth": 2, "heads": 2, "dim_head": 8, "local_attn_window_size": 8}
+    return decoder(LocalTransformer(num_tokens=VOCABULARY, max_seq_len=200, causal=True, **shape))
 
 
 def host(name: str) -> Peer:
@@ -234,6 +258,10 @@ PEERS: Mapping[str, Callable[[], Peer]] = {
     "x-transformers decoder talking-heads": lambda: x_decoder(attn_pre_talking_heads=True),
     "x-transformers decoder flash": lambda: x_decoder(attn_flash=True, use_rmsnorm=True, ff_glu=True),
     **{f"torchtune {name}": lambda name=name: torchtune_decoder(name)
-       for name in ("llama3", "gemma", "qwen2", "phi3")},
+       for name in ("llama3", "gemma", "gemma2", "mistral", "qwen2", "phi3")},
+    "litgpt": litgpt_decoder,
+    "litgpt grouped queries": lambda: litgpt_decoder(n_query_groups=1),
+    "litgpt sequential": lambda: litgpt_decoder(parallel_residual=False, bias=False, norm_class_name="RMSNorm"),
+    "local-attention decoder": local_decoder,
     "timm blocks": lambda: encoder(ImageBlocks(), pad=None),
 }  # fmt: skip

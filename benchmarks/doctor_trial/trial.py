@@ -18,7 +18,12 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
-PRELOADED = ["transformers.models.auto.modeling_auto", "transformer_doctor.examination", "sacrebleu"]
+PRELOADED = [
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.bert.modeling_bert",  # with the modules that each model imports
+    "transformer_doctor.examination",
+    "sacrebleu",
+]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ class Configured(nn.Module):
     """A decoder whose configuration states dropout of 0.1 and a tied matrix.
 
     Args:
-        way: "dropout", "attention dropout", "one layer", "untied", or "sound".
+        way: "dropout", "attention dropout", "one layer", "empty places", "untied", or "sound".
     """
 
     def __init__(self, way: str) -> None:
@@ -27,7 +27,9 @@ class Configured(nn.Module):
         layers = [nn.TransformerEncoderLayer(D, 2, 29, 0.1, batch_first=True) for _ in range(3)]
         if way == "attention dropout":
             layers[1].self_attn.dropout = 0.3
-        self.layers = nn.ModuleList(layers[:1] * 3 if way == "one layer" else layers)
+        self.layers = nn.ModuleList(
+            layers[:1] * 3 if way == "one layer" else [*layers, None, None][: 5 if way == "empty places" else 3]
+        )
         self.dropout = nn.Dropout(0.5 if way == "dropout" else 0.1)
         self.output = nn.Linear(D, VOCABULARY, bias=False)
         if way != "untied":
@@ -37,7 +39,7 @@ class Configured(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         x = self.dropout(self.embedding(ids) + self.positions(torch.arange(ids.size(1))))
         later = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
-        for layer in self.layers:
+        for layer in filter(None, self.layers):
             x = layer(x, src_mask=later)
         return self.output(x)
 
@@ -46,6 +48,7 @@ class Configured(nn.Module):
     ("way", "name", "evidence"),
     [
         ("sound", None, ""),
+        ("empty places", None, ""),
         ("dropout", "not-as-configured", "dropout of 0.5 is active; the configuration states dropout = 0.1"),
         ("attention dropout", "not-as-configured", "dropout of 0.3 is active"),
         ("one layer", "layers-are-one-object", "3 of 3 layers of layers are one TransformerEncoderLayer"),

@@ -44,7 +44,7 @@ def setting_findings(
         evidence = f"in train() dropout of {', '.join(other)} is active; the configuration states {says}"
         yield model_finding("not-as-configured", evidence)
     for name, part in module.named_modules():
-        layers = list(part) if isinstance(part, (nn.ModuleList, nn.Sequential)) else []
+        layers = list(filter(None, part)) if isinstance(part, (nn.ModuleList, nn.Sequential)) else []
         for layer, count in Counter(layers).most_common(1):
             if count > 1 and next(layer.parameters(), None) is not None:
                 evidence = f"{count} of {len(layers)} layers of {name} are one {type(layer).__name__}"
