@@ -356,3 +356,50 @@ def test_the_instruction_set_is_that_of_numpy_and_can_only_be_lowered(
         monkeypatch.setenv("ATEN_CPU_CAPABILITY", wanted.lower())
         expected = min(best, wanted or best, key=levels.index)
         assert build.instruction_set() == expected
+
+
+# --- libraries of a wheel ---
+
+
+@pytest.fixture
+def shipped(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a library as a wheel brings it, for this processor; its function returns another number."""
+    program = tmp_path_factory.mktemp("wheel") / "decoder.c"
+    program.write_text(SMALL.replace("7", "13"))
+    compiled = build._compile_library(program, program.with_suffix(".so"))
+    folder = source / build.SHIPPED
+    folder.mkdir()
+    path = folder / build.shipped_name(build.instruction_set(), compiled.read_bytes())
+    shutil.copyfile(compiled, path)
+    return path
+
+
+@needs_compiler
+def test_the_library_of_a_wheel_is_opened_and_nothing_is_compiled_or_cached(source, shipped, monkeypatch) -> None:
+    monkeypatch.setattr(build, "_compile_library", lambda *_: pytest.fail("the wheel has a library"))
+    assert build.library().answer() == 13
+    assert build.origin(build.library()) == str(shipped)
+    assert not (source / "cache").exists()
+
+
+@needs_compiler
+def test_a_damaged_library_of_a_wheel_is_named_and_compiled_here(source, shipped, capfd) -> None:
+    """A library that is cut would kill the process when a function of it is called."""
+    capfd.readouterr()
+    shipped.write_bytes(shipped.read_bytes()[:-5000])
+    assert build.library().answer() == 7
+    assert capfd.readouterr().err == f"{shipped} is damaged: install manyheads again\n{PROGRESS}"
+
+
+@needs_compiler
+def test_a_library_of_a_wheel_for_another_system_is_named_and_compiled_here(source, shipped, capfd) -> None:
+    capfd.readouterr()
+    shipped.unlink()
+    content = b"\xcf\xfa\xed\xfe of another system"
+    path = shipped.with_name(build.shipped_name(build.instruction_set(), content))
+    path.write_bytes(content)
+    assert build.library().answer() == 7
+    error, progress = capfd.readouterr().err.splitlines(keepends=True)
+    assert str(path) in error
+    assert error.endswith(": install manyheads again\n")
+    assert progress == PROGRESS

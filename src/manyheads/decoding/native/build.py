@@ -1,5 +1,6 @@
-"""The C decoder as a library: compiled once on a machine, and stored in the user's cache.
+"""The C decoder as a library: from the wheel, or compiled once on a machine and stored in the user's cache.
 
+A wheel for a system holds `compiled/decoder-INSTRUCTIONS-CONTENT.so` for each instruction set (tools/wheels.py).
 The cache holds `decoder-SOURCES-TARGET-COMPILER-CONTENT.so` (hashes), or the message of a compiler that failed
 (`.failed`). A library whose content has another hash is not opened: calling a function of
 a file that was cut would kill the process. Without a compiler there is no library, and torch computes everything.
@@ -38,6 +39,7 @@ _VECTORS = {
 }
 # numpy's names of the instructions of VECTORS: since version 2.4, and before.
 _NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"})}
+SHIPPED = "compiled"  # folder of the libraries of a wheel, beside decoder.c
 _COMPILER_TIMEOUT = 120  # seconds
 _UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
 
@@ -53,7 +55,7 @@ class _BuildError(Exception):
 
 
 def library() -> ctypes.CDLL | None:
-    """Return the library of `decoder.c`, compiled at the first call on a machine; None if that is impossible."""
+    """Return the library of `decoder.c`, of the wheel or compiled at the first call; None if there is neither."""
     return None if _switched_off() else _load()[0]
 
 
@@ -71,9 +73,15 @@ def _switched_off() -> str:
 
 @functools.cache
 def _load() -> tuple[ctypes.CDLL | None, str]:
-    """Return the library, compiled and checked, or None and the reason."""
+    """Return the library, opened and checked, or None and the reason."""
     source = Path(__file__).with_name("decoder.c")
-    vectors = _VECTORS.get(instruction_set(), ())
+    level = instruction_set()
+    for path in (source.parent / SHIPPED).glob(f"decoder-{level}-*.so"):
+        library, reason = _open_library(path) if _has_its_hash(path) else (None, f"{path} is damaged")
+        if library is not None:
+            return library, ""
+        print(f"{reason}: install manyheads again", file=sys.stderr)
+    vectors = _VECTORS.get(level, ())
     version = _digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
     target = _digest(map(str.encode, (platform.platform(), platform.machine(), *_FLAGS, *vectors)))
     stem = f"decoder-{version}-{target}-{_digest(_compiler_identity())}"
@@ -160,9 +168,22 @@ def _is_whole(path: Path) -> bool:
     try:
         status = path.lstat()
         own = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-        return own and path.stem.endswith(f"-{_digest([path.read_bytes()])}")
     except OSError:
         return False
+    return own and _has_its_hash(path)
+
+
+def _has_its_hash(path: Path) -> bool:
+    """Return whether the name of a library ends with the hash of its content."""
+    try:
+        return path.stem.endswith(f"-{_digest([path.read_bytes()])}")
+    except OSError:
+        return False
+
+
+def shipped_name(level: str, library: bytes) -> str:
+    """Return the file name of a library in a wheel, for an instruction set."""
+    return f"decoder-{level}-{_digest([library])}.so"
 
 
 def _first_error(message: str) -> str:
@@ -192,7 +213,12 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def instruction_set() -> str:
-    """Return the vector instructions to compile for: AVX512, AVX2 or DEFAULT, as torch names them.
+    """Return the vector instructions to compute with: AVX512, AVX2 or DEFAULT, as torch names them."""
+    return supported_instruction_sets()[0]
+
+
+def supported_instruction_sets() -> list[str]:
+    """Return what this processor has of AVX512, AVX2 and DEFAULT, in this order.
 
     `ATEN_CPU_CAPABILITY` lowers them, here as in torch. numpy asks the processor itself: under an emulator,
     /proc/cpuinfo describes another processor.
@@ -200,10 +226,12 @@ def instruction_set() -> str:
     extensions = np.show_config(mode="dicts")["SIMD Extensions"]
     supported = {*extensions["baseline"], *extensions.get("found", ())}
     limit = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
-    for name, names in _NUMPY_NAMES.items():
-        if any(needed <= supported for needed in names) and (limit == name or limit not in ("AVX2", "DEFAULT")):
-            return name
-    return "DEFAULT"
+    usable = [
+        name
+        for name, names in _NUMPY_NAMES.items()
+        if any(needed <= supported for needed in names) and (limit == name or limit not in ("AVX2", "DEFAULT"))
+    ]
+    return [*usable, "DEFAULT"]
 
 
 def _compiler() -> list[str]:
