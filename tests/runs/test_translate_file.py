@@ -271,7 +271,7 @@ def test_a_worker_without_the_model_is_named_with_its_path(trained, text, tmp_pa
     monkeypatch.setattr(module, "open_executor", without_model)
     from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
     error = capsys.readouterr().err
-    assert f"The worker on {module.socket.gethostname()} cannot load the model: {copied} " in error
+    assert f"The worker on {module.platform.node()} cannot load the model: {copied} " in error
     assert not _shards_folder(tmp_path / "out").exists()
 
 
