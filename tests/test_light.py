@@ -130,6 +130,13 @@ def test_every_module_of_the_contract_is_imported_without_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_function_that_needs_torch_names_the_pip_line() -> None:
+    done = run_light("import manyheads\nmanyheads.Translator, manyheads.inspect\nmanyheads.train")
+    assert done.stderr.splitlines()[-1].startswith(
+        "manyheads.errors.MissingExtraError: manyheads.train needs the package torch, which is not installed."
+    )
+
+
 compiled = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 
@@ -238,3 +245,14 @@ def test_damaged_weights_are_named_without_torch(runs: Path, tmp_path: Path) -> 
             (run / name).write_bytes(changed)
         code, line = refused("translate", run, given="abc\n")
         assert (code, str(run) in line) == (3, True)
+
+
+@compiled
+def test_a_cut_library_is_not_opened(runs: Path, tmp_path: Path) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path)}
+    manyheads("-q", "translate", runs / "translator", given="abc\n", **cache)
+    (library_file,) = (tmp_path / "manyheads").glob("*.so")
+    library_file.write_bytes(library_file.read_bytes()[:4_000])
+    done = run_light(PROGRAM, "translate", runs / "translator", given="abc\n", CC="false", **cache)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "needs the package torch" in done.stderr.splitlines()[-1]

@@ -124,6 +124,8 @@ def require(module: str, *, extra: str = "train", purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        if error.name and error.name.startswith("manyheads"):  # a fault of ours, not a missing package
+            raise
         raise _missing(error.name or module, extra, purpose) from error
 
 
