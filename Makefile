@@ -66,7 +66,7 @@ $(IN_VENV):
 $(READY): $(IN_VENV) $(PROJECTS)
 	@echo "Installing into $(VENV); the first time this takes a minute or two."
 	@$(PIP) "$$(grep '^torch==' constraints.txt)"
-	@$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable .
+	@$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable ".[train]"
 	@$(COMPILE)
 	@touch $@
 

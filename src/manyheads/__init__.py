@@ -11,7 +11,6 @@ blocks of the model can be imported too: `from manyheads.model.attention import 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,7 +65,9 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'manyheads' has no attribute {name!r}")
-    return vars(import_module(_LAZY[name]))[name]
+    from manyheads.errors import require
+
+    return vars(require(_LAZY[name], purpose=f"manyheads.{name}"))[name]
 
 
 def __dir__() -> list[str]:

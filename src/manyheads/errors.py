@@ -21,9 +21,12 @@ without a traceback. Any other exception is a bug of manyheads, and shows its tr
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 _MAX_LINE = 1_000  # characters of a line of a message
+_TRAIN_PACKAGES = ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib")
+_CPU_HINT = " (without a GPU, add --extra-index-url https://download.pytorch.org/whl/cpu)"
 
 
 class ManyheadsError(Exception):
@@ -107,21 +110,42 @@ def printable(message: str) -> str:
     )
 
 
-def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional package; if it is missing, the error has the pip line that installs it.
+def require(module: str, *, extra: str = "train", purpose: str) -> ModuleType:
+    """Import a module that needs an optional package; if that is missing, the error has the pip line.
 
     Args:
-        module: module to import, such as ``"spacy"``.
-        extra: extra of manyheads that installs it.
+        module: module to import, such as ``"spacy"``, or one of manyheads that imports it.
+        extra: extra of manyheads that installs the package.
         purpose: feature that needs it, the subject of the message.
 
     Raises:
-        MissingExtraError: the module cannot be imported.
+        MissingExtraError: the module, or a package that it imports, cannot be imported.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtraError(
-            f"{purpose} needs the package {module.partition('.')[0]}, which is not installed. "
-            f'Install it with: pip install "manyheads[{extra}]"'
-        ) from error
+        if error.name and error.name.startswith("manyheads"):  # a fault of ours, not a missing package
+            raise
+        raise _missing(error.name or module, extra, purpose) from error
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a package can be imported, without importing it."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ImportError:
+        return False
+
+
+def missing_training(error: ModuleNotFoundError, purpose: str) -> MissingExtraError | None:
+    """Return the error with the pip line for a missing package of the extra train, None for any other module."""
+    package = (error.name or "").partition(".")[0]
+    return _missing(package, "train", purpose) if package in _TRAIN_PACKAGES else None
+
+
+def _missing(module: str, extra: str, purpose: str) -> MissingExtraError:
+    hint = _CPU_HINT if extra == "train" else ""
+    return MissingExtraError(
+        f"{purpose} needs the package {module.partition('.')[0]}, which is not installed. "
+        f'Install it with: pip install "manyheads[{extra}]"{hint}'
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,7 +11,8 @@ from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
-from manyheads.decoding.language_model import _MIN_FREE_CAPACITY, DecoderOnlyStepper, held_tokens, window_step
+from manyheads.decoding.language_model import _MIN_FREE_CAPACITY, DecoderOnlyStepper
+from manyheads.decoding.window import held_tokens
 from manyheads.model.decoder_only import DecoderOnly
 
 V = 47
@@ -97,16 +97,6 @@ def test_a_prompt_read_at_once_equals_a_prompt_read_token_by_token() -> None:
 @torch.no_grad()
 def test_other_variants_equal_forward_passes_on_whole_texts(changes: dict[str, Any]) -> None:
     check(language_model(**changes), prompts(4, 1), [None, [1, 0, 0], *[None] * 12], window=11)
-
-
-@pytest.mark.parametrize("window", range(1, 12))
-def test_the_window_of_a_text_equals_that_of_its_tokens_one_by_one(window: int) -> None:
-    held = 0
-    for length in range(1, 60):
-        held = held + 1 if held < window else window - window_step(window) + 1
-        assert held_tokens(length, window) == held
-    lengths = [held_tokens(length, window) for length in range(window, 60)]
-    assert all(later == before + 1 or later > window // 2 for before, later in pairwise(lengths))
 
 
 @torch.no_grad()

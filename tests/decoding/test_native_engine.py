@@ -18,7 +18,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.decoding import native_engine as module
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.build import library
-from manyheads.decoding.native_engine import NativeEngine, _is_cpu
+from manyheads.decoding.native_engine import NativeEngine, is_cpu
 from manyheads.errors import RunError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
@@ -93,20 +93,11 @@ def test_rules_constraints_and_sampling_need_no_torch(run, changes, constraints)
     assert engine.can_batch_continuously(options, constrained) is False
 
 
-@pytest.mark.parametrize(
-    ("changes", "constraints"),
-    [
-        ({"alignment": True}, UNCONSTRAINED),
-        ({"alternatives": 1}, UNCONSTRAINED),
-        ({}, Constraints(required=((5,),))),
-    ],
-    ids=["alignment", "alternatives", "required"],
-)
-def test_other_options_are_computed_by_torch_with_the_same_packed_weights(run, changes, constraints) -> None:
+def test_required_words_are_searched_for_by_torch_with_the_same_packed_weights(run) -> None:
     engine, rows = native_engine(run)
-    options, constrained = replace(OPTIONS, **changes), [constraints] * len(rows)
-    expected = TorchEngine(engine.torch_engine.models).search(rows, options, constrained)
-    assert engine.search(rows, options, constrained) == expected
+    constrained = [Constraints(required=((5,),))] * len(rows)
+    expected = TorchEngine(engine.torch_engine.models).search(rows, OPTIONS, constrained)
+    assert engine.search(rows, OPTIONS, constrained) == expected
     assert engine.torch_engine.native is engine.model
 
 
@@ -166,13 +157,13 @@ def test_weights_that_do_not_fit_are_refused_as_torch_refuses_them(run, fault) -
 
 
 def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
-    assert _is_cpu("cpu")
-    assert not _is_cpu("cuda:0")
+    assert is_cpu("cpu")
+    assert not is_cpu("cuda:0")
     monkeypatch.setattr(module, "_GPU_DEVICES", ("null",))
-    assert not _is_cpu("auto")
-    assert _is_cpu("cpu")
+    assert not is_cpu("auto")
+    assert is_cpu("cpu")
     monkeypatch.setattr(module, "_GPU_DEVICES", ("no-such-device*",))
-    assert _is_cpu("auto") == (os.name == "posix")
+    assert is_cpu("auto") == (os.name == "posix")
 
 
 def test_an_ensemble_and_a_machine_without_a_compiler_use_the_engine_with_torch(run, monkeypatch) -> None:

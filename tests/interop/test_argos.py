@@ -20,7 +20,8 @@ from manyheads.errors import ParityError, RunError
 from manyheads.interop.argos import check_argos, write_argos
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
-from manyheads.interop.parity import Samples, reference
+from manyheads.interop.parity import Samples
+from manyheads.interop.reference import reference
 from manyheads.search.options import SearchOptions
 
 ctranslate2 = pytest.importorskip("ctranslate2")

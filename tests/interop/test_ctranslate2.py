@@ -22,7 +22,8 @@ from manyheads.interop.ctranslate2 import convert
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
-from manyheads.interop.parity import Reference, Samples, decoder_input, random_samples, reference
+from manyheads.interop.parity import Reference, Samples, random_samples
+from manyheads.interop.reference import decoder_input, reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.beam import beam_search
 from manyheads.search.greedy import greedy_search

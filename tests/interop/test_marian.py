@@ -18,7 +18,8 @@ from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
 from manyheads.interop.marian.writer import marian_numbers, write_marian
-from manyheads.interop.parity import Samples, random_samples, reference
+from manyheads.interop.parity import Samples, random_samples
+from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.greedy import greedy_search
 from manyheads.search.options import SearchOptions

@@ -18,7 +18,7 @@ from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, score
 from manyheads.interop.bundle import load_run
-from manyheads.interop.parity import decoder_input, token_scores
+from manyheads.interop.reference import decoder_input, token_scores
 from manyheads.runs import export_cost
 from manyheads.runs.export import export
 from manyheads.runs.export_cost import QuantizationCost

@@ -37,8 +37,7 @@ from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.generation import GenerateOptions
 from manyheads.tasks.head_steps import inspect_head
-from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
 from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.language_modeling.next_token import next_tokens
@@ -518,7 +517,7 @@ def test_an_export_without_node_reports_that_it_was_not_compared(
     monkeypatch.setattr(check, "_find_node", lambda: None)
     done = export(runs["translation"], tmp_path / "page.html", "html", quantization="float32")
     assert done.lines()[1:] == [
-        "not compared: that needs Node.js 18 or newer",
+        "not compared: that needs Node.js 18 or newer, and torch",
         "verdict: not compared with the run",
     ]
     assert done.to_json()["parity"] is None

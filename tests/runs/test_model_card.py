@@ -1,4 +1,4 @@
-"""Model cards are shown by the page."""
+"""Model cards of runs and exports."""
 
 from __future__ import annotations
 
@@ -6,27 +6,9 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.runs.model_card import _facts_of, licence_of, shown_card
+from manyheads.runs.model_card import _facts_of
+from manyheads.runs.shown_card import licence_of, shown_card
 from manyheads.runs.train import train
-
-CARD = """---
-language: [de, en]
-license: cc-by-4.0
----
-# de to en
-
-A *small* model,
-see `config.json` and [its text](https://example.org/a).
-
-- Data: some & <b>text</b>
-  - europarl
-- Intended use and limits: to be filled in by you
-
-```
-manyheads translate DIRECTORY
-```
-    indented code
-"""
 
 
 @pytest.fixture(scope="module")
@@ -34,19 +16,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     folder = tmp_path_factory.mktemp("card")
     train(make_config(write_corpus(folder / "corpus"), training={"steps": 2}), folder / "run")
     return RunDirectory(folder / "run")
-
-
-def test_the_page_shows_a_card_without_code_and_without_lines_to_be_filled_in() -> None:
-    assert shown_card(CARD) == {
-        "licence": "cc-by-4.0",
-        "blocks": [
-            ["h1", "de to en"],
-            ["p", "A small model, see config.json and its text."],
-            ["li", "Data: some & <b>text</b>"],
-            ["li", "europarl"],
-        ],
-    }
-    assert shown_card("") == {"licence": "", "blocks": []}
 
 
 @pytest.mark.parametrize(

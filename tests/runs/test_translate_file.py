@@ -23,6 +23,7 @@ from tests.tasks.translation.test_translator import make_translator, save_run
 from manyheads import __version__
 from manyheads.cli import translate
 from manyheads.cli.main import run
+from manyheads.data import executors
 from manyheads.data.lines import read_lines
 from manyheads.errors import RunError
 from manyheads.runs import translate_file as module
@@ -262,16 +263,16 @@ def test_a_folder_of_shards_that_is_a_link_is_refused(trained, text, tmp_path, c
 def test_a_worker_without_the_model_is_named_with_its_path(trained, text, tmp_path, monkeypatch, capsys) -> None:
     copied = tmp_path / "run"
     shutil.copytree(trained, copied)
-    original = module.open_executor
+    original = executors.open_executor
 
     def without_model(*arguments: object) -> object:
         shutil.rmtree(copied)
         return original(*arguments)
 
-    monkeypatch.setattr(module, "open_executor", without_model)
+    monkeypatch.setattr(executors, "open_executor", without_model)
     from_file(copied, text, tmp_path / "out", "--workers", "1", code=3)
     error = capsys.readouterr().err
-    assert f"The worker on {module.socket.gethostname()} cannot load the model: {copied} " in error
+    assert f"The worker on {module.platform.node()} cannot load the model: {copied} " in error
     assert not _shards_folder(tmp_path / "out").exists()
 
 

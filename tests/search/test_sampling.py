@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.search.tables import EOS, FORBIDDEN, Prefix, Table, TableStepper, assert_independent, parameters
 
-from manyheads.errors import OverflowedError, UsageError
+from manyheads.errors import UsageError
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Sampling
-from manyheads.search.sampling import _draw_tokens, sample
+from manyheads.search.sampling import sample
 
 
 def draw_samples(
@@ -142,36 +141,6 @@ def test_sampling_from_the_most_likely_token_alone_is_greedy_search() -> None:
     )
     for sampling in (Sampling(top_k=1), Sampling(top_p=1e-9)):
         assert draw_samples(tables, list(range(9)), sampling, 1, 6) == [[output] for output in greedy]
-
-
-@settings(deadline=None, max_examples=100)
-@given(
-    logits=st.lists(st.sampled_from([-9.0, -1.0, 0.0, 0.5, 2.0, -math.inf]), min_size=4, max_size=9),
-    uniform=st.floats(0, 1, exclude_max=True),
-    temperature=st.sampled_from([0.01, 1.0, 50.0]),
-    top_k=st.integers(0, 5),
-    top_p=st.floats(0, 1, exclude_min=True),
-)
-def test_a_possible_token_is_drawn_for_every_random_number(logits, uniform, temperature, top_k, top_p) -> None:
-    row = torch.tensor([logits])
-    sampling = Sampling(temperature, top_k, top_p)
-    (token,), (value,) = _draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), sampling, FORBIDDEN)
-    possible = any(value > -math.inf for token_id, value in enumerate(logits) if token_id not in FORBIDDEN)
-    assert (value > -math.inf) == possible
-    assert value == (row[0, token].double() if possible else -math.inf)
-    assert not possible or token not in FORBIDDEN
-
-
-def test_the_largest_random_number_draws_the_last_possible_token() -> None:
-    row = torch.tensor([[0.3, 0.1, 0.2, 0.1, 0.7, -torch.inf]]).log_softmax(-1)
-    for uniform, expected in ((0.0, 0), (1 - 2**-53, 4)):
-        (token,), _ = _draw_tokens(row, torch.tensor([uniform], dtype=torch.float64), Sampling(), ())
-        assert token == expected
-
-
-def test_log_probabilities_of_nan_are_refused_in_sampling() -> None:
-    with pytest.raises(OverflowedError):
-        _draw_tokens(torch.full((1, 5), torch.nan), torch.zeros(1, dtype=torch.float64), Sampling(), ())
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ def endless_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Start a server of de-en, a classifier and a language model."""
     others = (train_once(tmp_path_factory, train) for train in (train_classifier, train_language_model))
-    with serving(translator_run, *others, environment={"MANYHEADS_METRICS_TOKEN": "see-all"}) as running:
+    with serving(
+        "--timeout", 120, translator_run, *others, environment={"MANYHEADS_METRICS_TOKEN": "see-all"}
+    ) as running:
         yield running
         assert running.end() == 0
         assert "fault" not in running.text

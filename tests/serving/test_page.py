@@ -20,8 +20,7 @@ from manyheads.runs.inspect import inspect
 from manyheads.runs.page import stand_alone
 from manyheads.runs.train import train
 from manyheads.tasks.head_steps import inspect_head
-from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
 from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.translator import Translator

@@ -17,8 +17,7 @@ from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups
 from manyheads.tasks.classification.inspection import inspect_classification
 from manyheads.tasks.head_steps import inspect_head
-from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
 from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.language_modeling.inspection import inspect_language_model
 from manyheads.tasks.translation.inspection import inspect_translation

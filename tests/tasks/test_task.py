@@ -25,7 +25,12 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 
 REVERSAL = TaskSpec(
-    module=__name__, architecture="encoder-decoder", reads="documents", command="translate", page="translation"
+    module=__name__,
+    opened_by=f"{__name__}:Reverser",
+    architecture="encoder-decoder",
+    reads="documents",
+    command="translate",
+    page="translation",
 )
 
 
@@ -39,7 +44,6 @@ class ReversalTask(TranslationTask):
     """Reverse the line: the target of a text is the text, read from its end."""
 
     name = "reversal"
-    opened_by = Reverser
 
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
         pairs = [Pair(text, text[::-1], line) for line, text in enumerate(corpus.train.sides()[1], 1)]

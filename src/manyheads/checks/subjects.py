@@ -21,7 +21,6 @@ from manyheads.data.letters import has_text
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.search.interface import Engine
 from manyheads.search.options import SearchOptions
@@ -117,7 +116,7 @@ class TrainedTranslator(TrainedModel):
         """Return the validation pairs whose loss is measured, in the order of the length of their sources."""
         pairs, limit = (
             [pair for pair in self.valid if has_text(pair.source)][:_NUM_VALID_PAIRS],
-            position_limit(self.config.model),
+            self.config.model.position_limit,
         )
         rows = zip(pairs, *self.encode(pairs), strict=True)
         short = [pair for pair, source, target in rows if max(len(source), len(target)) < limit]

@@ -79,12 +79,17 @@ def export(
         raise UsageError(f"Say once where to write the export, as in {example}.")
     announce_loading()
     from manyheads.cli.progress import open_progress
-    from manyheads.runs.export import export as export_run
+    from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 
     with open_progress(current_settings()) as progress:
-        result = export_run(
-            run, destination, to, quantization=quantization, force=force, device=device, listener=progress
-        )
+        if to in FOR_BROWSERS:
+            result = export_for_browsers(run, destination, to, quantization, force=force, listener=progress)
+        else:
+            from manyheads.runs.export import export as export_run  # imports torch
+
+            result = export_run(
+                run, destination, to, quantization=quantization, force=force, device=device, listener=progress
+            )
     echo_result(result, as_json=as_json)
 
 

@@ -13,16 +13,15 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import click
 
 from manyheads import __version__
 from manyheads.cli.signals import WORDS, StopSignals, Terminated, follows_another, is_follower
 from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
-from manyheads.errors import ManyheadsError, printable
+from manyheads.errors import ManyheadsError, missing_training, printable
 from manyheads.files import CURES, cure_of
-from transformer_doctor.errors import DoctorError
 
 _COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
 _OUTPUT_CLOSED = 141
@@ -109,7 +108,7 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
         return end.exit_code
     except click.ClickException as error:
         return _report_error(error, _usage_message(error), 2, settings)
-    except (ManyheadsError, DoctorError) as error:
+    except ManyheadsError as error:
         return _report_error(error, str(error), error.exit_code, settings)
     except (KeyboardInterrupt, click.Abort):
         _print_end("interrupted")
@@ -122,11 +121,20 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     except OSError as error:
         return _report_unwritable(error, settings) if error.errno in CURES else _report_internal_error(error)
     except Exception as error:
+        if user_error := _for_users(error, arguments):
+            return _report_error(error, str(user_error), user_error.exit_code, settings)
         if signals is not None and signals.received:  # a library has replaced the signal's exception
             _print_end(WORDS[signals.received])
             return 128 + signals.received
         return _report_internal_error(error)  # a fault of the program: its traceback is printed, not hidden
     return 0
+
+
+def _for_users(error: Exception, arguments: Sequence[str]) -> Any:
+    """Return an error with an `exit_code`, which a user can mend: the doctor's, or that of a missing package."""
+    if isinstance(error, ModuleNotFoundError):
+        return missing_training(error, " ".join(("manyheads", *arguments[:1])))
+    return error if hasattr(error, "exit_code") else None
 
 
 def _print_end(word: str) -> None:

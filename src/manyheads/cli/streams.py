@@ -94,11 +94,11 @@ def line_progress(name: str, file: Path, output: BinaryIO | None = None) -> Iter
         file: input; the number of its lines is known if it is an uncompressed file.
         output: open output, if it may be a terminal.
     """
-    from manyheads.cli.progress import open_progress  # not before it is needed: imports rich
-
     if not sys.stderr.isatty() or (output is not None and output.isatty()):
         yield no_advance
         return
+    from manyheads.cli.progress import open_progress  # imports rich
+
     total = count_lines(file) if file.is_file() and file.suffix not in COMPRESSIONS else None
     with open_progress(current_settings()) as progress, progress.phase(name, total, "lines") as advance:
         yield advance

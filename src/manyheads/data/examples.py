@@ -77,26 +77,6 @@ class Examples(TensorBatch):
         )
 
 
-def cut_text(ids: Ids, limit: int, *, eos: int) -> Ids:
-    """Cut a text to the length that a model takes; the end of the longer of two texts is cut first.
-
-    Args:
-        ids: ids without begin and end symbols; an end symbol separates two texts.
-        limit: maximum number of ids, begin and end symbols counted.
-        eos: id of the end symbol.
-    """
-    if len(ids) <= limit:
-        return ids
-    plain = [int(token) for token in ids]
-    if eos not in plain:
-        return plain[:limit]
-    first, marks = plain.index(eos), plain.count(eos)
-    begin = first + marks  # start of the second text
-    capacity, second = max(0, limit - marks), len(plain) - begin
-    first_length = min(first, max(capacity - second, capacity - capacity // 2))  # ids of the first text
-    return [*plain[:first_length], *[eos] * marks, *plain[begin : begin + capacity - first_length]]
-
-
 def make_texts(
     rows: Sequence[Ids], *, pad: int, bos: int, eos: int, with_types: bool
 ) -> tuple[Tensor, Tensor | None]:

@@ -8,7 +8,7 @@ all weights once, for all sentences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.threads import map_in_threads
 from manyheads.errors import UsageError
 from manyheads.search.cancellation import cancelled_among
-from manyheads.search.interface import Cancelled, Hypothesis, OnFinished, SpecialIds
+from manyheads.search.interface import Cancelled, Engine, Hypothesis, OnFinished, SpecialIds
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
@@ -66,6 +66,19 @@ class ContinuousBatching(Protocol):
         Raises:
             OverflowedError: the model gave log-probabilities that are not numbers.
         """
+        ...
+
+
+@runtime_checkable
+class ContinuousEngine(Engine, Protocol):
+    """An engine with continuous batching."""
+
+    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
+        """Return whether continuous batching supports a search."""
+        ...
+
+    def begin(self, options: SearchOptions) -> ContinuousBatching:
+        """Start a continuous batch, with options for which `can_batch_continuously` is true."""
         ...
 
 

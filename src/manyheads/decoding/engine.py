@@ -31,12 +31,13 @@ from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.decoding.threads import num_threads, threads_for_native
 from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.search.arrays import DecodingSteps
 from manyheads.search.beam import beam_search
 from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
-from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, greedy_search
+from manyheads.search.greedy import decode_steps, greedy_choice, greedy_search
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper

@@ -1,8 +1,6 @@
 """The stepper of a language model with a KV cache: contexts are computed in one pass, then each new token once.
 
-A model sees at most `window` tokens. When a text fills the window, its first half is dropped and its last half is
-computed again from position 0, as if the text began there. Every token therefore has at least half a window as its
-context. The tokens that a row keeps depend on its own length alone.
+A model sees at most `window` tokens (`decoding.window`).
 
 Shapes: R rows (texts in progress), N cached columns, T columns computed at once, H heads, E head width, D model
 width, V vocabulary. All rows end in the same column; the columns before the first token of a row are padding.
@@ -12,28 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from manyheads.decoding.window import held_tokens, window_step
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.layers import EncoderLayer
 from manyheads.model.positions import apply_rotary
+from manyheads.search.interface import Stepper
 
 _MIN_FREE_CAPACITY = 16  # free columns for new tokens whenever the cache is made or resized
-
-
-def window_step(window: int) -> int:
-    """Return how many tokens of a full window are dropped: half of them."""
-    return max(1, window // 2)
-
-
-def held_tokens(length: int, window: int) -> int:
-    """Return how many last tokens a text of `length` tokens keeps as its context."""
-    if length <= window:
-        return length
-    step = window_step(window)
-    return window - step + 1 + (length - window - 1) % step
 
 
 class DecoderOnlyStepper:
@@ -183,3 +172,22 @@ def _attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     diagonal = keys == queries[:, None]  # (T, N)
     not_padding = keys >= begins[:, None]  # (R, N)
     return ((causal & not_padding[:, None]) | diagonal)[:, None]
+
+
+class ArrayStepper:
+    """A stepper with torch whose arguments and results are NumPy arrays, as of `NativeTextStepper`."""
+
+    def __init__(self, stepper: Stepper, device: torch.device) -> None:
+        """Wrap a stepper that computes on a device."""
+        self.stepper = stepper
+        self.device = device
+
+    @torch.no_grad()
+    def step(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """See `Stepper.step`; the log-probabilities are float64."""
+        return self.stepper.step(torch.from_numpy(tokens).to(self.device)).cpu().double().numpy()
+
+    @torch.no_grad()
+    def select(self, rows: NDArray[np.int64]) -> None:
+        """See `Stepper.select`."""
+        self.stepper.select(torch.from_numpy(rows).to(self.device))

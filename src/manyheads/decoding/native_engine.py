@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.arrays import TensorFile
-from manyheads.config.schema import Config, ModelConfig
+from manyheads.config.schema import Config
 from manyheads.decoding.batching import (
     MAX_WORKERS,
     ContinuousBatching,
@@ -20,11 +21,12 @@ from manyheads.decoding.batching import (
     search_in_batches,
 )
 from manyheads.decoding.native.beams import NativeBeams, can_search
-from manyheads.decoding.native.build import library
-from manyheads.decoding.native.model import NativeModel
+from manyheads.decoding.native.build import library, why_none
+from manyheads.decoding.native.model import FloatArray, NativeModel, NativePart
+from manyheads.decoding.native.rescoring import review
 from manyheads.decoding.native.weights import Precision, WeightsError
 from manyheads.decoding.threads import num_threads, threads_for_native
-from manyheads.errors import RunError
+from manyheads.errors import MissingExtraError, RunError, require
 from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import TokenizerPair
@@ -32,15 +34,18 @@ from manyheads.text.tokenizer import TokenizerPair
 if TYPE_CHECKING:
     from manyheads.decoding.engine import TorchEngine
 
+_Packed = TypeVar("_Packed", bound=NativePart)
+Pack = Callable[[TensorFile, ctypes.CDLL], _Packed]  # packs the tensors of a run for the C code
+
 _GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev of drivers that torch computes with
 
 
 class NativeEngine:
     """The engine of one model in C; see `Engine`.
 
-    Searches need no torch, except those with required words, attention or alternatives. For these, and for access
-    to the model, a `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine
-    does all searches, because its model may be changed.
+    Searches need no torch, except those with required words. For these, and for access to the model, a
+    `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine does all
+    searches, because its model may be changed.
     """
 
     def __init__(self, model: NativeModel, load_torch_engine: Callable[[], TorchEngine]) -> None:
@@ -65,8 +70,7 @@ class NativeEngine:
 
     def needs_torch(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
         """Return whether a search is left to the engine with torch."""
-        second_pass = options.alternatives > 0 or options.alignment
-        return self.loaded is not None or second_pass or not can_search(self.model, options, constraints)
+        return self.loaded is not None or not can_search(self.model, options, constraints)
 
     def search(
         self,
@@ -80,7 +84,10 @@ class NativeEngine:
             return self.torch_engine.search(rows, options, constraints, cancelled)
         self.check(options, constraints)
         workers = min(num_threads(), MAX_WORKERS)
-        return search_in_batches(rows, options, constraints, cancelled, workers=workers, search=self.search_batch)
+        outputs = search_in_batches(
+            rows, options, constraints, cancelled, workers=workers, search=self.search_batch
+        )
+        return review(self.model, rows, outputs, options, workers)
 
     def check(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> None:
         """Raise `UsageError` for options and constraints that the model does not support."""
@@ -122,8 +129,8 @@ class NativeEngine:
 
 def open_native_engine(
     run: RunDirectory, config: Config, tokenizers: TokenizerPair, *, device: str, precision: Precision
-) -> NativeEngine | None:
-    """Return the engine of a run; None where torch must compute, or must report an error in the weights.
+) -> NativeEngine:
+    """Return the engine of a run.
 
     Args:
         run: the run directory.
@@ -131,42 +138,83 @@ def open_native_engine(
         tokenizers: tokenizers of the run.
         device: see `Translator.load`.
         precision: number format of the matrices.
+
+    Raises:
+        NotNativeError: torch must compute, or must report an error in the weights.
     """
-    model, sizes = config.model, (tokenizers.source.size, tokenizers.target.size)
-    if not _is_cpu(device) or (code := library()) is None:
-        return None
-    try:
-        tensors = TensorFile(run.weights_path, _tied_matrices(model))
-        if model.num_encoder_layers + model.num_decoder_layers > len(tensors):
-            return None
-        native = NativeModel(tensors, model, sizes, precision, code)
-    except (RunError, WeightsError):
-        return None
-    if tensors.read != set(tensors):
-        return None
+    sizes = tokenizers.source.size, tokenizers.target.size
+
+    def pack(tensors: Mapping[str, FloatArray], code: ctypes.CDLL) -> NativeModel:
+        return NativeModel(tensors, config.model, sizes, precision, code)
+
+    native = open_native(run, config, device, pack)
 
     def load_torch_engine() -> TorchEngine:
-        from manyheads.decoding.engine import TorchEngine  # imports torch
-        from manyheads.decoding.model import InferenceModel
-
+        module = require("manyheads.decoding.engine", purpose="This search, or the model itself,")
+        inference = require("manyheads.decoding.model", purpose="The model")
         torch_model = run.model(config, tokenizers)
-        engine = TorchEngine([torch_model], precision=precision)
-        engine.packed, engine.native = [InferenceModel(torch_model, rounding=precision)], native
+        engine: TorchEngine = module.TorchEngine([torch_model], precision=precision)
+        engine.packed, engine.native = [inference.InferenceModel(torch_model, rounding=precision)], native
         return engine
 
     return NativeEngine(native, load_torch_engine)
 
 
-def _is_cpu(device: str) -> bool:
+class NotNativeError(Exception):
+    """The C code does not compute this model on this device; the message says why."""
+
+    def check_torch(self) -> None:
+        """Raise the error for the user unless torch is installed, which computes or reports the error itself.
+
+        Raises:
+            MissingExtraError: torch is missing.
+            RunError: torch is missing, and the weights are damaged.
+        """
+        try:
+            require("torch", purpose=str(self))
+        except MissingExtraError:
+            if isinstance(self.__cause__, RunError | WeightsError):
+                raise RunError(str(self.__cause__)) from self
+            raise
+
+
+def open_native(run: RunDirectory, config: Config, device: str, pack: Pack[_Packed]) -> _Packed:
+    """Pack the weights of a run for the C code with `pack`.
+
+    Raises:
+        NotNativeError: torch must compute, or must report an error in the weights.
+    """
+    if not is_cpu(device):
+        raise NotNativeError(f"Computing on the device {device}")
+    if (code := library()) is None:
+        raise NotNativeError(f"Computing without the C decoder ({why_none()})")
+    try:
+        tensors = TensorFile(run.weights_path, tied_matrices(config))
+        if sum(config.layers) > len(tensors):
+            raise WeightsError(f"{run.weights_path} has {len(tensors)} tensors, too few for the layers")
+        packed = pack(tensors, code)
+        if unknown := set(tensors) - tensors.read:
+            raise WeightsError(f"{run.weights_path} has unknown tensors: {min(unknown)}")
+    except (RunError, WeightsError) as error:
+        raise NotNativeError("Reading the weights") from error
+    return packed
+
+
+def is_cpu(device: str) -> bool:
     """Return whether a device is the CPU; "auto" is the CPU where no GPU driver is loaded, except on Windows."""
     if device != "auto":
         return device == "cpu"
     return os.name == "posix" and not any(any(Path("/dev").glob(name)) for name in _GPU_DEVICES)
 
 
-def _tied_matrices(config: ModelConfig) -> dict[str, str]:
-    """Return name of a tied matrix -> its name in a weights file, as in `EncoderDecoder.tie`."""
+def tied_matrices(config: Config) -> dict[str, str]:
+    """Return name of a tied matrix -> its name in a weights file, as the models tie them."""
     source, target = "source_embedding.tokens.weight", "target_embedding.tokens.weight"
-    if config.tied_embeddings == "all":
+    tied = config.model.tied_embeddings
+    if config.spec.architecture == "decoder":
+        return {} if tied == "none" else {"output.weight": "embedding.tokens.weight"}
+    if not config.spec.decodes:
+        return {}
+    if tied == "all":
         return {target: source, "output.weight": source}
-    return {"output.weight": target} if config.tied_embeddings == "decoder" else {}
+    return {"output.weight": target} if tied == "decoder" else {}

@@ -7,6 +7,7 @@ Shapes: B outputs, S source length and T target length, both with their end mark
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
+_RECORDING = threading.Lock()  # attention is recorded in the model's own modules: one pass at a time
 _BATCH_TOKENS = 2_048  # source and target tokens of a batch
 
 
@@ -79,7 +81,7 @@ def _teacher_force(
     target = pad_rows([output.tokens for output in outputs], PAD, first=BOS).to(device)
     attentions, scores = [], []
     for model in models:
-        with recording([model.decoder_layers[options.attention_layer].cross_attention]) as weights:
+        with _RECORDING, recording([model.decoder_layers[options.attention_layer].cross_attention]) as weights:
             hidden = model.decode(target, *model.encode(source))
         attentions.append(weights[0].float().mean(1))  # (B, T, S)
         if options.alternatives:

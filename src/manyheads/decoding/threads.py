@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,6 +107,8 @@ def map_in_threads(work: Callable[[_Job], _Result], jobs: Sequence[_Job], worker
     workers = min(workers, len(jobs))
     if workers <= 1:
         return [work(job) for job in jobs]
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and not needed for one line
+
     threads = num_threads()
     try:
         share = max(1, threads // workers)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
-from torch import Tensor
 
 from manyheads.inspection.codec import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SHADES = " ░▒▓█"
 _HIDDEN = "·"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from manyheads import __version__
 from manyheads.checkpoint import (
@@ -27,9 +27,6 @@ from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, RunError
 from manyheads.text.tokenizer import TokenizerPair
 
-if TYPE_CHECKING:
-    from manyheads.model.encoder_decoder import EncoderDecoder
-
 METADATA = "manyheads.json"
 _FORMAT = 1
 
@@ -45,7 +42,7 @@ class LoadedModel:
 
     config: Config
     tokenizers: TokenizerPair
-    model: EncoderDecoder
+    model: Any  # an `EncoderDecoder`; for texts alone also an engine
 
 
 def load_run(folder: Path) -> LoadedModel:

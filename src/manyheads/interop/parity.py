@@ -13,16 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+import numpy as np
 
-from manyheads.data.batch import pad_rows
-from manyheads.decoding.batching import SPECIAL_IDS
-from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError
-from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.greedy import greedy_search
-from manyheads.search.options import SearchOptions
-from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer
+from manyheads.text.tokenizer import SPECIALS, Tokenizer
 
 # Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest
 # difference counts too, and the outputs must be the same. A Multi30k model of width 256 has 1e-6 in float32 and
@@ -109,41 +103,14 @@ class Parity:
 
 def random_rows(tokenizer: Tokenizer, count: int, shortest: int, longest: int, seed: int = 1) -> list[list[int]]:
     """Return rows of random pieces without marks, of lengths from `shortest` to `longest`."""
-    rng = torch.Generator().manual_seed(seed)
-    lengths = torch.randint(shortest, longest + 1, (count,), generator=rng).tolist()
-    return [torch.randint(len(SPECIALS), tokenizer.size, (n,), generator=rng).tolist() for n in lengths]
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(shortest, longest + 1, count)
+    return [rng.integers(len(SPECIALS), tokenizer.size, length).tolist() for length in lengths]
 
 
 def random_samples(tokenizer: Tokenizer) -> Samples:
     """Return 16 rows of random pieces, for a run whose text is not available."""
     return Samples(random_rows(tokenizer, 16, 3, 19), RANDOM_PIECES)
-
-
-@torch.inference_mode()
-def reference(model: EncoderDecoder, samples: Samples) -> Reference:
-    """Decode the samples greedily, and score the outputs, in float32 on the CPU."""
-    longest = min(MAX_SAMPLE_TOKENS, model.config.max_positions - 1)
-    rows = [row[:longest] for row in samples.rows]
-    source = pad_rows(rows, PAD, last=EOS)
-    limits = [min(len(row) + 10, longest) for row in rows]
-    stepper = EncoderDecoderStepper(model, source)
-    found = greedy_search(stepper, SearchOptions(length_penalty=0.0), torch.tensor(limits), SPECIAL_IDS)
-    outputs = [list(hypothesis.tokens) for hypothesis in found]
-    scores = token_scores(model(source, decoder_input(outputs)), outputs)
-    return Reference(Samples(rows, samples.origin), limits, outputs, scores)
-
-
-def decoder_input(outputs: Sequence[Sequence[int]]) -> torch.Tensor:
-    """Return the decoder input that scores outputs: the begin mark, then the tokens, padded: (B, T)."""
-    return pad_rows([[BOS, *row] for row in outputs], PAD)
-
-
-def token_scores(logits: torch.Tensor, outputs: Sequence[Sequence[int]]) -> list[list[float]]:
-    """Return the log-probabilities of the tokens of outputs and of their end marks, from logits (B, T, V)."""
-    logits = logits.float().clone()
-    logits[..., [PAD, BOS]] = -torch.inf
-    chosen = logits.log_softmax(-1).gather(2, pad_rows([[*row, EOS] for row in outputs], EOS)[:, :, None])
-    return [row[: len(output) + 1].tolist() for row, output in zip(chosen[:, :, 0], outputs, strict=True)]
 
 
 def compare(

@@ -6,20 +6,13 @@ Shapes: B batch (or 1 for the same positions in all rows), S length, D model wid
 from __future__ import annotations
 
 import math
-import sys
 
 import torch
 from torch import Tensor, nn
 
-from manyheads.config.schema import ModelConfig
 from manyheads.errors import UsageError
 
 _FIRST_ROWS = 256  # rows of the sinusoidal table at the start; the table grows with the longest text
-
-
-def position_limit(config: ModelConfig) -> int:
-    """Return the longest input of a model in tokens; only learned positions have a limit."""
-    return config.max_positions if config.positions == "learned" else sys.maxsize
 
 
 def sinusoids(length: int, width: int) -> Tensor:

@@ -29,7 +29,8 @@ from manyheads.interop.argos import check_argos
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
-from manyheads.interop.parity import Parity, Reference, compare, reference
+from manyheads.interop.parity import Parity, Reference, compare
+from manyheads.interop.reference import reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
-from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
 from manyheads.interop.argos import check_argos, package_name, write_argos
 from manyheads.interop.bundle import LoadedModel, load_run
@@ -27,20 +24,22 @@ from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.interop.marian.reader import check_marian, read_marian
 from manyheads.interop.marian.writer import marian_numbers, write_marian
-from manyheads.interop.parity import Parity, Reference, compare, has_transformers, reference
+from manyheads.interop.parity import Parity, Reference, compare, has_transformers
+from manyheads.interop.reference import reference
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.evaluate import card_line, with_line
-from manyheads.runs.export_cost import QuantizationCost, ctranslate2_engines, measure_cost
+from manyheads.runs.export_cost import ctranslate2_engines, measure_cost
 from manyheads.runs.export_settings import (
     TextComparison,
     compare_texts,
     compare_without_lost_settings,
     setting_lines,
 )
-from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
-from manyheads.runs.model_card import exported_card, licence_of
+from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
+from manyheads.runs.model_card import exported_card
+from manyheads.runs.shown_card import licence_of
 from manyheads.tasks.corpus import samples_of
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
@@ -50,54 +49,6 @@ from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 
 _QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32
-_NO_NODE = "not compared: that needs Node.js 18 or newer"
-
-
-@dataclass(frozen=True)
-class Export:
-    """Result of an export.
-
-    Attributes:
-        out: written folder or file.
-        to: format.
-        quantization: number format of the matrices.
-        bytes: size of all files.
-        parity: comparison with the run in float32; None for a page or a module where Node.js is missing.
-        texts: comparison with the run on lines of text that use its settings; None for runs that are no
-            translators, and for a page or a module where Node.js is missing.
-        cost: cost of the quantization on this machine; None for float32, and for runs that are no translators.
-    """
-
-    out: Path
-    to: str
-    quantization: str
-    bytes: int
-    parity: Parity | None
-    texts: TextComparison | None
-    cost: QuantizationCost | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        cost = self.cost.to_json() if self.cost else None
-        parity = self.parity.to_json() if self.parity else None
-        texts = self.texts.to_json() if self.texts else None
-        verdict = ". ".join(self.verdict())
-        changed = {"out": str(self.out), "parity": parity, "texts": texts, "cost": cost, "verdict": verdict}
-        return {**vars(self), **changed}
-
-    def verdict(self) -> list[str]:
-        """Return whether the export can replace the run."""
-        lost = self.texts.verdict() if self.texts else ""
-        model = [f"{'for the same tokens, ' if lost else ''}{self.parity.verdict()}"] if self.parity else []
-        found = [*model, *([lost] if lost else []), *([self.cost.verdict()] if self.cost else [])]
-        return found or ["not compared with the run"]
-
-    def lines(self) -> list[str]:
-        """Return lines of text."""
-        compared = self.parity.line() if self.parity else _NO_NODE
-        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
-        lines += [part.line() for part in (self.texts, self.cost) if part]
-        return [*lines, *verdict_lines(self.verdict())]
 
 
 def export(
@@ -136,8 +87,8 @@ def export(
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
     if to in FOR_BROWSERS:
-        parity, texts, cost = export_for_browsers(run, out, to, numbers, force=force, listener=listener)
-    elif not config.spec.decodes:
+        return export_for_browsers(run, out, to, quantization, force=force, listener=listener)
+    if not config.spec.decodes:
         with new_folder(out) as draft, listener.phase("comparing and writing"):
             parity = _write_text_model(draft, directory, to, listener)
     else:
@@ -154,8 +105,7 @@ def export(
                 listener.message(f"measuring what {numbers} costs on this machine")
                 with ctranslate2_engines(opened, numbers, expected, device) as engines:
                     cost = measure_cost(opened, numbers, engines, force=force, listener=listener)
-    size = sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
-    return Export(out, to, numbers, size, parity, texts, cost)
+    return Export(out, to, numbers, size_of(out), parity, texts, cost)
 
 
 def check_format(task: str, to: str, quantization: str | None, run: str) -> str:
@@ -171,11 +121,9 @@ def check_format(task: str, to: str, quantization: str | None, run: str) -> str:
         raise UsageError(
             f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to {" or ".join(formats)}.'
         )
-    numbers = quantization or ("int8" if to in ("argos", *FOR_BROWSERS) else "float32")
     if to in FOR_BROWSERS:
-        if numbers not in ("float32", "int8"):
-            raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
-        return numbers
+        return browser_numbers(to, quantization)
+    numbers = quantization or ("int8" if to == "argos" else "float32")
     if numbers not in QUANTIZATIONS:
         raise UsageError(f"--quantization {numbers} is none of {', '.join(QUANTIZATIONS)}.")
     if numbers != "float32" and to not in _QUANTIZED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,14 +11,17 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import torch
+from torch import nn
 
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.linear import round_weight
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
 from manyheads.evaluation.verdicts import FEWEST_LINES, UNUSABLE
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
-from manyheads.interop.parity import Reference, decoder_input, random_samples, reference, token_scores
+from manyheads.interop.parity import Reference, random_samples
+from manyheads.interop.reference import decoder_input, reference, token_scores
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
@@ -234,6 +238,19 @@ def ctranslate2_engines(
             engines.append(load_ctranslate2(folder, device=device)[1])
         check_ctranslate2(Path(name) / "float32", expected)
         yield engines[0], engines[1]
+
+
+def rounded_model(model: EncoderDecoder) -> EncoderDecoder:
+    """Return a copy of a model with the weights of linear layers and token embeddings rounded to int8."""
+    copied = copy.deepcopy(model)
+    rounded: dict[int, nn.Parameter] = {}
+    for name, part in copied.named_modules():
+        if isinstance(part, nn.Linear) or (isinstance(part, nn.Embedding) and name.endswith("tokens")):
+            weight = part.weight
+            if id(weight) not in rounded:
+                rounded[id(weight)] = nn.Parameter(round_weight(weight.detach(), "int8"), requires_grad=False)
+            part.weight = rounded[id(weight)]
+    return copied
 
 
 class PageEngine(TorchEngine):

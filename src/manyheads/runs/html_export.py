@@ -4,43 +4,48 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
+from manyheads.checkpoint.arrays import TensorFile
 from manyheads.data.literals import literal_kinds
-from manyheads.errors import UsageError
+from manyheads.decoding.native.language_model import with_fixed_bias
+from manyheads.decoding.native.weights import FloatArray
+from manyheads.decoding.native_engine import tied_matrices
+from manyheads.errors import UsageError, is_installed, require
+from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
 from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.html.check import compare_packed, reference_of_text_model, translate_packed
-from manyheads.interop.html.pack import PackedModel, pack_model, rounded_model
+from manyheads.interop.html.check import compare_packed, translate_packed
+from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.tokenizer import describe_tokenizer
-from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows, reference
+from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
 from manyheads.languages import normal_form
-from manyheads.runs.evaluate import card_line, with_line
-from manyheads.runs.export_cost import PageEngine, QuantizationCost, measure_cost
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
-from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
-from manyheads.runs.model_card import exported_card
+from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_of_run
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of
-from manyheads.tasks.inspecting.common import facts
-from manyheads.tasks.inspecting.model import inspect_model
+from manyheads.tasks.inspecting.options import facts
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
 from manyheads.web.scripts import ENGINE, WEB, joined_script
 
+if TYPE_CHECKING:
+    from manyheads.runs.export_cost import QuantizationCost
+
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
 _CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
 _MAX_TENSOR_BYTES = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
 _CHAR_LIMIT = 100_000
+_NOT_COMPARED = "not compared: that needs Node.js 18 or newer, and torch"
 _MODULE, _TYPES = "manyheads.js", "manyheads.d.ts"
 
 
@@ -64,36 +69,115 @@ class HtmlModel:
         return json.dumps({"wasm": wasm, "header": self.header}, ensure_ascii=False, allow_nan=False)
 
 
+@dataclass(frozen=True)
+class Export:
+    """Result of an export.
+
+    Attributes:
+        out: written folder or file.
+        to: format.
+        quantization: number format of the matrices.
+        bytes: size of all files.
+        parity: comparison with the run in float32; None for a page or a module where Node.js is missing.
+        texts: comparison with the run on lines of text that use its settings; None for runs that are no
+            translators, and for a page or a module where Node.js is missing.
+        cost: cost of the quantization on this machine; None for float32, and for runs that are no translators.
+    """
+
+    out: Path
+    to: str
+    quantization: str
+    bytes: int
+    parity: Parity | None
+    texts: TextComparison | None
+    cost: QuantizationCost | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        cost = self.cost.to_json() if self.cost else None
+        parity = self.parity.to_json() if self.parity else None
+        texts = self.texts.to_json() if self.texts else None
+        verdict = ". ".join(self.verdict())
+        changed = {"out": str(self.out), "parity": parity, "texts": texts, "cost": cost, "verdict": verdict}
+        return {**vars(self), **changed}
+
+    def verdict(self) -> list[str]:
+        """Return whether the export can replace the run."""
+        lost = self.texts.verdict() if self.texts else ""
+        model = [f"{'for the same tokens, ' if lost else ''}{self.parity.verdict()}"] if self.parity else []
+        found = [*model, *([lost] if lost else []), *([self.cost.verdict()] if self.cost else [])]
+        return found or ["not compared with the run"]
+
+    def lines(self) -> list[str]:
+        """Return lines of text."""
+        compared = self.parity.line() if self.parity else _NOT_COMPARED
+        lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
+        lines += [part.line() for part in (self.texts, self.cost) if part]
+        return [*lines, *verdict_lines(self.verdict())]
+
+
+def size_of(out: Path) -> int:
+    """Return the size of a file, or of all files of a folder, in bytes."""
+    return sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
+
+
+def browser_numbers(to: str, quantization: str | None) -> str:
+    """Return the number format of the matrices of a page or module; raise `UsageError` for one that it lacks."""
+    numbers = quantization or "int8"
+    if numbers not in ("float32", "int8"):
+        raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
+    return numbers
+
+
 def export_for_browsers(
-    run: Path, out: Path, to: str, numbers: str, *, force: bool, listener: Listener
-) -> tuple[Parity | None, TextComparison | None, QuantizationCost | None]:
+    run: Path, out: Path, to: str, quantization: str | None, *, force: bool, listener: Listener
+) -> Export:
     """Write a run as a page or a module, and compare it in Node.js if that is installed.
+
+    Without torch, only translations are compared, what int8 costs is not measured, and a page does not show the
+    weights.
 
     Raises:
         RunError: the run cannot be read.
-        UsageError: a page cannot hold such a model.
+        UsageError: a page cannot hold such a model, or there is no such number format.
         ParityError: the engine gives other results than the run, or quantization costs too much.
+        MissingExtraError: a module, whose card is written with its scores, needs torch.
     """
+    numbers = browser_numbers(to, quantization)
     model = pack_run(run, "fp32" if numbers == "float32" else numbers)
-    loaded, cost = model.loaded, None
+    loaded, cost, with_torch = model.loaded, None, is_installed("torch")
     with new_folder(out) as draft:
         with listener.phase("comparing and writing"):
-            parity = _compare_with_run(model, numbers)
+            parity = _compare_with_run(model, numbers) if with_torch else None
             texts = _compare_texts_with_run(model, to, numbers)
-        with listener.phase("scoring the test text for the model card"):
-            line = card_line(run, listener)
+        if with_torch or to != "html":
+            with listener.phase("scoring the test text for the model card"):
+                evaluation = require("manyheads.runs.evaluate", purpose=f"--to {to}")
+                line = evaluation.card_line(run, listener)
         if to == "html":
-            page = html_document(run, model, card=with_line(card_of(run), line))
+            card = evaluation.with_line(card_of(run), line) if with_torch else card_of(run)
+            page = html_document(run, model, card=card)
             write_atomically(draft / f"{run.resolve().name}.html", page.encode())
         else:
+            model_card = require("manyheads.runs.model_card", purpose=f"--to {to}")
             labels = loaded.labels.names if isinstance(loaded, Classifier) else ()
-            card = exported_card(loaded.config, RunDirectory(run).tokenizers(loaded.config), to, labels)
-            _write_module(draft, model, with_line(card, line))
-        if isinstance(loaded, Translator) and numbers != "float32":
+            card = model_card.exported_card(loaded.config, RunDirectory(run).tokenizers(loaded.config), to, labels)
+            _write_module(draft, model, evaluation.with_line(card, line))
+        if isinstance(loaded, Translator) and numbers != "float32" and with_torch:
             listener.message(f"measuring what {numbers} costs")
-            engines = PageEngine(loaded.model, "float32"), PageEngine(rounded_model(loaded.model), numbers)
-            cost = measure_cost(_open(loaded), numbers, engines, force=force, listener=listener)
-    return parity, texts, cost
+            costs = require("manyheads.runs.export_cost", purpose="Measuring what int8 costs")
+            engines = (
+                costs.PageEngine(loaded.model, "float32"),
+                costs.PageEngine(costs.rounded_model(loaded.model), numbers),
+            )
+            cost = costs.measure_cost(
+                LoadedModel(loaded.config, loaded.tokenizers, loaded.model),
+                numbers,
+                engines,
+                force=force,
+                listener=listener,
+            )
+    return Export(out, to, numbers, size_of(out), parity, texts, cost)
 
 
 def write_page(run: Path, path: Path) -> None:
@@ -108,7 +192,8 @@ def write_page(run: Path, path: Path) -> None:
         ParityError: the engine gives other results than the run.
     """
     model = pack_run(run, "int8")
-    _compare_with_run(model, "int8")
+    if is_installed("torch"):
+        _compare_with_run(model, "int8")
     page = html_document(run, model, card=card_of(run))
     with saving("the page", path, "The run is intact."):
         write_atomically(path, page.encode())
@@ -121,10 +206,12 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
         ParityError: the engine gives other results than the run.
     """
     loaded = model.loaded
+    reference = require("manyheads.interop.reference", purpose="The comparison with the run")
     if isinstance(loaded, Translator):
-        expected = reference(loaded.model, samples_of(_open(loaded)))
+        opened = LoadedModel(loaded.config, loaded.tokenizers, loaded.model)
+        expected = reference.reference(loaded.model, samples_of(opened))
     else:
-        expected = reference_of_text_model(loaded.model, _marked_samples(loaded))
+        expected = reference.reference_of_text_model(loaded.model, _marked_samples(loaded))
     return compare_packed(model.head(), model.packed.block(), expected, numbers, decodes=loaded.config.spec.decodes)
 
 
@@ -136,7 +223,8 @@ def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComp
     """
     if not isinstance(model.loaded, Translator):
         return None
-    run = _open(model.loaded)
+    translator = model.loaded
+    run = LoadedModel(translator.config, translator.tokenizers, translator.engine)
     lines = setting_lines(run)
     outputs = translate_packed(model.head(), model.packed.block(), lines)
     if outputs is None:
@@ -144,13 +232,9 @@ def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComp
     return compare_texts(run, to, lines, outputs, exact=numbers == "float32")
 
 
-def _open(translator: Translator) -> LoadedModel:
-    return LoadedModel(translator.config, translator.tokenizers, translator.model)
-
-
 def _marked_samples(loaded: Classifier | Generator) -> list[list[int]]:
     """Return rows of random ids with the marks of the task."""
-    longest = min(MAX_SAMPLE_TOKENS, loaded.model.config.max_positions, loaded.config.data.max_length) - 2
+    longest = min(MAX_SAMPLE_TOKENS, loaded.config.model.max_positions, loaded.config.data.max_length) - 2
     rows = random_rows(loaded.tokenizer, _ROWS, min(2, longest), longest)
     return [[BOS, *row, EOS] for row in rows] if isinstance(loaded, Classifier) else rows
 
@@ -167,7 +251,11 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
         UsageError: a page cannot hold such a model; the message names the setting or the limit.
     """
     loaded = load_for_inspection(run, "cpu")
-    packed = pack_model(loaded.config, loaded.model, precision)
+    config, tied = loaded.config, tied_matrices(loaded.config)
+    tensors: Mapping[str, FloatArray] = TensorFile(RunDirectory(run).weights_path, tied)
+    if isinstance(loaded, Generator):
+        tensors = with_fixed_bias(tensors, loaded.tokenizer.size, loaded.tokenizer.absent)
+    packed = pack_model(config, tensors, tied, precision)
     size = packed.header["bytes"]
     if size > _MAX_TENSOR_BYTES:
         advice = " With --quantization int8 they are a quarter." if precision == "fp32" else ""
@@ -208,16 +296,16 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "") -> str:
         card: the model card (Markdown).
     """
     loaded, name = model.loaded, run.resolve().name
-    inspection = inspect_model(loaded.config, loaded.model, total_steps=last_total_steps(run), run=name)
+    document = model_document(inspect_weights(loaded, run, name), card) if is_installed("torch") else None
     about = {
         "models": [describe(loaded.config, name, example=example_of(run))],
-        "parts": ["inspection", "model", "curves"],
+        "parts": ["inspection", *(["model"] if document else []), "curves"],
         "char_limit": _CHAR_LIMIT,
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
     }
     parts = list(_chunks(model.packed.block()))
     packed = PageModel(joined_script("worker.js"), model.head(), parts)
-    return page_of_run(run, about, None, model_document(inspection, card), None, packed)
+    return page_of_run(run, about, None, document, None, packed)
 
 
 def _chunks(block: bytes) -> Iterator[str]:

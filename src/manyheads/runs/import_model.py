@@ -22,7 +22,8 @@ from manyheads.interop.huggingface.check import check_pretrained
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.huggingface.task_model import build_task_model, task_of
 from manyheads.interop.marian.reader import check_marian, is_marian, read_marian, their_numbers
-from manyheads.interop.parity import Parity, has_transformers, random_samples, reference
+from manyheads.interop.parity import Parity, has_transformers, random_samples
+from manyheads.interop.reference import reference
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
 from manyheads.shell import command_line

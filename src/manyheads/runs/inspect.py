@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.errors import DataError, RunError, UsageError
+from manyheads.errors import DataError, RunError, UsageError, require
 from manyheads.files import reading
 from manyheads.inspection.curves import Curves
-from manyheads.inspection.documents import Inspection
+from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.inspecting.model import inspect_model
 from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.registry import task_of
+from manyheads.tasks.loading import opened_by
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
@@ -53,8 +52,7 @@ def inspect(
     if text is None:
         if not isinstance(loaded, Loaded):
             raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")
-        steps = last_total_steps(path) if path else None
-        return inspect_model(loaded.config, loaded.model, total_steps=steps, run=name)
+        return inspect_weights(loaded, path, name)
     options = InspectOptions(
         target=target,
         prefix=prefix,
@@ -72,7 +70,21 @@ def inspect(
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:
     """Inspect a loaded model; raise `UsageError` as `inspect` does."""
-    return task_of(loaded.config).inspect(loaded, text, options)
+    registry = require("manyheads.tasks.registry", purpose="Inspection")
+    inspection: Inspection = registry.task_of(loaded.config).inspect(loaded, text, options)
+    return inspection
+
+
+def inspect_weights(loaded: Loaded, run: Path | None, name: str) -> ModelInspection:
+    """Inspect a model without a text; `run` is its directory, `name` its name in the result.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+    """
+    inspect_model = require("manyheads.tasks.inspecting.model", purpose="Inspection").inspect_model
+    steps = last_total_steps(run) if run else None
+    inspection: ModelInspection = inspect_model(loaded.config, loaded.model, total_steps=steps, run=name)
+    return inspection
 
 
 def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
@@ -81,13 +93,13 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
     """
-    task = task_of(RunDirectory.existing(run).config())
-    if not task.spec.command:
+    config = RunDirectory.existing(run).config()
+    if not config.spec.command:
         raise RunError(
-            f'{run} was trained for task = "{task.name}", and cannot be inspected by itself. '
+            f'{run} was trained for task = "{config.task}", and cannot be inspected by itself. '
             "Inspect a classifier that starts from it (model.init_from)."
         )
-    loaded: Loaded = task.load(run, device)
+    loaded: Loaded = opened_by(config.task).load(run, device=device)
     return loaded
 
 

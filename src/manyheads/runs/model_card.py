@@ -5,14 +5,11 @@ Their texts are in model_cards.toml. Licence, intended use and limits are left f
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from markdown_it import MarkdownIt
 
 from manyheads import __version__
 from manyheads.config.schema import Config
@@ -27,9 +24,6 @@ from manyheads.tasks.registry import task_of
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
-_FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
-_TO_FILL_IN = "to be filled in by you"  # as in model_cards.toml
-_LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 _LIBRARIES = {
     "ctranslate2": "ctranslate2",
     "huggingface": "transformers",
@@ -156,28 +150,3 @@ def _fill(template: str, facts: dict[str, object], origin: str, library: str, us
     usage = usage.replace("SOURCE", str(facts["source"])).replace("TARGET", str(facts["target"]))
     text: str = texts[template]
     return text.format(**facts, origin=texts["origin"][origin].format(**facts), library=library, usage=usage)
-
-
-def licence_of(card: str) -> str:
-    """Return the licence that a card names, or ""."""
-    match = _LICENCE.search(card)
-    return match[1] if match else ""
-
-
-def shown_card(card: str) -> dict[str, Any]:
-    """Return a card for the page: its licence, and its blocks as [tag, text], such as ["h2", "..."].
-
-    The code, which needs the run directory, and text that is still to be filled in are left out.
-    """
-    blocks: list[list[str]] = []
-    tags: list[str] = []
-    for token in MarkdownIt("commonmark").parse(_FRONT_MATTER.sub("", card)):
-        if token.type == "inline":
-            text = "".join(child.content or " " * (child.type == "softbreak") for child in token.children or ())
-            if _TO_FILL_IN not in text:
-                blocks.append(["li" if "li" in tags else tags[-1], text])
-        elif token.nesting > 0:
-            tags.append(token.tag)
-        elif token.nesting < 0:
-            tags.pop()
-    return {"licence": licence_of(card), "blocks": blocks}

@@ -26,7 +26,7 @@ from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.languages import normal_form
 from manyheads.runs.inspect import curves, inspect
-from manyheads.runs.model_card import shown_card
+from manyheads.runs.shown_card import shown_card
 from manyheads.web.scripts import PAGE, compact_script
 
 _PACKAGE = Path(manyheads.__file__).parent
@@ -135,7 +135,7 @@ def page_of_run(
     run: Path,
     about: dict[str, Any],
     inspection: dict[str, Any] | None,
-    document: dict[str, Any],
+    document: dict[str, Any] | None,
     language: str | None,
     model: PageModel | None = None,
 ) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import socket
+import platform
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 import manyheads
 from manyheads.checkpoint.files import sha256
 from manyheads.config.load import with_overrides
-from manyheads.data.executors import InlineExecutor, open_executor
 from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
-from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.tsv import join_row
 from manyheads.decoding.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
@@ -186,7 +184,7 @@ def _translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) 
         RunError: this machine has no such run or another one, or another version of manyheads.
     """
     limit_threads(1)
-    machine = socket.gethostname()
+    machine = platform.node()
     if version != manyheads.__version__:
         raise RunError(
             f"The worker on {machine} has manyheads {manyheads.__version__}, and this machine {version}. "
@@ -247,6 +245,9 @@ def translate_file(
     job = job.for_workers()
     settings = (job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
     sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
+    from manyheads.data.executors import InlineExecutor, open_executor  # slow to import, for files alone
+    from manyheads.data.shards import map_shards, remove_shards
+
     with locked_output(output) as path:
         refuse_links(folder.parent, [folder.name])
         try:

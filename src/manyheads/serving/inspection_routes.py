@@ -8,15 +8,16 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from manyheads.errors import ManyheadsError
+from manyheads.errors import ManyheadsError, MissingExtraError, require
 from manyheads.inspection.codec import to_json_values
-from manyheads.runs.inspect import curves, inspect_loaded
+from manyheads.runs.inspect import Loaded, curves, inspect_loaded
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.fields import Fields, check_size, missing_field, replace_surrogates
@@ -25,10 +26,7 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service, WorkerTask
-from manyheads.tasks.head_steps import inspect_head
-from manyheads.tasks.inspecting.changes import Changes, HeadName
-from manyheads.tasks.inspecting.options import InspectOptions
-from manyheads.tasks.isolation import isolated_with_changes
+from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.next_token import next_tokens
 from manyheads.tasks.translation.translator import Translator
@@ -66,7 +64,7 @@ async def translate(request: Request) -> Response:
         return _translate_sentences(queued, text, beam, SearchOptions())
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
+        with _isolated(run.torch_model, changes, cancelled) as copied:
             assert isinstance(copied, Translator)
             return _translate_sentences(copied, text, beam, SearchOptions(alignment=False))
 
@@ -100,7 +98,7 @@ async def inspect(request: Request) -> Response:
     options = _options_of(fields, run)
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
+        with _isolated(run.torch_model, changes, cancelled) as copied:
             return inspect_loaded(copied, text, options).packed_dict()
 
     return await _compute_response(request, service, compute)
@@ -114,7 +112,8 @@ async def head(request: Request) -> Response:
     name = HeadName(fields.required("kind"), fields.integer("layer", 0), fields.integer("head", 0))
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with isolated_with_changes(run.torch_model, changes, cancelled) as copied:
+        with _isolated(run.torch_model, changes, cancelled) as copied:
+            inspect_head = require("manyheads.tasks.head_steps", purpose="Inspection").inspect_head
             return to_json_values(inspect_head(copied, text, name, options), packed=True)
 
     return await _compute_response(request, service, compute)
@@ -135,7 +134,8 @@ async def next_token(request: Request) -> Response:
     )
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with isolated_with_changes(generator, changes, cancelled) as copied:
+        own = nullcontext(generator) if generator.native is not None and not changes else None
+        with own or _isolated(generator, changes, cancelled) as copied:
             assert isinstance(copied, Generator)
             if not max_tokens:
                 return asdict(next_tokens(copied, text, sampling, _SHOWN_TOKENS))
@@ -181,13 +181,21 @@ async def _compute_response(
     """Call a function in a worker of the queue, so that no more threads compute than there are workers.
 
     Raises:
-        ApiError: 400 with the message of a `ManyheadsError`; others as `Service.compute`.
+        ApiError: 400 with the message of a `ManyheadsError`, 501 where a package is missing; others as
+            `Service.compute`.
     """
     try:
         (result,) = await service.compute(request, WorkerTask(function), [None], [1])
     except ManyheadsError as error:
-        raise ApiError(400, str(error)) from error
+        raise ApiError(501 if isinstance(error, MissingExtraError) else 400, str(error)) from error
     return json_response(result)
+
+
+def _isolated(loaded: Loaded, changes: Changes, cancelled: Cancelled) -> AbstractContextManager[Loaded]:
+    """Return a context with a copy of the model in torch that computes with the changes (`tasks.isolation`)."""
+    isolation = require("manyheads.tasks.isolation", purpose="Inspection")
+    context: AbstractContextManager[Loaded] = isolation.isolated_with_changes(loaded, changes, cancelled)
+    return context
 
 
 def _text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) -> str:

@@ -13,15 +13,14 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from manyheads.checkpoint import RunDirectory
-from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native_engine import NativeEngine
-from manyheads.errors import RunError, UsageError
+from manyheads.config.schema import TASKS
+from manyheads.decoding.native_engine import is_cpu
+from manyheads.decoding.threads import limit_threads, num_threads
+from manyheads.errors import RunError, UsageError, is_installed
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
-from manyheads.runs.inspect import Loaded, last_total_steps, load_for_inspection
+from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import card_of, describe, example_of, model_document
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
@@ -30,12 +29,10 @@ from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import languages_of
-from manyheads.tasks.inspecting.model import inspect_model
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
-from manyheads.tasks.registry import task_named, task_of
+from manyheads.tasks.loading import opened_by
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
-from manyheads.training.precision import pick_device
 
 Pair = tuple[str, str]
 LanguageConfidence = tuple[str, float]  # language code, confidence in percent
@@ -85,16 +82,13 @@ class ServedRun:
         Raises:
             RunError: the folder holds an export instead of a run.
         """
-        if not isinstance(self.loaded, Translator) or isinstance(self.loaded.engine, (TorchEngine, NativeEngine)):
-            return self.loaded
-        return load_for_inspection(self.folder, "cpu")
+        exported = isinstance(self.loaded, Translator) and is_export(self.folder)
+        return load_for_inspection(self.folder, "cpu") if exported else self.loaded
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """The tensors, position encodings, schedule, code and card of the model, for the page."""
-        model, steps = self.torch_model, last_total_steps(self.folder)
-        inspection = inspect_model(model.config, model.model, total_steps=steps, run=self.name)
-        return model_document(inspection, card_of(self.folder))
+        return model_document(inspect_weights(self.torch_model, self.folder, self.name), card_of(self.folder))
 
 
 @dataclass
@@ -157,7 +151,8 @@ class Models:
         names = chain([folder.name], (f"{folder.name}-{number}" for number in count(2)))
         name = next(name for name in names if name not in self.runs)
         is_run = not is_export(run)
-        description = describe(loaded.config, name, example=example_of(run) if is_run else "", watched=is_run)
+        watched = is_run and is_installed("torch")
+        description = describe(loaded.config, name, example=example_of(run) if is_run else "", watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
 
@@ -180,12 +175,10 @@ def load_models(
 
 def _load_model(run: Path, settings: ServeSettings) -> Loaded:
     """Load the model of a run; raises `RunError` as `load_models`."""
-    task = task_named("translation") if is_export(run) else task_of(RunDirectory.existing(run).config())
-    if not task.spec.command:
-        raise RunError(
-            f'{run} was trained for task = "{task.name}", which is a beginning for others, not to serve.'
-        )
-    loaded: Loaded = task.load_to_use(
+    task = "translation" if is_export(run) else RunDirectory.existing(run).config().task
+    if not TASKS[task].command:
+        raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
+    loaded: Loaded = opened_by(task).load_to_serve(
         run, settings.device, engine=settings.engine, precision=settings.precision, beam=settings.beam
     )
     return loaded
@@ -231,8 +224,8 @@ def _warm_up(models: Models, batcher: Batcher) -> None:
 
 def make_batcher(settings: ServeSettings) -> Batcher:
     """Return the queue with one single-threaded worker per core; with one worker for a GPU or CTranslate2."""
-    cores = torch.get_num_threads()
-    one_worker = settings.engine == "ctranslate2" or pick_device(settings.device).type != "cpu"
+    cores = num_threads()
+    one_worker = settings.engine == "ctranslate2" or not is_cpu(settings.device)
     workers = 1 if one_worker else min(cores, os.cpu_count() or 1, _MAX_WORKERS)
     return Batcher(
         workers=workers,
@@ -243,11 +236,11 @@ def make_batcher(settings: ServeSettings) -> Batcher:
 
 
 def _start_worker(threads: int) -> None:
-    """Set the number of PyTorch threads of this worker; on Linux, lower its priority below that of the event loop.
+    """Set the number of threads of this worker; on Linux, lower its priority below that of the event loop.
 
     The event loop's work is short, but without this an error response would wait until a sentence is decoded.
     """
-    torch.set_num_threads(threads)
+    limit_threads(threads)
     if sys.platform == "linux":  # where each thread has its own priority
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _WORKER_NICENESS))

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.decoding.batching import ContinuousBatching
-from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native_engine import NativeEngine
+from manyheads.decoding.batching import ContinuousBatching, ContinuousEngine
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import BatchGroup, QueueItem, RequestHandle
 from manyheads.tasks.translation.translator import Translator
-
-_ATTENTION_LOCK = threading.Lock()  # attention is recorded in the model's own modules: one search at a time
-
 
 _Row = tuple[Ids, Constraints]
 
@@ -33,9 +27,6 @@ class _SearchGroup:
     def compute(self, payloads: Sequence[_Row], cancelled: Cancelled) -> list[list[Hypothesis]]:
         """Search for all rows; see `BatchGroup.compute`."""
         rows, constraints = zip(*payloads, strict=True)
-        if self.options.alignment or self.options.alternatives:
-            with _ATTENTION_LOCK:
-                return self.engine.search(rows, self.options, constraints, cancelled)
         return self.engine.search(rows, self.options, constraints, cancelled)
 
 
@@ -43,7 +34,7 @@ class _SearchGroup:
 class _ContinuousSearchGroup:
     """Token ids of rows without constraints, which support continuous batching."""
 
-    engine: TorchEngine | NativeEngine
+    engine: ContinuousEngine
     options: SearchOptions
 
     def compute(self, payloads: Sequence[Ids], cancelled: Cancelled) -> list[list[Hypothesis]]:
@@ -75,9 +66,7 @@ class _QueuedEngine:
         width = options.n_best if options.sampling else options.beam_size
         group: BatchGroup
         payloads: Sequence[Any] = rows
-        if isinstance(self.engine, (TorchEngine, NativeEngine)) and self.engine.can_batch_continuously(
-            options, constraints
-        ):
+        if isinstance(self.engine, ContinuousEngine) and self.engine.can_batch_continuously(options, constraints):
             group = _ContinuousSearchGroup(self.engine, options)
         else:
             group = _SearchGroup(self.engine, options)

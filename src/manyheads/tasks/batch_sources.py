@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.batch import Batch, Ids, blank_batch, make_batch, next_length
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
-from manyheads.data.examples import Example, Examples, blank_examples, cut_text, make_examples
+from manyheads.data.examples import Example, Examples, blank_examples, make_examples
+from manyheads.data.labelled import cut_text
 from manyheads.data.masked import HIDDEN_SHARE, MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TextStore, TokenStore, TokenStream

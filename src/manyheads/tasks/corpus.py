@@ -25,7 +25,6 @@ from manyheads.data.store import TextStore
 from manyheads.errors import DataError, RunError
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.parity import Samples, random_samples
-from manyheads.model.positions import position_limit
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, unify
 from manyheads.text.tokenizer import TokenizerPair
@@ -141,7 +140,7 @@ def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> 
 
 def longest_side(config: Config) -> int:
     """Return the longest side of a training pair in tokens: `data.max_length`, or what learned positions hold."""
-    return min(config.data.max_length, position_limit(config.model) - 1)  # an end mark follows
+    return min(config.data.max_length, config.model.position_limit - 1)  # an end mark follows
 
 
 def name_limit(config: Config) -> str:
@@ -159,7 +158,7 @@ def fitting_pairs(
     Raises:
         DataError: all pairs are longer.
     """
-    limit = position_limit(config.model) - 1
+    limit = config.model.position_limit - 1
     if limit >= _LIMITLESS:
         return list(pairs), []
     sides = (
@@ -185,7 +184,7 @@ def describe_long(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pai
     more = f" and {len(long) - _NAMED_LINES:,} more" if len(long) > _NAMED_LINES else ""
     return (
         f"{len(long):,} of {len(pairs):,} pairs of {_file_names(config, where)} have more than "
-        f"{position_limit(config.model) - 1} tokens on a side (model.max_positions), and have no loss: line "
+        f"{config.model.position_limit - 1} tokens on a side (model.max_positions), and have no loss: line "
         f"{lines}{more}. Divide them into sentences"
     )
 

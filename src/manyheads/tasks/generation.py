@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from manyheads.errors import UsageError
+from manyheads.search.arrays import ChooseTokens, FloatArray, IntArray
+from manyheads.search.interface import Cancelled, never_cancelled
 from manyheads.search.options import Sampling
 from manyheads.text.interface import Tokenizer
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from manyheads.search.greedy import ChooseTokens
 
 _DEFAULT_SAMPLING = Sampling()
 
@@ -129,12 +126,26 @@ def end_after_stop(choose: ChooseTokens, tokenizer: Tokenizer, stops: Sequence[s
     # A token spells at least one byte, so that this many last tokens contain a stop text that has just ended.
     num_last_tokens = max(len(stop.encode()) for stop in stops)
 
-    def choose_or_end(log_probs: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def choose_or_end(log_probs: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
         tokens, values = choose(log_probs, rows)
         for index, row in enumerate(rows.tolist()):
             if text_before_stop(tokenizer.decode(written[row][-num_last_tokens:]), stops) is not None:
                 values[index] = -float("inf")
             written[row].append(int(tokens[index]))
+        return tokens, values
+
+    return choose_or_end
+
+
+def end_cancelled(choose: ChooseTokens, cancelled: Cancelled) -> ChooseTokens:
+    """Return a function that chooses like `choose`, and ends the cancelled rows (value -inf)."""
+    if cancelled is never_cancelled:
+        return choose
+
+    def choose_or_end(log_probs: FloatArray, rows: IntArray) -> tuple[IntArray, FloatArray]:
+        tokens, values = choose(log_probs, rows)
+        ending = cancelled()
+        values[[row in ending for row in rows.tolist()]] = -float("inf")
         return tokens, values
 
     return choose_or_end

@@ -12,8 +12,8 @@ from manyheads.inspection.parts import HeadSteps
 from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.classification.inspection import classifier_inputs
-from manyheads.tasks.inspecting.changes import HeadName
-from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.changes import attention_of
+from manyheads.tasks.inspecting.options import HeadName, InspectOptions
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.language_modeling.inspection import generator_inputs
 from manyheads.tasks.loading import evaluating
@@ -36,7 +36,7 @@ def inspect_head(
     Raises:
         UsageError: there is no such head, or the text or an option is not valid for this model.
     """
-    name.check(loaded.model)
+    attention_of(name, loaded.model)
     with _reading(loaded, text, options) as inputs:
         return watch_head(loaded.model, *name, *inputs)
 

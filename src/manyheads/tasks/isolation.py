@@ -14,14 +14,16 @@ from typing import TypeVar
 from torch import Tensor, nn
 
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.language_model import ArrayStepper
 from manyheads.decoding.native.model import NativeModel
 from manyheads.search.beam_state import BeamObserver
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.inspecting.changes import Changes, changed
+from manyheads.tasks.inspecting.changes import changed
+from manyheads.tasks.inspecting.options import Changes
 from manyheads.tasks.inspecting.rereading import RereadingStepper, RereadingTextStepper
-from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.language_modeling.generator import Generator, TextStepper
 from manyheads.tasks.translation.inspection import single_model
 from manyheads.tasks.translation.translator import Translator
 
@@ -105,9 +107,10 @@ class _RereadingEngine(_CancellableEngine):
 class _RereadingGenerator(Generator):
     """A language model that continues a text by calling the model itself, so that its hooks take effect."""
 
-    def stepper(self, contexts: Sequence[Sequence[int]]) -> Stepper:
+    def stepper(self, contexts: Sequence[Sequence[int]], most: int) -> TextStepper:
         """See `Generator.stepper`."""
-        return RereadingTextStepper(self.model, contexts, self.window)
+        model = self.model
+        return ArrayStepper(RereadingTextStepper(model, contexts, self.window), model.output.weight.device)
 
 
 def _with_same_weights(model: _Module) -> _Module:

@@ -2,21 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Self
-
-from torch import nn
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
+from manyheads.config.schema import TASKS, Config
+from manyheads.decoding.native_engine import NotNativeError, Pack, open_native
+from manyheads.errors import require
 from manyheads.interop.hub import folder_of
-from manyheads.interop.huggingface.reader import is_pretrained
-from manyheads.interop.huggingface.task_model import TaskModel, empty_model, load_task_model
-from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import Tokenizer
-from manyheads.training.precision import pick_device
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from manyheads.interop.huggingface.task_model import TaskModel
+
+_LOADING = threading.Lock()
+
+
+@dataclass(frozen=True)
+class NativeRun:
+    """A model whose weights are packed for the C code, and the function that loads it with torch."""
+
+    native: Any
+    load: Callable[[], Any]
+
+
+def open_model(
+    run: RunDirectory, config: Config, tokenizer: Tokenizer, classes: int, device: str, pack: Pack[Any]
+) -> Any:
+    """Return the model of a run: a `NativeRun` packed by `pack`, or the model in torch where only that computes it.
+
+    Args:
+        run: the run directory.
+        config: its configuration.
+        tokenizer: its tokenizer.
+        classes: number of classes of a classifier.
+        device: see `LoadableModel.load`.
+        pack: packs the tensors of the run for the C code.
+
+    Raises:
+        RunError: the weights are missing or damaged.
+        MissingExtraError: torch must compute, and is missing.
+    """
+
+    def load() -> Any:
+        task_model = require("manyheads.interop.huggingface.task_model", purpose="The model itself")
+        torch_device = require("manyheads.training.precision", purpose="The model itself").pick_device(device)
+        return run.load(config, lambda: task_model.empty_model(config, tokenizer, classes)).to(torch_device)
+
+    try:
+        return NativeRun(open_native(run, config, device, pack), load)
+    except NotNativeError as reason:
+        reason.check_torch()
+        return load()
+
+
+def opened_by(task: str) -> type[Any]:
+    """Return the class that opens a run of a task and applies its model to raw text; its module is imported."""
+    module, _, name = TASKS[task].opened_by.partition(":")
+    found: type[Any] = vars(import_module(module))[name]
+    return found
 
 
 class LoadableModel:
@@ -26,22 +77,44 @@ class LoadableModel:
         task: task of the runs that can be opened.
         config: configuration of the run.
         tokenizer: tokenizer of the run.
-        model: the model; in evaluation mode while it computes, afterwards in its former mode.
     """
 
     task: ClassVar[str]
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, model: Transformer) -> None:
-        """Make an object from objects in memory; `load` opens a run."""
+    def __init__(self, config: Config, tokenizer: Tokenizer, model: Any) -> None:
+        """Make an object from objects in memory, with a model in torch or a `NativeRun`; `load` opens a run."""
         self.config = config
         self.tokenizer = tokenizer
-        self.model = model
+        self.opened = model
+
+    @property
+    def model(self) -> Any:
+        """The model in torch, loaded at the first use; from then on it computes, because it may be changed.
+
+        It is in evaluation mode while it computes, afterwards in its former mode.
+
+        Raises:
+            MissingExtraError: torch is not installed.
+        """
+        with _LOADING:
+            if isinstance(self.opened, NativeRun):
+                self.opened = self.opened.load()
+        return self.opened
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self.opened = model
+
+    @property
+    def native(self) -> Any:
+        """The model in C; None where torch computes."""
+        opened = self.opened
+        return opened.native if isinstance(opened, NativeRun) else None
 
     @classmethod
-    def of_run(cls, run: RunDirectory, config: Config) -> Self:
-        """Open a run of this task; `config` is its configuration."""
-        tokenizer = run.tokenizers(config).source
-        return cls(config, tokenizer, run.load(config, lambda: empty_model(config, tokenizer, 0)))
+    def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
+        """Open a run of this task; `config` is its configuration, `device` as in `load`."""
+        raise NotImplementedError
 
     @classmethod
     def of_pretrained(cls, pretrained: TaskModel) -> Self:
@@ -58,12 +131,15 @@ class LoadableModel:
 
         Raises:
             RunError: the directory is missing, damaged, not a run, or the run of another task.
+            MissingExtraError: torch must compute, and is missing.
         """
-        torch_device = pick_device(device)
         directory = RunDirectory.existing(Path(run))
-        loaded = cls.of_run(directory, directory.config_of(cls.task))
-        loaded.model.to(torch_device)
-        return loaded
+        return cls.of_run(directory, directory.config_of(cls.task), device)
+
+    @classmethod
+    def load_to_serve(cls, run: Path, device: str, **_: object) -> Self:
+        """Open a run to serve it; the other options are those of a translator."""
+        return cls.load(run, device=device)
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
@@ -79,10 +155,13 @@ class LoadableModel:
             MissingExtraError: the name is on the hub and huggingface_hub is not installed.
         """
         folder = folder_of(name)
-        if not is_pretrained(folder):
+        reader = require("manyheads.interop.huggingface.reader", purpose="A model of transformers")
+        if not reader.is_pretrained(folder):
             return cls.load(folder, device=device)
-        loaded = cls.of_pretrained(load_task_model(cls.task, folder))
-        loaded.model.to(pick_device(device))
+        task_model = require("manyheads.interop.huggingface.task_model", purpose="A model of transformers")
+        precision = require("manyheads.training.precision", purpose="A model of transformers")
+        loaded = cls.of_pretrained(task_model.load_task_model(cls.task, folder))
+        loaded.model.to(precision.pick_device(device))
         return loaded
 
 

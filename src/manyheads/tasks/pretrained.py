@@ -12,8 +12,8 @@ from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.marian.reader import is_marian
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.tasks.loading import opened_by
 from manyheads.tasks.masked_lm.encoder import Encoder
-from manyheads.tasks.registry import task_named
 from manyheads.tasks.translation.translator import Translator
 
 
@@ -34,12 +34,13 @@ def from_pretrained(
         MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
     """
     folder = folder_of(name)
-    task = task_named(_task_in(folder))
-    if issubclass(task.opened_by, Translator):
-        return task.opened_by.from_pretrained(str(folder), device=device, engine=engine)
+    task = _task_in(folder)
+    opener = opened_by(task)
+    if issubclass(opener, Translator):
+        return opener.from_pretrained(str(folder), device=device, engine=engine)
     if engine not in (None, "torch"):
-        raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task.name}.')
-    loaded: Classifier | Generator | Encoder = task.opened_by.from_pretrained(str(folder), device=device)
+        raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task}.')
+    loaded: Classifier | Generator | Encoder = opener.from_pretrained(str(folder), device=device)
     return loaded
 
 

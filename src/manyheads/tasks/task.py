@@ -24,6 +24,7 @@ from manyheads.inspection.documents import Inspection
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.loading import opened_by
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 from manyheads.training.batches import BatchSource
@@ -81,7 +82,6 @@ class Task(ABC, Generic[Model]):
 
     Attributes:
         name: value of `task` in a configuration.
-        opened_by: class that opens a run and applies its model to raw text.
         inspected_by: function that inspects the computation of a model; none if others start from it.
         head: beginnings of the names of the weights that belong to the task alone; they may be new in a training
             that starts from another model.
@@ -94,7 +94,6 @@ class Task(ABC, Generic[Model]):
     """
 
     name: ClassVar[str]
-    opened_by: ClassVar[type[Any]]
     inspected_by: ClassVar[Callable[..., Inspection]]
     head: ClassVar[tuple[str, ...]] = ()
     token_rows: ClassVar[Mapping[str, str]]
@@ -169,14 +168,8 @@ class Task(ABC, Generic[Model]):
         Raises:
             RunError: the run cannot be read, or is of another task.
         """
-        loaded: Model = self.opened_by.load(run, device=device)
+        loaded: Model = opened_by(self.name).load(run, device=device)
         return loaded
-
-    def load_to_use(
-        self, run: Path, device: str, *, engine: str = "torch", precision: str = "fp32", beam: int | None = None
-    ) -> Model:
-        """Open a run to serve it; the options are those of a translator."""
-        return self.load(run, device)
 
     @abstractmethod
     def evaluate(self, model: Model, config: Config, text: ScoredText, listener: Listener) -> Scored:

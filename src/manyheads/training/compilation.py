@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from manyheads.errors import ConfigError
-from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.training.batches import MicroBatch
 
@@ -54,7 +53,7 @@ class CompiledLayers(EagerLayers):
 
     def __init__(self, model: Transformer) -> None:
         self.shapes: set[tuple[bool | int, ...]] = set()
-        self.longest = position_limit(model.config)
+        self.longest = model.config.position_limit
         kinds = {type(layer) for layer in model.layers()}
         compiled = {kind: torch.compile(kind.forward, fullgraph=True, dynamic=False) for kind in kinds}
         self.forwards = [

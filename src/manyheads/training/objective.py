@@ -27,7 +27,6 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
-from manyheads.model.positions import position_limit
 from manyheads.model.transformer import Transformer
 from manyheads.training.log import Advance, no_advance
 from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
@@ -138,7 +137,7 @@ def corpus_nll(
     """
     device = next(model.parameters()).device
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
-    short = np.flatnonzero(lengths <= position_limit(model.config))
+    short = np.flatnonzero(lengths <= model.config.position_limit)
     nats, tokens = 0.0, 0
     with torch.inference_mode(), autocast(device, precision):
         for pairs in map(short.__getitem__, fixed_batches(lengths[short], batch_tokens)):

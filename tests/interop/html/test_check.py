@@ -16,9 +16,11 @@ from tests.web.text.browser import node
 
 from manyheads.errors import ParityError
 from manyheads.interop.html import check
-from manyheads.interop.html.check import _find_node, compare_packed, reference_of_text_model
-from manyheads.interop.html.pack import PackedModel, rounded_model
-from manyheads.interop.parity import Reference, Samples, reference
+from manyheads.interop.html.check import _find_node, compare_packed
+from manyheads.interop.html.pack import PackedModel
+from manyheads.interop.parity import Reference, Samples
+from manyheads.interop.reference import reference, reference_of_text_model
+from manyheads.runs.export_cost import rounded_model
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.web.scripts import ENGINE
 

@@ -6,13 +6,12 @@ import json
 
 import numpy as np
 import pytest
-import torch
 from tests.model.samples import SOURCE_SIZE, TARGET_SIZE, make_config, scrambled_model
 from tests.web.engine.node import make_run_config, pack
 
 from manyheads.decoding.native.weights import quantize_int8
-from manyheads.errors import RunError, UsageError
-from manyheads.interop.html.pack import _PANEL_WIDTH, PackedModel, pack_model
+from manyheads.errors import UsageError
+from manyheads.interop.html.pack import _PANEL_WIDTH, PackedModel
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 
@@ -112,12 +111,4 @@ def test_models_and_options_that_a_page_does_not_support_are_refused_by_name(
     config = make_config()
     model = MaskedLanguageModel(config, TARGET_SIZE) if task == "masked-lm" else scrambled_model().float()
     with pytest.raises(UsageError, match=message):
-        pack_model(make_run_config(config, task, search=search), model, precision)
-
-
-def test_a_weight_that_is_not_finite_is_refused_by_name() -> None:
-    model = scrambled_model().float()
-    with torch.no_grad():
-        model.decoder_layers[0].feed_forward.expand.weight[1, 2] = torch.inf
-    with pytest.raises(RunError, match=r"decoder_layers\.0\.feed_forward\.expand\.weight"):
-        pack(model)
+        pack(model, precision, task, search=search)

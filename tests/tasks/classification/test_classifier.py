@@ -13,9 +13,8 @@ from torch import Tensor
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.tasks.classification.classifier import Classifier, class_probabilities
+from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.labels import Labels
-from manyheads.tasks.texts import encode_texts
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
 
 LETTERS = "abcdefghijklm"
@@ -68,7 +67,7 @@ def test_the_classes_of_a_text_do_not_depend_on_the_other_texts(
     batched = values(classifier, texts)
     separate = np.concatenate([values(classifier, [text]) for text in texts])
     reversed_order = values(classifier, texts[::-1])[::-1]
-    monkeypatch.setattr("manyheads.tasks.texts._BATCH_TOKENS", 40)
+    monkeypatch.setattr("manyheads.tasks.text_batches._BATCH_TOKENS", 40)
     small_batches = values(classifier, texts)
     for other in (separate, reversed_order, small_batches):
         assert_close(other, batched, dtype=torch.float32)
@@ -119,15 +118,6 @@ def test_a_long_text_is_truncated_at_the_limit_and_marked_as_truncated(positions
 def test_learned_positions_limit_the_length_of_a_text() -> None:
     assert make_classifier(positions="learned", max_positions=12).longest == 10
     assert make_classifier(positions="rotary", max_positions=12).longest == 23
-
-
-def test_a_model_in_training_is_used_without_dropout_and_stays_in_training() -> None:
-    classifier = make_classifier()
-    rows = encode_texts(classifier.tokenizer.encode, some_texts(5), 1)
-    classifier.model.train()
-    first, second = (class_probabilities(classifier.model, rows) for _ in range(2))
-    assert np.array_equal(first, second)
-    assert classifier.model.training
 
 
 def test_invalid_inputs_are_refused() -> None:

@@ -228,7 +228,7 @@ def test_scores_do_not_depend_on_batches_or_order(
     classifier = Classifier.load(finished, device="cpu")
     labels, texts = zip(*examples(31, seed=8), strict=True)
     right = evaluate_labels(classifier, texts, labels, CollectingListener())
-    monkeypatch.setattr("manyheads.tasks.texts._BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr("manyheads.tasks.text_batches._BATCH_TOKENS", batch_tokens)
     found = evaluate_labels(classifier, texts[::-1], labels[::-1], CollectingListener())
     assert found.loss == approx(right.loss)
     assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)

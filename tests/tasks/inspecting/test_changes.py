@@ -18,8 +18,8 @@ from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups
 from manyheads.model import decoder_only, encoder_decoder
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
-from manyheads.tasks.inspecting.options import InspectOptions
+from manyheads.tasks.inspecting.changes import changed
+from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
 from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.language_modeling.generator import first_token
 from manyheads.tasks.language_modeling.inspection import inspect_language_model

@@ -63,7 +63,15 @@ def make_run_config(model: ModelConfig, task: str = "translation", **sections: A
 
 def pack(model: Any, precision: str = "fp32", task: str = "translation", **sections: Any) -> PackedModel:
     """Return a model as packed for a page."""
-    return pack_model(make_run_config(model.config, task, **sections), model, precision)
+    tensors, first = {}, dict[int, str]()
+    tied = {}
+    for name, weight in model.named_parameters(remove_duplicate=False):
+        tensors[name] = weight.detach().float().numpy()
+        if (own := first.setdefault(id(weight), name)) != name:
+            tied[name] = own
+    if task == "language-modeling" and model.output.bias is not None:
+        tensors["output.bias"] = model.output.bias.float().numpy()
+    return pack_model(make_run_config(model.config, task, **sections), tensors, tied, precision)
 
 
 def array(values: Sequence[Any], *shape: int) -> np.ndarray:

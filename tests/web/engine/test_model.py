@@ -26,9 +26,10 @@ from tests.web.engine.node import Node, array, pack
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups, watch_continuation, watch_head, watch_pair, watch_text
 from manyheads.inspection.codec import array_from_json
-from manyheads.interop.html.pack import rounded_model
 from manyheads.model import encoder_decoder
-from manyheads.tasks.inspecting.changes import Changes, HeadName, changed
+from manyheads.runs.export_cost import rounded_model
+from manyheads.tasks.inspecting.changes import changed
+from manyheads.tasks.inspecting.options import Changes, HeadName
 
 SOURCE = [*random_ids(1, 11, TARGET_SIZE)[0].tolist(), EOS]
 TARGET = [BOS, *random_ids(1, 6, TARGET_SIZE, seed=9)[0].tolist()]

@@ -35,15 +35,16 @@ from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import watch_pair
-from manyheads.interop.html.pack import rounded_model
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.export_cost import rounded_model
+from manyheads.search.arrays import drawing_weights
 from manyheads.search.beam_state import BeamStep, Continuations
 from manyheads.search.candidates import best_tokens
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
-from manyheads.search.sampling import drawing_weights
-from manyheads.tasks.inspecting.changes import Changes, changed
+from manyheads.tasks.inspecting.changes import changed
+from manyheads.tasks.inspecting.options import Changes
 from manyheads.tasks.inspecting.rereading import RereadingTextStepper
 from manyheads.tasks.isolation import _RereadingEngine
 
@@ -435,7 +436,8 @@ def test_the_weights_of_a_draw_are_those_of_python(node, sampling) -> None:
     values[[4, 9]] = float(values[20])  # ties, of which the lower id comes first
     options_ = {"temperature": sampling.temperature, "topK": sampling.top_k, "topP": sampling.top_p}
     found = node.call("weights", values.tolist(), options_, [])
-    assert_close(found, drawing_weights(values.double()[None], sampling)[0], dtype=torch.float64)
+    expected = torch.from_numpy(drawing_weights(values.double()[None].numpy(), sampling)[0])
+    assert_close(found, expected, dtype=torch.float64)
 
 
 def test_random_numbers_are_uniform_and_tokens_are_drawn_by_their_probabilities(node) -> None:

@@ -59,12 +59,12 @@ class Config(Section):
         "pre-trains an encoder)",
     )
     data: DataConfig
-    tokenizer: TokenizerConfig = TokenizerConfig()
-    model: ModelConfig = ModelConfig()
-    training: TrainingConfig = TrainingConfig()
-    search: SearchConfig = SearchConfig()
-    evaluation: EvaluationConfig = EvaluationConfig()
-    clean: CleanConfig = CleanConfig()
+    tokenizer: TokenizerConfig = Field(default_factory=TokenizerConfig)
+    model: ModelConfig = Field(default_factory=ModelConfig)
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
+    search: SearchConfig = Field(default_factory=SearchConfig)
+    evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig)
+    clean: CleanConfig = Field(default_factory=CleanConfig)
 
     @property
     def spec(self) -> TaskSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -21,7 +22,10 @@ FilePair = tuple[Text, Text]
 class Section(BaseModel):
     """A frozen section that refuses unknown keys and implicit conversions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+    # deferred: a section that is only read as a part of `Config` needs no validator of its own
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class AugmentConfig(Section):
@@ -324,6 +328,11 @@ class ModelConfig(Section):
                 'in the position signal. Use scale_embeddings = true, or tied_embeddings = "none".'
             )
         return self
+
+    @property
+    def position_limit(self) -> int:
+        """Longest input of the model in tokens; only learned positions have a limit."""
+        return self.max_positions if self.positions == "learned" else sys.maxsize
 
 
 class SearchConfig(Section):

@@ -18,6 +18,7 @@ class TaskSpec:
 
     Attributes:
         module: module whose `TASK` is the `tasks.task.Task`; it is imported when it is first used.
+        opened_by: module and name of the class that opens a run and applies its model to raw text.
         architecture: model of the task.
         reads: text that the task learns from: sentence pairs, texts with a label each, documents (a line each), or
             one stream of text, cut into blocks.
@@ -27,6 +28,7 @@ class TaskSpec:
     """
 
     module: str
+    opened_by: str
     architecture: Architecture
     reads: Reads
     metrics: tuple[str, ...] = ("loss",)
@@ -62,6 +64,7 @@ class TaskSpec:
 TASKS: dict[str, TaskSpec] = {
     "translation": TaskSpec(
         module="manyheads.tasks.translation.task",
+        opened_by="manyheads.tasks.translation.translator:Translator",
         architecture="encoder-decoder",
         reads="pairs",
         metrics=("loss", "bleu", "chrf"),
@@ -70,6 +73,7 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "classification": TaskSpec(
         module="manyheads.tasks.classification.task",
+        opened_by="manyheads.tasks.classification.classifier:Classifier",
         architecture="classifier",
         reads="labelled",
         metrics=("loss", "accuracy", "macro_f1"),
@@ -78,12 +82,16 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "language-modeling": TaskSpec(
         module="manyheads.tasks.language_modeling.task",
+        opened_by="manyheads.tasks.language_modeling.generator:Generator",
         architecture="decoder",
         reads="stream",
         command="generate",
         page="language-modeling",
     ),
     "masked-lm": TaskSpec(
-        module="manyheads.tasks.masked_lm.task", architecture="masked-encoder", reads="documents"
+        module="manyheads.tasks.masked_lm.task",
+        opened_by="manyheads.tasks.masked_lm.encoder:Encoder",
+        architecture="masked-encoder",
+        reads="documents",
     ),
 }

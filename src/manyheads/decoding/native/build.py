@@ -120,7 +120,7 @@ def _compile_once(source: Path, path: Path, vectors: Sequence[str], failure: Pat
                 raise
             message = str(error)
             _write_file(failure, message.encode())
-            print(f"the CPU decoder cannot be compiled, torch decodes instead; see {failure}", file=sys.stderr)
+            print(f"the CPU decoder cannot be compiled; see {failure}", file=sys.stderr)
     program = _compiler()[0]
     raise _BuildError(
         f"{program} cannot compile it: {_first_error(message)}; see {failure}, delete it to try again"

@@ -1,6 +1,7 @@
-"""The encoder-decoder in C (`decoder.c`): encoding of sentences, and steps of searches. It needs no torch.
+"""Models in C (`decoder.c`): encoding of sentences, and decoding steps. They need no torch.
 
-Shapes: G sentences, L decoder layers, H heads, E head dimension, S longest source, T tokens of all sources.
+Shapes: G sentences, L decoder layers, H heads, E head dimension, S longest source, T tokens of all sources,
+D width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.config.schema import ModelConfig
-from manyheads.decoding.native.structs import POINTER, BeamOptions, BestTokens, EncoderInput, Failure, Model
+from manyheads.decoding.native.positions import Positions, PositionTable
+from manyheads.decoding.native.structs import (
+    POINTER,
+    BeamOptions,
+    BestTokens,
+    EncoderInput,
+    Failure,
+    Linear,
+    Model,
+    Step,
+)
 from manyheads.decoding.native.weights import PackedWeights, Precision
 from manyheads.decoding.threads import native_threads
 from manyheads.errors import OverflowedError
@@ -36,12 +47,110 @@ class _Workspace(threading.local):
         return self.floats
 
 
-class NativeModel:
-    """A model with its weights packed for the C code.
+class NativePart:
+    """The weights of a model packed for the C code, and the calls that encoders and decoders have in common.
 
     The results of a sentence are bit-identical whatever other sentences are computed with it. Safe to call from
     several threads.
     """
+
+    source_positions: Positions
+    target_positions: Positions
+    encoder: Model
+    decoder: Model
+    memory_kv: ctypes.Array[Linear] | None = None
+
+    def __init__(self, weights: PackedWeights, library: ctypes.CDLL) -> None:
+        """Take the memory of packed weights, and the library of `decoder.c`."""
+        self.library = library
+        self.workspace = _Workspace()
+        self.config = weights.config
+        self.precision = weights.precision
+        self.arrays = weights.arrays  # a reference to the memory to which the structs point
+
+    def encode_batch(
+        self,
+        tokens: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        memory: Sequence[FloatArray],
+        position_ids: NDArray[np.int64],
+        positions: PositionTable,
+        output: FloatArray | None = None,
+    ) -> None:
+        """Encode concatenated sentences.
+
+        Args:
+            tokens: (T,) tokens of all sentences.
+            lengths: (G,) lengths of the sentences.
+            memory: as `NativeModel.encode` returns it, for the results; empty without a decoder.
+            position_ids: (T,) row of each token in the table of positions.
+            positions: the positions.
+            output: (T, D) for the output of the encoder, or None.
+
+        Raises:
+            ValueError: a token id is outside of the vocabulary.
+        """
+        starts = np.concatenate([[0], lengths.cumsum()])
+        sentence_ids = np.repeat(np.arange(len(lengths)), lengths)
+        longest = int(memory[0].shape[2]) if memory else int(position_ids.max()) + 1
+        source = EncoderInput(
+            tokens=tokens.ctypes.data,
+            sentence_ids=sentence_ids.ctypes.data,
+            positions=position_ids.ctypes.data,
+            starts=starts.ctypes.data,
+            position_signals=address(positions.signals),
+            rotary=address(positions.rotary_cos_sin),
+            sentences=len(lengths),
+            max_length=longest,
+            output=address(output),
+        )
+        threads = native_threads()
+        failure = Failure()
+        done = self.library.encode(
+            self.encoder,
+            self.memory_kv,
+            len(memory) // 2,
+            source,
+            pointers([array.ctypes.data for array in memory]),
+            self.reserve_workspace(self.encoder, len(tokens), longest, threads).ctypes.data,
+            threads,
+            failure,
+        )
+        if done < 0:
+            raise _refused_error(failure)
+
+    def decoder_steps(self, steps: Sequence[Step], max_keys: int, logits: FloatArray | None) -> None:
+        """Append a token to each row of some steps (decoder.c), R rows in all.
+
+        Args:
+            steps: the steps.
+            max_keys: maximum number of keys that a row attends to.
+            logits: (R, V) for the logits of the next tokens, or None.
+        """
+        failure = Failure()
+        threads = native_threads()
+        array = (Step * len(steps))(*steps)
+        first, size = ctypes.addressof(array), ctypes.sizeof(Step)
+        done = self.library.decoder_steps(
+            self.decoder,
+            pointers([first + size * number for number in range(len(steps))]),
+            len(steps),
+            max_keys,
+            self.reserve_workspace(self.decoder, len(steps), max_keys, threads).ctypes.data,
+            address(logits),
+            threads,
+            failure,
+        )
+        if done < 0:
+            raise _refused_error(failure)
+
+    def reserve_workspace(self, model: Model, rows: int, max_keys: int, threads: int) -> NDArray[np.float32]:
+        """Return the workspace of a call with `rows` rows, each of which attends to at most `max_keys` keys."""
+        return self.workspace.reserve(self.library.workspace_size(model, rows, max_keys, threads))
+
+
+class NativeModel(NativePart):
+    """An encoder-decoder in C."""
 
     def __init__(
         self,
@@ -63,13 +172,10 @@ class NativeModel:
         Raises:
             WeightsError: a tensor is missing, or has another shape or type.
         """
-        self.library = library
-        self.workspace, self.logits = _Workspace(), _Workspace()
-        self.config = config
-        self.precision = precision
-        self.vocabulary = sizes[1]
         weights = PackedWeights(tensors, config, precision, library.panel_width())
-        self.arrays = weights.arrays  # a reference to the memory to which the structs point
+        super().__init__(weights, library)
+        self.logits = _Workspace()
+        self.vocabulary = sizes[1]
         self.encoder, self.decoder = weights.encoder(sizes[0]), weights.decoder(sizes[1])
         self.memory_kv = weights.memory_keys_values()
         self.source_positions = weights.positions("source_embedding")
@@ -95,54 +201,20 @@ class NativeModel:
             ValueError: a token id is outside of the vocabulary.
         """
         count, longest, heads = len(lengths), int(lengths.max()), self.config.num_heads
-        shape = (len(self.memory_kv), 2, count, heads, longest, self.config.d_model // heads)
+        shape = (self.config.num_decoder_layers, 2, count, heads, longest, self.config.d_model // heads)
         memory = [*np.empty(shape, dtype=np.float32).reshape(-1, *shape[2:])]
         starts = np.concatenate([[0], lengths.cumsum()])
+        positions = self.source_positions.first(longest)
         first = 0
         while first < count:
             last = int(np.searchsorted(starts, starts[first] + _ENCODER_BATCH_TOKENS, side="right")) - 1
             last = max(first + 1, last)
             batch = tokens[starts[first] : starts[last]]
-            self.encode_batch(batch, lengths[first:last], longest, [array[first:last] for array in memory])
+            counts = lengths[first:last]
+            position_ids = np.arange(len(batch)) - np.repeat(starts[first:last] - starts[first], counts)
+            self.encode_batch(batch, counts, [array[first:last] for array in memory], position_ids, positions)
             first = last
         return memory
-
-    def encode_batch(
-        self, tokens: NDArray[np.int64], lengths: NDArray[np.int64], longest: int, memory: Sequence[FloatArray]
-    ) -> None:
-        """Encode one batch of concatenated sentences into `memory`; see `encode`."""
-        positions = self.source_positions.first(longest)
-        starts = np.concatenate([[0], lengths.cumsum()])
-        sentence_ids = np.repeat(np.arange(len(lengths)), lengths)
-        position_ids = np.arange(len(tokens)) - starts[sentence_ids]
-        source = EncoderInput(
-            tokens=tokens.ctypes.data,
-            sentence_ids=sentence_ids.ctypes.data,
-            positions=position_ids.ctypes.data,
-            starts=starts.ctypes.data,
-            position_signals=address(positions.signals),
-            rotary=address(positions.rotary_cos_sin),
-            sentences=len(lengths),
-            max_length=longest,
-        )
-        threads = native_threads()
-        failure = Failure()
-        done = self.library.encode(
-            self.encoder,
-            self.memory_kv,
-            len(self.memory_kv),
-            source,
-            pointers([array.ctypes.data for array in memory]),
-            self.reserve_workspace(self.encoder, len(tokens), longest, threads).ctypes.data,
-            threads,
-            failure,
-        )
-        if done < 0:
-            raise _refused_error(failure)
-
-    def reserve_workspace(self, model: Model, rows: int, max_keys: int, threads: int) -> NDArray[np.float32]:
-        """Return the workspace of a call with `rows` rows, each of which attends to at most `max_keys` keys."""
-        return self.workspace.reserve(self.library.workspace_size(model, rows, max_keys, threads))
 
     def beam_steps(
         self,

@@ -22,7 +22,8 @@ from manyheads.interop.bundle import (
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
-from manyheads.interop.parity import Parity, Reference, compare, random_samples, reference
+from manyheads.interop.parity import Parity, Reference, compare, random_samples
+from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import SearchOptions
 from manyheads.text.marian import MarianTokenizer

@@ -15,12 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torch
-
 from manyheads.errors import ParityError
-from manyheads.interop.parity import RANDOM_PIECES, Parity, Reference, Samples, compare
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_only import TextClassifier
+from manyheads.interop.parity import Parity, Reference, compare
 from manyheads.web.scripts import joined_script
 
 _OLDEST_NODE = 18
@@ -39,26 +35,6 @@ def _find_node() -> str | None:
         return None
     version = re.match(r"v(\d+)", output)
     return path if version and int(version[1]) >= _OLDEST_NODE else None
-
-
-@torch.inference_mode()
-def reference_of_text_model(model: TextClassifier | DecoderOnly, rows: Sequence[list[int]]) -> Reference:
-    """Compute the results of a classifier or a language model for rows of ids with their marks.
-
-    Scores are the log-probabilities of the classes, or of each next token of a row; outputs are the likeliest
-    class, or the likeliest token at each position.
-    """
-    scores, outputs = [], []
-    for row in rows:
-        ids = torch.tensor([row])
-        log_probabilities = model(ids).float().log_softmax(-1)[0]
-        if isinstance(model, DecoderOnly):
-            scores.append(log_probabilities[:-1].gather(1, ids[0, 1:, None])[:, 0].tolist())
-            outputs.append(log_probabilities.argmax(-1).tolist())
-        else:
-            scores.append(log_probabilities.tolist())
-            outputs.append([int(log_probabilities.argmax())])
-    return Reference(Samples(list(rows), RANDOM_PIECES), [len(row) for row in rows], outputs, scores)
 
 
 def compare_packed(head: str, tensors: bytes, expected: Reference, numbers: str, *, decodes: bool) -> Parity | None:

@@ -29,28 +29,20 @@ Shapes: I inputs, O outputs of a linear layer, D model width, V vocabulary, L la
 
 from __future__ import annotations
 
-import copy
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from manyheads.config.schema import Config, ModelConfig
-from manyheads.decoding.linear import round_weight
 from manyheads.decoding.native.structs import Linear, Model
 from manyheads.decoding.native.weights import FloatArray, PackedWeights, Precision, parse_precision
-from manyheads.errors import RunError, UsageError
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import TextClassifier
-from manyheads.model.transformer import Transformer
+from manyheads.errors import UsageError
 from manyheads.text.interface import BOS, EOS, PAD, UNK
 
-_AnyModel = TypeVar("_AnyModel", bound=Transformer)
 _FORMAT = 1
 _PANEL_WIDTH = 8  # of engine.wasm, which refuses another width
 _ALIGNMENT = 16  # bytes: a vector of weights then lies within a cache line
@@ -79,22 +71,25 @@ class PackedModel:
         return bytes(block)
 
 
-def pack_model(config: Config, model: Transformer, precision: str = "int8") -> PackedModel:
+def pack_model(
+    config: Config, tensors: Mapping[str, FloatArray], tied: Mapping[str, str], precision: str = "int8"
+) -> PackedModel:
     """Pack a translator, a classifier or a language model.
 
     Args:
         config: configuration of the run.
-        model: its model, with weights of any type on any device.
+        tensors: the float32 weights of its model by their names, with the fixed bias of a language model, if any.
+        tied: name of a tied matrix -> the name of the matrix that it shares.
         precision: number format of the matrices, "fp32" or "int8".
 
     Raises:
         UsageError: a page cannot hold such a model: its task, a setting of its search, or the precision.
-        RunError: a weight is not finite.
+        WeightsError: a tensor is missing, or has another shape or type.
     """
-    if not isinstance(model, EncoderDecoder | TextClassifier | DecoderOnly):
+    if not config.spec.page:
         raise UsageError(f'a page cannot hold a model of the task "{config.task}". {_TASKS}')
     checked = _check_supported(config, precision)
-    weights = _PageWeights(_named_tensors(model), _tied_names(model), config.model, checked)
+    weights = _PageWeights(tensors, tied, config.model, checked)
     header = {
         "format": _FORMAT,
         "task": config.spec.page,
@@ -103,7 +98,7 @@ def pack_model(config: Config, model: Transformer, precision: str = "int8") -> P
         "special_ids": {"unk": UNK, "pad": PAD, "bos": BOS, "eos": EOS},
         "model": {name: getattr(config.model, name) for name in _MODEL_SETTINGS},
         "search": {name: getattr(config.search, name) for name in _SEARCH_SETTINGS},
-        **_structs_of(weights, model, config),
+        **_structs_of(weights, config),
     }
     entries, size = weights.table()
     return PackedModel({**header, "bytes": size, "tensors": entries}, weights.arrays)
@@ -126,57 +121,21 @@ def _check_supported(config: Config, precision: str) -> Precision:
     return checked
 
 
-def _named_tensors(model: Transformer) -> dict[str, FloatArray]:
-    """Return the float32 weights of a model by their names, tied weights by all of their names.
-
-    Raises:
-        RunError: a weight is not finite.
-    """
-    tensors = {
-        name: weight.detach().float().cpu().numpy()
-        for name, weight in model.named_parameters(remove_duplicate=False)
-    }
-    if isinstance(model, DecoderOnly) and model.output.bias is not None:
-        tensors["output.bias"] = model.output.bias.detach().float().cpu().numpy()  # a buffer
-    for name, tensor in tensors.items():
-        if not np.isfinite(tensor).all():
-            raise RunError(
-                f"the weights are damaged: {name} holds values that are not finite. Use another checkpoint."
-            )
-    return tensors
-
-
-def _tied_names(model: Transformer) -> dict[str, str]:
-    """Return each name of a weight -> the first name of the same weight."""
-    first: dict[int, str] = {}
-    named = model.named_parameters(remove_duplicate=False)
-    return {name: first.setdefault(id(weight), name) for name, weight in named}
-
-
-def rounded_model(model: _AnyModel) -> _AnyModel:
-    """Return a copy of a model with the weights of linear layers and token embeddings rounded to int8."""
-    copied = copy.deepcopy(model)
-    rounded: dict[int, nn.Parameter] = {}
-    for name, part in copied.named_modules():
-        if isinstance(part, nn.Linear) or (isinstance(part, nn.Embedding) and name.endswith("tokens")):
-            weight = part.weight
-            if id(weight) not in rounded:
-                rounded[id(weight)] = nn.Parameter(round_weight(weight.detach(), "int8"), requires_grad=False)
-            part.weight = rounded[id(weight)]
-    return copied
-
-
 class _PageWeights(PackedWeights):
     """The weights of a page: a field of a struct holds the number of a tensor, from 1, instead of an address."""
 
     def __init__(
         self, tensors: Mapping[str, FloatArray], tied: Mapping[str, str], config: ModelConfig, precision: Precision
     ) -> None:
-        """Start without packed weights; tied: each name of a weight -> the first name of the same weight."""
+        """Start without packed weights; for `tied` see `pack_model`."""
         super().__init__(tensors, config, precision, _PANEL_WIDTH)
         self.tied = tied
         self.matrices: dict[tuple[str, int | None, int | None], tuple[int, int | None]] = {}
         self.scales: dict[int, int] = {}  # number of an int8 embedding -> number of its scales
+
+    def rows(self, name: str) -> int:
+        """Return the number of rows of a matrix: of tokens or classes."""
+        return len(self.tensors[name]) if name in self.tensors or name in self.tied else 0
 
     def keep(self, array: NDArray[Any]) -> int:
         self.arrays.append(np.ascontiguousarray(array))
@@ -184,7 +143,7 @@ class _PageWeights(PackedWeights):
 
     def matrix(self, name: str, outputs: int, inputs: int, kept: slice) -> tuple[int, int | None]:
         """See `PackedWeights.matrix`; a tied matrix is packed once."""
-        key = (self.tied[name], kept.start, kept.stop)
+        key = (self.tied.get(name, name), kept.start, kept.stop)
         if key not in self.matrices:
             self.matrices[key] = super().matrix(name, outputs, inputs, kept)
         return self.matrices[key]
@@ -220,30 +179,29 @@ class _PageWeights(PackedWeights):
         return entries, offset
 
 
-def _structs_of(weights: _PageWeights, model: Transformer, config: Config) -> dict[str, Any]:
+def _structs_of(weights: _PageWeights, config: Config) -> dict[str, Any]:
     """Pack the structs of a model; return their part of the header."""
-    if isinstance(model, EncoderDecoder):
+    if config.spec.decodes:
         return {
-            "encoder": _model_json(weights.encoder(model.source_embedding.tokens.num_embeddings)),
-            "decoder": _model_json(weights.decoder(model.output.out_features)),
+            "encoder": _model_json(weights.encoder(weights.rows("source_embedding.tokens.weight"))),
+            "decoder": _model_json(weights.decoder(weights.rows("output.weight"))),
             "memory_kv": [_struct_json(linear) for linear in weights.memory_keys_values()],
             "positions": {
                 "encoder": weights.position_tensors("source_embedding"),
                 "decoder": weights.position_tensors("target_embedding"),
             },
         }
-    if isinstance(model, DecoderOnly):
+    if config.spec.architecture == "decoder":
         return {
-            "decoder": _model_json(weights.language_model(model.output.out_features)),
+            "decoder": _model_json(weights.language_model(weights.rows("output.weight"))),
             "positions": {"decoder": weights.position_tensors("embedding")},
             "window": config.data.max_length,
         }
-    assert isinstance(model, TextClassifier)
     return {
-        "encoder": _model_json(weights.encoder(model.embedding.tokens.num_embeddings, "embedding")),
+        "encoder": _model_json(weights.encoder(weights.rows("embedding.tokens.weight"), "embedding")),
         "head": {
             "pooler": _struct_json(weights.linear("pooler", config.model.d_model, bias=True)),
-            "output": _struct_json(weights.linear("output", model.output.out_features, bias=True)),
+            "output": _struct_json(weights.linear("output", weights.rows("output.weight"), bias=True)),
         },
         "positions": {"encoder": weights.position_tensors("embedding")},
     }

@@ -17,7 +17,8 @@ from manyheads.data.batch import pad_rows
 from manyheads.errors import ConfigError, RunError, require
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.marian.names import entries, our_width
-from manyheads.interop.parity import Parity, Reference, compare, decoder_input, no_progress_bars, token_scores
+from manyheads.interop.parity import Parity, Reference, compare, no_progress_bars
+from manyheads.interop.reference import decoder_input, token_scores
 from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.marian import MarianTokenizer

@@ -5,28 +5,32 @@ Shapes: N texts, C classes, B batch, S length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.batch import Ids
-from manyheads.data.examples import cut_text
-from manyheads.data.labelled import join_texts, split_texts
+from manyheads.data.labelled import cut_text, join_texts, split_texts
 from manyheads.data.letters import has_text
+from manyheads.data.sampler import fixed_batches
+from manyheads.decoding.native.classifier import NativeClassifier
+from manyheads.decoding.native.model import FloatArray
 from manyheads.errors import OverflowedError, UsageError
-from manyheads.interop.huggingface.task_model import TaskModel
-from manyheads.model.encoder_only import TextClassifier
+from manyheads.search.arrays import log_softmax
 from manyheads.tasks.labels import Labels
-from manyheads.tasks.loading import LoadableModel
-from manyheads.tasks.texts import compute_batches, encode_texts, longest_text
-from manyheads.text.tokenizer import EOS, PAD, Tokenizer
-from manyheads.training.log import Advance, no_advance
+from manyheads.tasks.loading import LoadableModel, open_model
+from manyheads.tasks.texts import encode_texts, longest_text
+from manyheads.text.tokenizer import BOS, EOS, Tokenizer
+
+if TYPE_CHECKING:
+    from manyheads.interop.huggingface.task_model import TaskModel
+
+_BATCH_TOKENS = 2_048  # tokens of a batch in C
 
 
 @dataclass(frozen=True)
@@ -60,24 +64,26 @@ class Classifier(LoadableModel):
     """
 
     task = "classification"
-    model: TextClassifier
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, model: TextClassifier) -> None:
-        """Make a classifier from objects in memory; `load` opens a run."""
+    def __init__(self, config: Config, tokenizer: Tokenizer, labels: Labels, model: Any) -> None:
+        """Make a classifier from objects in memory, as `LoadableModel`; `load` opens a run."""
         super().__init__(config, tokenizer, model)
         self.labels = labels
 
     @classmethod
-    def of_run(cls, run: RunDirectory, config: Config) -> Self:
+    def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
         """See `LoadableModel.of_run`."""
         labels, tokenizer = Labels.of_run(run), run.tokenizers(config).source
-        model = run.load(config, lambda: TextClassifier(config.model, tokenizer.size, len(labels.names), pad=PAD))
-        return cls(config, tokenizer, labels, model)
+        sizes = tokenizer.size, len(labels.names)
+
+        def pack(tensors: Mapping[str, FloatArray], code: ctypes.CDLL) -> NativeClassifier:
+            return NativeClassifier(tensors, config.model, sizes, "fp32", code)
+
+        return cls(config, tokenizer, labels, open_model(run, config, tokenizer, sizes[1], device, pack))
 
     @classmethod
     def of_pretrained(cls, pretrained: TaskModel) -> Self:
         """See `LoadableModel.of_pretrained`."""
-        assert isinstance(pretrained.model, TextClassifier)
         labels = Labels(pretrained.labels, 1, trained=pretrained.trained)
         return cls(pretrained.config, pretrained.tokenizer, labels, pretrained.model)
 
@@ -111,13 +117,19 @@ class Classifier(LoadableModel):
             raise UsageError(f"{len(parts)} texts in one example, but this model knows {self.labels.texts}.")
         return join_texts(list(parts))
 
-    def probabilities(self, rows: Sequence[Ids]) -> NDArray[np.float64]:
+    def probabilities(self, rows: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         """Return the probability of every class (N, C); rows: ids without begin and end marks, of any length.
 
         Raises:
             OverflowedError: a probability is not a number.
         """
-        found = class_probabilities(self.model, [cut_text(row, self.longest, eos=EOS) for row in rows])
+        rows = [cut_text(row, self.longest, eos=EOS) for row in rows]
+        if (native := self.native) is not None:
+            found = np.exp(log_softmax(_native_logits(native, rows)))
+        else:
+            from manyheads.tasks.text_batches import class_probabilities  # imports torch
+
+            found = class_probabilities(self.model, rows)
         if np.isnan(found).any():
             raise OverflowedError
         return found
@@ -149,13 +161,18 @@ class Classifier(LoadableModel):
         return Classification(joined, self.labels.names[best], probabilities[best], by_label, truncated)
 
 
-def class_probabilities(
-    model: TextClassifier, rows: Sequence[Ids], advance: Advance = no_advance
-) -> NDArray[np.float64]:
-    """Return class probabilities (N, C) of N texts, given as ids without begin and end marks.
+def _native_logits(model: NativeClassifier, rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """Return the logits of the classes (N, C) of texts, given as ids without begin and end marks."""
+    logits = np.zeros((len(rows), model.output.outputs), dtype=np.float32)
+    marked = [[BOS, *row, EOS] for row in rows]
+    for indices in fixed_batches(np.array([*map(len, marked)], np.int64), _BATCH_TOKENS):
+        texts = [marked[index] for index in indices]
+        types = [_token_types(text) for text in texts] if model.config.token_types > 1 else None
+        logits[indices] = model.logits(texts, types)
+    return logits
 
-    The model is in evaluation mode during the call. A batch holds texts of similar length. `advance` is called with
-    the number of texts of each batch.
-    """
-    logits = compute_batches(model, rows, model.output.out_features, model, advance)
-    return torch.from_numpy(logits).softmax(-1).numpy()
+
+def _token_types(text: Sequence[int]) -> list[int]:
+    """Return the type of each token: 0 up to the first end mark, then 1."""
+    first = text.index(EOS)
+    return [int(number > first) for number in range(len(text))]

@@ -15,8 +15,8 @@ from manyheads.inspection.capture import watch_text
 from manyheads.inspection.documents import ClassificationInspection
 from manyheads.inspection.parts import ClassProbability, Occluded, Occlusion
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.inspecting.common import facts, neighbours, text_of, without_each_word
-from manyheads.tasks.inspecting.options import InspectOptions, check_length
+from manyheads.tasks.inspecting.common import neighbours, text_of, without_each_word
+from manyheads.tasks.inspecting.options import InspectOptions, check_length, facts
 from manyheads.tasks.loading import evaluating
 from manyheads.tasks.texts import encode_texts
 from manyheads.text.tokenizer import BOS, EOS

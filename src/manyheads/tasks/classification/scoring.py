@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
-from manyheads.data.examples import cut_text, make_texts
-from manyheads.data.labelled import BETWEEN
+from manyheads.data.examples import make_texts
+from manyheads.data.labelled import BETWEEN, cut_text
 from manyheads.data.letters import has_text
 from manyheads.data.sampler import evenly
 from manyheads.errors import DataError
@@ -24,9 +24,10 @@ from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes, verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.tasks.classification.classifier import Classification, Classifier, class_probabilities
+from manyheads.tasks.classification.classifier import Classification, Classifier
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.labels import Labels
+from manyheads.tasks.text_batches import class_probabilities
 from manyheads.tasks.texts import encode_texts, longest_text  # fmt: skip
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World

@@ -56,7 +56,6 @@ class ClassificationTask(Task[Classifier]):
     """Classification of texts, or of pairs of texts."""
 
     name = "classification"
-    opened_by = Classifier
     inspected_by = staticmethod(inspect_classification)
     head = ("pooler.", "output.")
     pipeline = "text-classification"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,71 +18,21 @@ from manyheads.inspection.capture import attention_groups
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.positions import RotaryPositions
 from manyheads.model.transformer import Transformer
+from manyheads.tasks.inspecting.options import Changes, HeadName
 
 
-class HeadName(NamedTuple):
-    """A head: kind of attention ("encoder", "decoder" or "cross"), layer and head, both from 0."""
-
-    kind: str
-    layer: int
-    head: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse a name such as "cross.2.1"; raise `UsageError` for any other form."""
-        kind, _, numbers = text.partition(".")
-        layer, _, head = numbers.partition(".")
-        if not all(number.isascii() and number.isdecimal() and len(number) < 6 for number in (layer, head)):
-            raise UsageError(f'"{text[:40]}" names no head. Write kind.layer.head, as "cross.2.1".')
-        return cls(kind, int(layer), int(head))
-
-    def check(self, model: Transformer) -> MultiHeadAttention:
-        """Return the attention module of the head; raise `UsageError` if the model has no such head."""
-        groups = attention_groups(model)
-        if self.kind not in groups:
-            raise UsageError(f'this model has no attention of kind "{self.kind[:40]}"; it has {", ".join(groups)}.')
-        modules = groups[self.kind]
-        if self.layer >= len(modules) or self.head >= modules[0].num_heads:
-            raise UsageError(
-                f"there is no head {'.'.join(map(str, self))}: this model has layers 0 to {len(modules) - 1} and "
-                f"heads 0 to {modules[0].num_heads - 1}."
-            )
-        return modules[self.layer]
-
-
-@dataclass(frozen=True)
-class Changes:
-    """Changes of a model; the defaults change nothing.
-
-    Attributes:
-        heads: heads whose output is zero.
-        mask: False: the self-attention of the decoder has no causal mask.
-        positions: False: position embeddings are zero, and rotary positions rotate nothing.
-    """
-
-    heads: tuple[HeadName, ...] = ()
-    mask: bool = True
-    positions: bool = True
-
-    @classmethod
-    def from_json(cls, value: Any) -> Self:
-        """Read {"heads": ["cross.2.1"], "mask": false, "positions": false}, each of them optional.
-
-        Raises:
-            UsageError: the value has another form.
-        """
-        values = {} if value is None else value
-        if not isinstance(values, dict) or values.keys() - {"heads", "mask", "positions"}:
-            raise UsageError("changes must be an object with heads, mask and positions.")
-        heads, mask, positions = values.get("heads", []), values.get("mask", True), values.get("positions", True)
-        if not isinstance(heads, list) or not all(isinstance(name, str) for name in heads):
-            raise UsageError('changes.heads must be a list of names such as "cross.2.1".')
-        if not isinstance(mask, bool) or not isinstance(positions, bool):
-            raise UsageError("changes.mask and changes.positions must be true or false.")
-        return cls(tuple(dict.fromkeys(map(HeadName.parse, heads))), mask, positions)
-
-    def __bool__(self) -> bool:
-        return self != Changes()
+def attention_of(name: HeadName, model: Transformer) -> MultiHeadAttention:
+    """Return the attention module of the head; raise `UsageError` if the model has no such head."""
+    groups = attention_groups(model)
+    if name.kind not in groups:
+        raise UsageError(f'this model has no attention of kind "{name.kind[:40]}"; it has {", ".join(groups)}.')
+    modules = groups[name.kind]
+    if name.layer >= len(modules) or name.head >= modules[0].num_heads:
+        raise UsageError(
+            f"there is no head {'.'.join(map(str, name))}: this model has layers 0 to {len(modules) - 1} and "
+            f"heads 0 to {modules[0].num_heads - 1}."
+        )
+    return modules[name.layer]
 
 
 @contextmanager
@@ -95,7 +44,7 @@ def changed(model: Transformer, changes: Changes) -> Iterator[None]:
     """
     with ExitStack() as hooks:
         for name in changes.heads:
-            hooks.enter_context(_head_off(name.check(model), name.head))
+            hooks.enter_context(_head_off(attention_of(name, model), name.head))
         if not changes.mask:
             hooks.enter_context(_causal_mask_off(model))
         if not changes.positions:

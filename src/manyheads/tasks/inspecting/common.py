@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from manyheads.config.schema import Config
-from manyheads.inspection.parts import Alternative, ModelFacts, Near, Neighbours, Prediction, Text, Token
+from manyheads.inspection.parts import Alternative, Near, Neighbours, Prediction, Text, Token
 from manyheads.languages import normal_form
 from manyheads.search.candidates import best_tokens
 from manyheads.tasks.assembly import word_numbers
@@ -21,22 +20,6 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
 _MARKS = (PAD, BOS, EOS)
 _SUPPRESSED_IDS = (PAD, BOS)  # never generated
-
-
-def facts(config: Config) -> ModelFacts:
-    """Return the settings of the model of a run; a missing encoder or decoder has 0 layers."""
-    model = config.model
-    encoder_layers, decoder_layers = config.layers
-    return ModelFacts(
-        task=config.spec.page,
-        d_model=model.d_model,
-        d_ff=model.d_ff,
-        num_heads=model.num_heads,
-        num_encoder_layers=encoder_layers,
-        num_decoder_layers=decoder_layers,
-        norm=model.norm,
-        positions=model.positions,
-    )
 
 
 def tokens_of(tokenizer: Tokenizer, ids: Sequence[int], source: str = "") -> tuple[Token, ...]:

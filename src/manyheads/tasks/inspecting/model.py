@@ -22,7 +22,7 @@ from manyheads.model.layers import FeedForward, PostNorm, PreNorm
 from manyheads.model.masks import causal_mask, padding_mask
 from manyheads.model.positions import LearnedPositions, apply_rotary, sinusoids
 from manyheads.model.transformer import Transformer
-from manyheads.tasks.inspecting.common import facts
+from manyheads.tasks.inspecting.options import facts
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.schedule import Schedule
 

@@ -1,11 +1,14 @@
-"""Options of an inspection."""
+"""Options of an inspection, changes of the inspected model, and its settings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
+from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.inspection.parts import ModelFacts
 from manyheads.search.options import Ids
 from manyheads.tasks.options import encode_forced
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -88,3 +91,71 @@ def prefix_ids(prefix: str | Sequence[int], tokenizer: Tokenizer) -> tuple[Ids, 
     if set(body) & {BOS, EOS, PAD}:
         raise UsageError("the prefix has a begin, end or padding mark in its middle; nothing can come after that.")
     return tuple(body), ends
+
+
+def facts(config: Config) -> ModelFacts:
+    """Return the settings of the model of a run; a missing encoder or decoder has 0 layers."""
+    model = config.model
+    encoder_layers, decoder_layers = config.layers
+    return ModelFacts(
+        task=config.spec.page,
+        d_model=model.d_model,
+        d_ff=model.d_ff,
+        num_heads=model.num_heads,
+        num_encoder_layers=encoder_layers,
+        num_decoder_layers=decoder_layers,
+        norm=model.norm,
+        positions=model.positions,
+    )
+
+
+class HeadName(NamedTuple):
+    """A head: kind of attention ("encoder", "decoder" or "cross"), layer and head, both from 0."""
+
+    kind: str
+    layer: int
+    head: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a name such as "cross.2.1"; raise `UsageError` for any other form."""
+        kind, _, numbers = text.partition(".")
+        layer, _, head = numbers.partition(".")
+        if not all(number.isascii() and number.isdecimal() and len(number) < 6 for number in (layer, head)):
+            raise UsageError(f'"{text[:40]}" names no head. Write kind.layer.head, as "cross.2.1".')
+        return cls(kind, int(layer), int(head))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changes of a model; the defaults change nothing.
+
+    Attributes:
+        heads: heads whose output is zero.
+        mask: False: the self-attention of the decoder has no causal mask.
+        positions: False: position embeddings are zero, and rotary positions rotate nothing.
+    """
+
+    heads: tuple[HeadName, ...] = ()
+    mask: bool = True
+    positions: bool = True
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """Read {"heads": ["cross.2.1"], "mask": false, "positions": false}, each of them optional.
+
+        Raises:
+            UsageError: the value has another form.
+        """
+        values = {} if value is None else value
+        if not isinstance(values, dict) or values.keys() - {"heads", "mask", "positions"}:
+            raise UsageError("changes must be an object with heads, mask and positions.")
+        heads, mask, positions = values.get("heads", []), values.get("mask", True), values.get("positions", True)
+        if not isinstance(heads, list) or not all(isinstance(name, str) for name in heads):
+            raise UsageError('changes.heads must be a list of names such as "cross.2.1".')
+        if not isinstance(mask, bool) or not isinstance(positions, bool):
+            raise UsageError("changes.mask and changes.positions must be true or false.")
+        return cls(tuple(dict.fromkeys(map(HeadName.parse, heads))), mask, positions)
+
+    def __bool__(self) -> bool:
+        return self != Changes()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Generator as GeneratorType
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, Self
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import fixed_batches
-from manyheads.decoding.language_model import DecoderOnlyStepper
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.search.cancellation import CancellableStepper
-from manyheads.search.greedy import DecodingSteps, decode_steps, greedy_choice, run_steps
-from manyheads.search.interface import Cancelled, Hypothesis, SpecialIds, Stepper, never_cancelled
-from manyheads.search.options import SearchOptions
-from manyheads.search.sampling import sampling_choice
+from manyheads.decoding.native.language_model import NativeLanguageModel, NativeTextStepper, with_fixed_bias
+from manyheads.decoding.native.model import FloatArray
+from manyheads.search.arrays import DecodingSteps, decode_steps, likeliest, run_steps, sampler
+from manyheads.search.interface import Cancelled, Hypothesis, SpecialIds, never_cancelled
 from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.generation import (
     Continuation,
@@ -24,10 +25,11 @@ from manyheads.tasks.generation import (
     GenerateOptions,
     Generation,
     end_after_stop,
+    end_cancelled,
     stream_before_stop,
     text_before_stop,
 )
-from manyheads.tasks.loading import LoadableModel, evaluating
+from manyheads.tasks.loading import LoadableModel, evaluating, open_model
 from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
@@ -37,6 +39,18 @@ SUPPRESSED_IDS = (UNK, PAD, BOS)  # ids that are never generated
 _SPECIAL_IDS = SpecialIds(bos=EOS, eos=EOS, suppressed=SUPPRESSED_IDS)
 
 _DEFAULTS = GenerateOptions()
+
+
+class TextStepper(Protocol):
+    """A language model while it writes; see `search.interface.Stepper`, with NumPy arrays."""
+
+    def step(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Append one token to each row: (R,) -> log-probabilities of the next token (R, V)."""
+        ...
+
+    def select(self, rows: NDArray[np.int64]) -> None:
+        """Keep some of the R rows, in the given order: (R',) row indices, repeats allowed."""
+        ...
 
 
 class Generator(LoadableModel):
@@ -49,7 +63,17 @@ class Generator(LoadableModel):
     """
 
     task = "language-modeling"
-    model: DecoderOnly
+
+    @classmethod
+    def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
+        """See `LoadableModel.of_run`."""
+        tokenizer = run.tokenizers(config).source
+
+        def pack(tensors: Mapping[str, FloatArray], code: ctypes.CDLL) -> NativeLanguageModel:
+            tensors = with_fixed_bias(tensors, tokenizer.size, tokenizer.absent)
+            return NativeLanguageModel(tensors, config.model, tokenizer.size, "fp32", code)
+
+        return cls(config, tokenizer, open_model(run, config, tokenizer, 0, device, pack))
 
     @property
     def window(self) -> int:
@@ -74,7 +98,7 @@ class Generator(LoadableModel):
         """
         contexts = self.contexts(prompts)
         outputs: list[list[Hypothesis]] = [[] for _ in prompts]
-        with evaluating(self.model):
+        with self.evaluating():
             for indices in self.batches(contexts, options.samples):
                 rows = [(sample, contexts[index]) for index in indices for sample in range(options.samples)]
                 hypotheses = run_steps(
@@ -114,7 +138,7 @@ class Generator(LoadableModel):
                     return
                 yield from latest
 
-        with evaluating(self.model):
+        with self.evaluating():
             yield from stream_before_stop(growing_text(self.tokenizer, tokens()), options.stop)
         return self.generation(finished[0], options.stop).ended if finished else "stop"
 
@@ -139,7 +163,10 @@ class Generator(LoadableModel):
             for first in range(0, len(batch), rows):
                 yield batch[first : first + rows].tolist()
 
-    @torch.no_grad()
+    def evaluating(self) -> AbstractContextManager[None]:
+        """Put a model in torch in evaluation mode; restore its mode at the end."""
+        return nullcontext() if self.native is not None else evaluating(self.model)
+
     def write(
         self,
         rows: Sequence[tuple[int, list[int]]],
@@ -149,25 +176,31 @@ class Generator(LoadableModel):
         """Generate after each context, one step at a time; rows: pairs (index of the sample, context)."""
         contexts = [tuple(context) for _, context in rows]
         unique = list(dict.fromkeys(contexts))  # each is computed once
-        stepper = self.stepper(unique)
-        device = self.model.output.weight.device
+        stepper = self.stepper(unique, options.max_tokens)
         if len(unique) < len(contexts):
-            stepper.select(torch.tensor([unique.index(context) for context in contexts], device=device))
-        if cancelled is not never_cancelled:
-            stepper = CancellableStepper(stepper, len(rows), cancelled, EOS)
-        if options.sampling is None:
-            choose = greedy_choice(SUPPRESSED_IDS)
-        else:
-            choose = sampling_choice(options.sampling, rows, SUPPRESSED_IDS)
-        max_lengths = torch.full((len(rows),), options.max_tokens, device=device)
-        choose = end_after_stop(choose, self.tokenizer, options.stop)
+            stepper.select(np.array([unique.index(context) for context in contexts]))
+        sampling = options.sampling
+        choose = sampler(sampling, rows, SUPPRESSED_IDS) if sampling else _choose_likeliest
+        choose = end_cancelled(end_after_stop(choose, self.tokenizer, options.stop), cancelled)
+        limits = [options.max_tokens] * len(rows)
         return (
-            yield from decode_steps(stepper, choose, SearchOptions(length_penalty=0.0), max_lengths, _SPECIAL_IDS)
+            yield from decode_steps(
+                lambda latest, open_rows: choose(stepper.step(latest), open_rows),
+                stepper.select,
+                limits,
+                0.0,
+                _SPECIAL_IDS,
+            )
         )
 
-    def stepper(self, contexts: Sequence[Sequence[int]]) -> Stepper:
-        """Return the stepper that starts with these contexts."""
-        return DecoderOnlyStepper(self.model, contexts, self.window)
+    def stepper(self, contexts: Sequence[Sequence[int]], most: int) -> TextStepper:
+        """Return the stepper that starts with these contexts, and appends at most `most` tokens to each."""
+        if (native := self.native) is not None:
+            return NativeTextStepper(native, contexts, self.window, most)
+        from manyheads.decoding.language_model import ArrayStepper, DecoderOnlyStepper  # imports torch
+
+        model = self.model
+        return ArrayStepper(DecoderOnlyStepper(model, contexts, self.window), model.output.weight.device)
 
     def generation(self, output: Hypothesis, stops: Sequence[str]) -> Generation:
         """Return an output of the search as text."""
@@ -183,6 +216,12 @@ class Generator(LoadableModel):
             ended=ended,
             warnings=["broken-character"] * bool(broken),
         )
+
+
+def _choose_likeliest(
+    log_probs: NDArray[np.float64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    return likeliest(log_probs, SUPPRESSED_IDS)
 
 
 def _cancelled_rows(cancelled: Cancelled, indices: Sequence[int], samples: int) -> Cancelled:

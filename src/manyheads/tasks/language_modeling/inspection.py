@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from manyheads.inspection.capture import watch_continuation
 from manyheads.inspection.documents import LanguageModelInspection
-from manyheads.search.greedy import run_steps
+from manyheads.search.arrays import run_steps
 from manyheads.tasks.assembly import with_end_mark
-from manyheads.tasks.inspecting.common import alternatives_of, facts, neighbours, predictions, text_of, tokens_of
-from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
+from manyheads.tasks.inspecting.common import alternatives_of, neighbours, predictions, text_of, tokens_of
+from manyheads.tasks.inspecting.options import InspectOptions, check_length, facts, prefix_ids
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator, first_token
 from manyheads.tasks.loading import evaluating
 from manyheads.text.tokenizer import EOS

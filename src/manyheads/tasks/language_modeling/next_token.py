@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
-from torch.nn import functional
+import numpy as np
 
-from manyheads.decoding.language_model import held_tokens
+from manyheads.search.arrays import drawing_weights
 from manyheads.search.options import Sampling
-from manyheads.search.sampling import drawing_weights
 from manyheads.tasks.language_modeling.generator import SUPPRESSED_IDS, Generator
-from manyheads.tasks.loading import evaluating
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,6 @@ class NextTokens:
     kept: int
 
 
-@torch.inference_mode()
 def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int = 20) -> NextTokens:
     """Return the likeliest tokens after a text, with their chance to be sampled by `Generator.generate`.
 
@@ -56,15 +52,13 @@ def next_tokens(generator: Generator, text: str, sampling: Sampling, count: int 
     """
     (context,) = generator.contexts([text])
     tokenizer = generator.tokenizer
-    ids = context[len(context) - held_tokens(len(context), generator.window) :]
-    with evaluating(generator.model):
-        logits = generator.model(torch.tensor([ids], device=generator.model.output.weight.device))[0, -1]
-    own = functional.log_softmax(logits.cpu().double(), -1)[None]
-    possible = own.clone()
-    possible[:, list(SUPPRESSED_IDS)] = -torch.inf
+    with generator.evaluating():
+        own = generator.stepper([context], 0).step(np.zeros(1, dtype=np.int64))  # (1, V)
+    possible = own.copy()
+    possible[:, list(SUPPRESSED_IDS)] = -np.inf
     weights = drawing_weights(possible, sampling)[0]
     shares = weights / weights.sum()
-    order = possible[0].sort(descending=True, stable=True).indices[:count].tolist()
+    order = np.argsort(-possible[0], kind="stable")[:count].tolist()
     written = tokenizer.decode(context)
     tokens = []
     for token in order:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import Config
 from manyheads.data.sampler import evenly
-from manyheads.decoding.language_model import window_step
+from manyheads.decoding.window import window_step
 from manyheads.evaluation.verdicts import judge_bits, verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_continuation
 from manyheads.model.decoder_only import DecoderOnly

@@ -25,7 +25,6 @@ class LanguageModelingTask(TextTask[Generator]):
     """Prediction of the next token."""
 
     name = "language-modeling"
-    opened_by = Generator
     inspected_by = staticmethod(inspect_language_model)
     model_noun = "Language model"
     pipeline = "text-generation"

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.data.examples import cut_text
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.data.labelled import cut_text
 from manyheads.errors import OverflowedError, UsageError
-from manyheads.model.encoder_only import EncoderOnly, mean_of_real
+from manyheads.interop.huggingface.task_model import empty_model
+from manyheads.model.encoder_only import mean_of_real
 from manyheads.tasks.loading import LoadableModel
-from manyheads.tasks.texts import compute_batches, encode_texts, longest_text
+from manyheads.tasks.text_batches import compute_batches
+from manyheads.tasks.texts import encode_texts, longest_text
 from manyheads.text.tokenizer import EOS
+from manyheads.training.precision import pick_device
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,13 @@ class Encoder(LoadableModel):
     """
 
     task = "masked-lm"
-    model: EncoderOnly
+
+    @classmethod
+    def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
+        """See `LoadableModel.of_run`."""
+        tokenizer = run.tokenizers(config).source
+        model = run.load(config, lambda: empty_model(config, tokenizer, 0))
+        return cls(config, tokenizer, model.to(pick_device(device)))
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Encode each text to a vector, in the same order; an empty text has the vector of its begin and end marks.

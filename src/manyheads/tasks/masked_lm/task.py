@@ -30,7 +30,6 @@ class MaskedTask(TextTask[Encoder]):
     """Prediction of masked tokens."""
 
     name = "masked-lm"
-    opened_by = Encoder
     head = ("transform.", "transform_norm.", "output.")
     pipeline = "fill-mask"
     token_rows: ClassVar[Mapping[str, str]] = {

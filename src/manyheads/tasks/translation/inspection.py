@@ -26,14 +26,13 @@ from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.assembly import pharaoh, with_end_mark, word_alignment
 from manyheads.tasks.inspecting.common import (
-    facts,
     neighbours,
     predictions,
     text_of,
     tokens_of,
     without_each_word,
 )
-from manyheads.tasks.inspecting.options import InspectOptions, check_length, prefix_ids
+from manyheads.tasks.inspecting.options import InspectOptions, check_length, facts, prefix_ids
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
@@ -52,7 +51,6 @@ class TranslationTask(Task[Translator]):
     """Translation from a source to a target language."""
 
     name = "translation"
-    opened_by = Translator
     inspected_by = staticmethod(inspect_translation)
     scores_outputs = True
     token_rows: ClassVar[Mapping[str, str]] = {
@@ -125,14 +123,6 @@ class TranslationTask(Task[Translator]):
             describe_long(config, training.tokenizers, held_out(config, split), f"data.{split}") for split in splits
         ]
         return {f"length of {split}": text for split, text in zip(splits, long, strict=True) if text}
-
-    def load_to_use(
-        self, run: Path, device: str, *, engine: str = "torch", precision: str = "fp32", beam: int | None = None
-    ) -> Translator:
-        """See `Task.load_to_use`."""
-        loaded = Translator.load(run, device=device, engine=engine, precision=precision)
-        overrides = [] if beam is None else [f"search.beam_size={beam}"]
-        return Translator(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
 
     def evaluate(self, model: Translator, config: Config, text: ScoredText, listener: Listener) -> Evaluation:
         """See `Task.evaluate`."""

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.decoding.native.weights import parse_precision
-from manyheads.decoding.native_engine import NativeEngine, open_native_engine
-from manyheads.errors import UsageError
+from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native_engine
+from manyheads.errors import UsageError, require
 from manyheads.interop.bundle import is_export
 from manyheads.search.interface import Engine, LimitedEngine, never_cancelled
 from manyheads.search.options import SearchOptions
@@ -117,11 +118,14 @@ class Translator:
         tokenizers = directory.tokenizers(config)
         number_format = parse_precision(precision)
         if not ensemble:
-            native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
-            if native is not None:
+            try:
+                native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
                 return cls(config, tokenizers, native)
+            except NotNativeError as reason:
+                reason.check_torch()
+        require("torch", purpose="An ensemble")
 
-        from manyheads.decoding.engine import TorchEngine  # imports torch
+        from manyheads.decoding.engine import TorchEngine
         from manyheads.search.ensemble import mean_logarithm, mean_probability
         from manyheads.training.precision import pick_device
 
@@ -130,6 +134,13 @@ class Translator:
         models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
         return cls(config, tokenizers, TorchEngine(models, combine, number_format))
+
+    @classmethod
+    def load_to_serve(cls, run: Path, device: str, *, engine: str, precision: str, beam: int | None) -> Self:
+        """Open a run to serve it with this beam size; None is that of the run. For the other options see `load`."""
+        loaded = cls.load(run, device=device, engine=engine, precision=precision)
+        overrides = [] if beam is None else [f"search.beam_size={beam}"]
+        return cls(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto", engine: str | None = None) -> Self:

@@ -1,0 +1,258 @@
+"""A plain `pip install manyheads`, without torch: it translates, classifies, generates, serves and exports to HTML.
+
+The processes of these tests refuse to import any package of the extra train.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from manyheads.decoding.native.build import library
+from tests.decoding.native.test_classifier import save_classifier
+from tests.decoding.native.test_language_model import save_generator
+from tests.tasks.classification.test_classifier import make_classifier
+from tests.tasks.translation.test_translator import make_translator, save_run
+
+ROOT = Path(__file__).parent.parent
+CONTRACT = "The light half imports no package of the extra train"
+REFUSE = """
+import importlib, pkgutil, sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+"""
+IMPORT_ALL = """
+for name in sys.argv[1:]:
+    module = importlib.import_module(name)
+    for found in pkgutil.walk_packages(getattr(module, "__path__", []), f"{name}."):
+        importlib.import_module(found.name)
+"""
+PROGRAM = "from manyheads.__main__ import main\nmain()"
+SERVE = """
+import socket, threading, time, urllib.request, json
+from manyheads.serving.server import serve
+from manyheads.serving.settings import ServeSettings
+from pathlib import Path
+
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+
+def ask(path, **fields):
+    body = json.dumps(fields).encode() if fields else None
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+def client():
+    while True:
+        try:
+            if ask("/health")[0] == 200:
+                break
+        except OSError:
+            pass
+        time.sleep(0.05)
+    name = Path(sys.argv[1]).name
+    answers = [
+        ask("/translate", q="abc", source="de", target="en", alternatives=2),
+        ask("/translate", q="<b>abc</b> de", source="de", target="en", format="html"),
+        ask("/classify", q="abc"),
+        ask("/v1/completions", prompt="ab", max_tokens=3),
+        ask("/api/translate", model=name, q="abc", changes={}),
+        ask("/api/next", model=Path(sys.argv[3]).name, q="abc"),
+        ask("/api/inspect", model=name, q="abc"),
+    ]
+    print(json.dumps(answers), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+import os, signal
+threading.Thread(target=client, daemon=True).start()
+serve([Path(run) for run in sys.argv[1:]], ServeSettings(port=port), lambda line: None)
+"""
+
+
+def run_light(
+    program: str, *arguments: object, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a Python program that cannot import torch."""
+    return subprocess.run(
+        [sys.executable, "-c", REFUSE + program, *map(str, arguments)],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | environment,
+    )
+
+
+def manyheads(*arguments: object, given: str = "", **environment: str) -> str:
+    done = run_light(PROGRAM, *arguments, given=given, **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(*arguments: object, given: str = "", **environment: str) -> tuple[int, str]:
+    """Return the exit code and the only line of standard error."""
+    done = run_light(PROGRAM, *arguments, given=given, **environment)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return done.returncode, line
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a translator, a classifier and a language model."""
+    folder = tmp_path_factory.mktemp("light")
+    save_run(make_translator(), folder / "translator")
+    save_classifier(make_classifier(), folder / "classifier")
+    save_generator(folder / "generator", positions="rotary")
+    return folder
+
+
+def test_every_module_of_the_contract_is_imported_without_torch() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    (modules,) = (contract["source_modules"] for contract in contracts if contract["name"] == CONTRACT)
+    done = run_light(IMPORT_ALL, *modules)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_function_that_needs_torch_names_the_pip_line() -> None:
+    done = run_light("import manyheads\nmanyheads.Translator, manyheads.inspect\nmanyheads.train")
+    assert done.stderr.splitlines()[-1].startswith(
+        "manyheads.errors.MissingExtraError: manyheads.train needs the package torch, which is not installed."
+    )
+
+
+compiled = pytest.mark.skipif(library() is None, reason="no C compiler here")
+
+
+@compiled
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--beam", 1),
+        ("--n-best", 2),
+        ("--sample", "--seed", 3),
+        ("--stream",),
+        ("--alternatives", 2, "--alignment", "--json"),
+        ("--precision", "int8"),
+    ],
+    ids=str,
+)
+def test_a_run_translates(runs: Path, options: tuple[object, ...]) -> None:
+    found = manyheads("-q", "translate", runs / "translator", *options, given="abc\n\ndef\n")
+    if "--json" in options:
+        lines = json.loads(found)
+        assert len(lines) == 3
+        assert len(lines[0]["hypotheses"][0]["alternatives"][0]) == 2
+        assert lines[0]["alignment"]
+    else:
+        assert len(found.splitlines()) == (4 if "--n-best" in options else 3)
+
+
+@compiled
+def test_runs_classify_and_generate(runs: Path) -> None:
+    assert manyheads("classify", runs / "classifier", given="abc\n").count("\t") == 1
+    found = manyheads("generate", runs / "generator", "--prompt", "ab", "--max-tokens", 5, "--json")
+    assert json.loads(found)[0]["samples"][0]["tokens"]
+
+
+@compiled
+@pytest.mark.parametrize("task", ["translator", "classifier", "generator"])
+def test_a_run_is_exported_to_html(runs: Path, tmp_path: Path, task: str) -> None:
+    manyheads("-q", "export", runs / task, "--to", "html", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "manyheads-tensors" in page
+
+
+@compiled
+def test_runs_are_served_and_what_needs_torch_says_so(runs: Path) -> None:
+    done = run_light(SERVE, *(runs / name for name in ("translator", "classifier", "generator")))
+    assert done.returncode == 0, done.stderr
+    *answers, (status, refusal) = json.loads(done.stdout)
+    assert [code for code, _ in answers] == [200] * len(answers)
+    assert len(answers[0][1]["alternatives"]) == 2
+    assert answers[1][1]["translatedText"].startswith("<b>")
+    assert status == 501
+    assert refusal["error"].startswith("Inspection needs the package torch, which is not installed.")
+    assert 'pip install "manyheads[train]"' in refusal["error"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "demo-de-en", "-o", "RUN"),
+        ("evaluate", "RUN"),
+        ("inspect", "RUN", "abc"),
+        ("doctor",),
+        ("demo",),
+        ("bench", "train"),
+        ("export", "RUN", "--to", "ctranslate2", "-o", "OUT"),
+        ("translate", "RUN", "--ensemble", "RUN"),
+        ("translate", "RUN", "--device", "cuda"),
+    ],
+    ids=str,
+)
+def test_a_command_that_needs_torch_ends_with_the_pip_line(runs: Path, tmp_path: Path, command) -> None:
+    names = {"RUN": runs / "translator", "OUT": tmp_path / "out"}
+    code, line = refused(*(names.get(word, word) for word in command), given="abc\n")
+    assert code == 4
+    assert line.startswith("error: ")
+    assert 'is not installed. Install it with: pip install "manyheads[train]"' in line
+
+
+def test_required_phrases_need_torch(runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "phrases").write_text("b\n")
+    code, line = refused("translate", runs / "translator", "--require-file", tmp_path / "phrases", given="abc\n")
+    assert (code, "needs the package torch" in line) == (4, True)
+
+
+def test_without_the_c_decoder_the_reason_and_the_pip_line_are_given(runs: Path) -> None:
+    for command in ("translate", "classify", "generate"):
+        run = {"translate": "translator", "classify": "classifier", "generate": "generator"}[command]
+        code, line = refused(command, runs / run, given="abc\n", MANYHEADS_NATIVE="0")
+        assert code == 4
+        assert line.startswith(
+            "error: Computing without the C decoder (MANYHEADS_NATIVE=0) needs the package torch"
+        )
+
+
+@compiled
+def test_damaged_weights_are_named_without_torch(runs: Path, tmp_path: Path) -> None:
+    for name, changed in (("model.safetensors", b"damaged"), ("config.json", None)):
+        run = tmp_path / name
+        run.mkdir()
+        for path in (runs / "translator").iterdir():
+            (run / path.name).write_bytes(path.read_bytes())
+        if changed is None:
+            config = json.loads((run / name).read_text("utf-8"))
+            (run / name).write_text(json.dumps(config | {"format": 99}), encoding="utf-8")
+        else:
+            (run / name).write_bytes(changed)
+        code, line = refused("translate", run, given="abc\n")
+        assert (code, str(run) in line) == (3, True)
+
+
+@compiled
+def test_a_cut_library_is_not_opened(runs: Path, tmp_path: Path) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path)}
+    manyheads("-q", "translate", runs / "translator", given="abc\n", **cache)
+    (library_file,) = (tmp_path / "manyheads").glob("*.so")
+    library_file.write_bytes(library_file.read_bytes()[:4_000])
+    done = run_light(PROGRAM, "translate", runs / "translator", given="abc\n", CC="false", **cache)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "needs the package torch" in done.stderr.splitlines()[-1]
