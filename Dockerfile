@@ -1,9 +1,9 @@
 # An image with the program as its entry point:
 #   docker build -t manyheads .
 #   docker run --rm --user "$(id -u)" -v "$PWD:/data" -p 5000:5000 manyheads serve --host 0.0.0.0 runs/demo
-# It translates, classifies, generates and serves on a CPU, without torch. To train in it as well, with PyTorch's CPU build:
-#   docker build --build-arg EXTRAS=serve,train -t manyheads .
-# On a machine with a GPU also: --build-arg PIP_EXTRA_INDEX_URL=
+# It translates, classifies, generates and serves on a CPU, without torch. To train in it as well:
+#   docker build --build-arg EXTRAS=serve,train --build-arg PIP_EXTRA_INDEX_URL=... -t manyheads .
+# with the index of PyTorch's CPU builds; without it, the torch for Linux brings CUDA, some gigabytes.
 FROM python:3.13-slim
 
 # A compiler for the C with which a CPU decodes; without one nothing is decoded unless torch is there.
@@ -11,7 +11,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 
-ARG PIP_EXTRA_INDEX_URL="https://download.pytorch.org/whl/cpu"
+ARG PIP_EXTRA_INDEX_URL=""
 ARG EXTRAS="serve"
 COPY . /source
 RUN pip install --no-cache-dir --constraint /source/constraints.txt /source/packages/transformer-doctor \

@@ -26,7 +26,7 @@ from types import ModuleType
 
 _MAX_LINE = 1_000  # characters of a line of a message
 _TRAIN_PACKAGES = ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib")
-_CPU_HINT = " (without a GPU, add --extra-index-url https://download.pytorch.org/whl/cpu)"
+_CPU_HINT = ' (without a GPU, install first the small torch for CPUs that PyTorch\'s page "Get started" names)'
 
 
 class ManyheadsError(Exception):
