@@ -12,6 +12,8 @@ interface EngineExports {
   panel_width(): bigint | number;
   workspace_size(model: number, rows: bigint, keys: bigint, sentences: bigint): bigint | number;
   linear_layer(linear: number, format: bigint, input: number, rows: bigint, output: number): void;
+  sinusoidal_positions(count: bigint, width: bigint, table: number): void;
+  rotary_positions(count: bigint, headDim: bigint, table: number): void;
   encode: EngineFunction;
   decoder_steps: EngineFunction;
   beam_steps: EngineFunction;

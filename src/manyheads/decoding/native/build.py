@@ -31,7 +31,7 @@ from manyheads.files import DRAFTS, discard, write_atomically
 
 _SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing, decode with torch
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi")
+_FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi")
 _VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),

@@ -191,6 +191,8 @@ static const Function SIGNATURES[] = {
              Failure *),
     FUNCTION(beam_steps, int64_t, const Model *, const BeamOptions *, Beam *const *, int64_t, int64_t, float *,
              float *, const BestTokens *, int, Failure *),
+    FUNCTION(sinusoidal_positions, void, int64_t, int64_t, float *),
+    FUNCTION(rotary_positions, void, int64_t, int64_t, float *),
     FUNCTION(extend_beam, int64_t, const Model *, const BeamOptions *, Beam *, const BestTokens *, Failure *),
 };
 

@@ -48,7 +48,7 @@ INLINE void tile(const Linear *linear, int64_t format, const float *x, int rows,
         UNROLL for (int v = 0; v < vecs; v++)
             weights[v] = load_weights(linear->weight, format,
                                       (first + v / TILE_VECS) * panel_size + i * PANEL + v % TILE_VECS * LANES);
-        UNROLL for (int k = 0; k < rows * vecs; k++) sums[k] += weights[k % vecs] * x[k / vecs * inputs + i];
+        UNROLL for (int k = 0; k < rows * vecs; k++) sums[k] = multiply_add(sums[k], weights[k % vecs], x[k / vecs * inputs + i]);
     }
     for (int v = 0; v < vecs; v++) {
         const int64_t output = first * PANEL + v * LANES, count = outputs - output;

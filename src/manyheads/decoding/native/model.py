@@ -72,8 +72,8 @@ class NativeModel:
         self.arrays = weights.arrays  # a reference to the memory to which the structs point
         self.encoder, self.decoder = weights.encoder(sizes[0]), weights.decoder(sizes[1])
         self.memory_kv = weights.memory_keys_values()
-        self.source_positions = weights.positions("source_embedding")
-        self.target_positions = weights.positions("target_embedding")
+        self.source_positions = weights.positions("source_embedding", library)
+        self.target_positions = weights.positions("target_embedding", library)
 
     def read(self, rows: Sequence[Sequence[int]]) -> list[FloatArray]:
         """Encode sentences, given as ids with end marks; return what `encode` returns."""

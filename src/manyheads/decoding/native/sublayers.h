@@ -36,19 +36,25 @@ static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_
     return work;
 }
 
+/* Return the sum of the differences of x (size) from a number, or of their squares. */
+INLINE float sum_differences(const float *x, int64_t size, float from, int squared) {
+    Block sums = {0};
+    for (int64_t i = 0; i < size; i += BLOCK)
+        UNROLL for (int p = 0; p < PARTS; p++) {
+            const vec difference = load_floats_or(x + i + p * LANES, size - i - p * LANES, from) - from;
+            sums.parts[p] += squared ? difference * difference : difference;
+        }
+    return sum_block(sums);
+}
+
 /* Normalize rows (R, D) to y; return y, or x itself where there is no norm. A row whose variance overflows is NaN. */
 static const float *layer_norm(LayerNorm norm, const float *x, int64_t rows, int64_t width, float epsilon, float *y) {
     if (!norm.weight) return x;
     for (int64_t r = 0; r < rows; r++) {
         const float *row = x + r * width;
-        float mean = 0, square = 0;
-#pragma omp simd reduction(+ : mean)
-        for (int64_t i = 0; i < width; i++) mean += row[i];
-        mean /= (float)width;
-#pragma omp simd reduction(+ : square)
-        for (int64_t i = 0; i < width; i++) square += (row[i] - mean) * (row[i] - mean);
+        const float mean = sum_differences(row, width, 0, 0) / (float)width;
+        const float square = sum_differences(row, width, mean, 1);
         const float factor = square < INFINITY ? 1 / sqrtf(square / (float)width + epsilon) : NAN;
-#pragma omp simd
         for (int64_t i = 0; i < width; i++)
             y[r * width + i] = (row[i] - mean) * factor * norm.weight[i] + (norm.bias ? norm.bias[i] : 0);
     }

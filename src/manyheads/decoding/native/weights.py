@@ -5,6 +5,7 @@ Shapes: I inputs, O outputs of a linear layer, D model width, V vocabulary.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -93,14 +94,14 @@ class PackedWeights:
         names = [f"decoder_layers.{number}.cross_attention" for number in range(count)]
         return (Linear * count)(*(self.attention_in(name, 1, 3) for name in names))
 
-    def positions(self, embedding: str) -> Positions:
+    def positions(self, embedding: str, library: ctypes.CDLL) -> Positions:
         """Return the positions of `source_embedding` or `target_embedding`, the embedding of token type 0 added."""
         config, learned, token_type = self.config, None, None
         if config.positions == "learned":
             learned = self.take(f"{embedding}.positions.table.weight", config.max_positions, config.d_model)
         if config.token_types:
             token_type = self.take(f"{embedding}.types.weight", config.token_types, config.d_model)[0]
-        return Positions(config, learned, token_type)
+        return Positions(library, config, learned, token_type)
 
     def model(
         self, embedding: str, vocabulary: int, layers: list[Layer], norms: list[str], output: Linear

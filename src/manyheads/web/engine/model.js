@@ -97,7 +97,7 @@ class EngineModel {
     this.decoder = header.decoder ? this.writeModel(header.decoder) : 0;
     this.memoryKv = header.memory_kv ? scope.structs("Linear", header.memory_kv.map((linear) => this.pointers(linear))) : 0;
     this.positions = Object.fromEntries(Object.entries(header.positions).map(([kind, { learned, types }]) => (
-      [kind, new PositionTables(scope, header.model, this.tensorFloats(learned), this.tensorFloats(types))])));
+      [kind, new PositionTables(engine.exports, scope, header.model, this.tensorFloats(learned), this.tensorFloats(types))])));
     this.failure = scope.struct("Failure", {});
   }
 
