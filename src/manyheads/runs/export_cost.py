@@ -242,7 +242,7 @@ class PageEngine(TorchEngine):
     on_gpu = False
 
     def __init__(self, model: EncoderDecoder, compute_type: str) -> None:
-        super().__init__([model])
+        super().__init__([model], precision="int8" if compute_type == "int8" else "fp32")
         self.compute_type = compute_type
 
     @torch.inference_mode()

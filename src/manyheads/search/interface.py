@@ -116,9 +116,7 @@ def length_divisor(length: int, length_penalty: float) -> float:
 def with_scores(output: Hypothesis, token_scores: Sequence[float], length_penalty: float) -> Hypothesis:
     """Return an output with other log-probabilities of its tokens, and the sum and the score that they give."""
     scores = tuple(token_scores)
-    total = functools.reduce(
-        operator.add, scores, 0.0
-    )  # as in JavaScript; `sum` compensates since 3.12
+    total = functools.reduce(operator.add, scores, 0.0)  # as in JavaScript; `sum` compensates since 3.12
     score = total / length_divisor(len(scores), length_penalty)
     return replace(output, log_probability=total, score=score, token_scores=scores)
 

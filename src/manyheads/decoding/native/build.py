@@ -35,9 +35,11 @@ _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=of
 _VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),
+    "SSSE3": ("-mssse3",),
 }
 # numpy's names of the instructions of VECTORS: since version 2.4, and before.
-_NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"})}
+_NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"}),
+                "SSSE3": ({"X86_V2"}, {"SSSE3"})}  # fmt: skip
 _COMPILER_TIMEOUT = 120  # seconds
 _UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
 
@@ -192,16 +194,18 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def instruction_set() -> str:
-    """Return the vector instructions to compile for: AVX512, AVX2 or DEFAULT, as torch names them.
+    """Return the vector instructions to compile for: AVX512, AVX2, SSSE3 or DEFAULT.
 
-    `ATEN_CPU_CAPABILITY` lowers them, here as in torch. numpy asks the processor itself: under an emulator,
-    /proc/cpuinfo describes another processor.
+    `ATEN_CPU_CAPABILITY` lowers them, as in torch, whose "default" is SSSE3 here. numpy asks the processor itself:
+    under an emulator, /proc/cpuinfo describes another processor.
     """
     extensions = np.show_config(mode="dicts")["SIMD Extensions"]
     supported = {*extensions["baseline"], *extensions.get("found", ())}
     limit = os.environ.get("ATEN_CPU_CAPABILITY", "").upper()
     for name, names in _NUMPY_NAMES.items():
-        if any(needed <= supported for needed in names) and (limit == name or limit not in ("AVX2", "DEFAULT")):
+        if any(needed <= supported for needed in names) and (
+            name in ("SSSE3", limit) or limit not in ("AVX2", "DEFAULT")
+        ):
             return name
     return "DEFAULT"
 

@@ -68,7 +68,7 @@ class NativeModel:
         self.config = config
         self.precision = precision
         self.vocabulary = sizes[1]
-        weights = PackedWeights(tensors, config, precision, library.panel_width())
+        weights = PackedWeights(tensors, config, precision, library.panel_width(), library.panel_depth())
         self.arrays = weights.arrays  # a reference to the memory to which the structs point
         self.encoder, self.decoder = weights.encoder(sizes[0]), weights.decoder(sizes[1])
         self.memory_kv = weights.memory_keys_values()

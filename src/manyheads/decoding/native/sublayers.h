@@ -5,7 +5,8 @@
 #include "attention.h"
 #include "structs.h"
 
-/* The intermediate results of a call. The workers share all arrays but `normed` and `scores`. */
+/* The intermediate results of a call. The workers share all arrays but `normed`, `scores` and
+   those of `arithmetic`. */
 typedef struct {
     float *x;        /* (R, D) the residual stream */
     float *qkv;      /* (R, 3, H, E) */
@@ -15,12 +16,19 @@ typedef struct {
     float *gated;    /* (R, F) */
     float *normed;   /* (R, D) of this worker */
     float *scores;   /* of one attention head, of this worker */
+    Arithmetic arithmetic;
 } Workspace;
+
+/* Return the floats of workspace of one worker. */
+static int64_t worker_size(const Model *model, int64_t rows, int64_t max_keys) {
+    const int64_t widest = model->d_model > model->d_ff ? model->d_model : model->d_ff;
+    return rows * model->d_model + ATTENTION_WORKSPACE(max_keys) +
+           QUANTIZED_SIZE(rows < ROW_BLOCK ? rows : ROW_BLOCK, widest);
+}
 
 /* Return the floats of workspace for R rows, each of which attends to at most `max_keys` keys. */
 int64_t workspace_size(const Model *model, int64_t rows, int64_t max_keys, int64_t threads) {
-    return rows * (6 * model->d_model + 3 * model->d_ff) +
-           threads * (rows * model->d_model + ATTENTION_WORKSPACE(max_keys));
+    return rows * (6 * model->d_model + 3 * model->d_ff) + threads * worker_size(model, rows, max_keys);
 }
 
 static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_keys, float *floats, Worker worker) {
@@ -31,8 +39,9 @@ static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_
     work.queries = work.attn_out + size;
     work.inner = work.queries + size;
     work.gated = work.inner + 2 * rows * model->d_ff;
-    work.normed = work.gated + rows * model->d_ff + worker.id * (size + ATTENTION_WORKSPACE(max_keys));
+    work.normed = work.gated + rows * model->d_ff + worker.id * worker_size(model, rows, max_keys);
     work.scores = work.normed + size;
+    work.arithmetic = (Arithmetic){model->format, work.scores + ATTENTION_WORKSPACE(max_keys)};
     return work;
 }
 
@@ -96,14 +105,14 @@ static void feed_forward(const Model *model, const Layer *layer, LayerNorm norm,
                          Worker worker) {
     const Sublayer sublayer = begin_sublayer(model, norm, rows, work);
     const int gated = model->activation == SWIGLU;
-    apply_linear(&layer->expand, model->format, sublayer.input, rows, 0, work->inner,
+    apply_linear(&layer->expand, work->arithmetic, sublayer.input, rows, 0, work->inner,
                  gated ? NO_ACTIVATION : model->activation, worker);
     barrier(worker);
     if (gated) {
         swiglu(work->inner, work->gated, rows, model->d_ff, worker);
         barrier(worker);
     }
-    apply_linear(&layer->contract, model->format, gated ? work->gated : work->inner, rows, sublayer.residual, work->x,
+    apply_linear(&layer->contract, work->arithmetic, gated ? work->gated : work->inner, rows, sublayer.residual, work->x,
                  NO_ACTIVATION, worker);
     barrier(worker);
 }

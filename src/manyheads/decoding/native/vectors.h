@@ -65,15 +65,13 @@ typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t int_vec __attribute__((vector_size(4 * LANES)));
 typedef float unaligned_vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint16_t unaligned_uint16 __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
-typedef int32_t unaligned_int32 __attribute__((aligned(1), may_alias));
-typedef int8_t unaligned_int8 __attribute__((vector_size(LANES), aligned(1), may_alias));
 typedef float quad __attribute__((vector_size(16)));
 typedef float unaligned_quad __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t int_quad __attribute__((vector_size(16)));
 
 enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* Activation, applied to the outputs of a linear layer */
 
-/* Widen LANES numbers of 16 or 8 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
+/* Widen LANES numbers of 16 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
 INLINE vec from_bfloat16(const uint16_t *x) {
 #if defined(__AVX512F__)
     return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16);
@@ -89,27 +87,6 @@ INLINE vec from_bfloat16(const uint16_t *x) {
     return (vec)(__builtin_convertvector(*(const unaligned_uint16 *)x, int_vec) << 16);
 #endif
 }
-
-INLINE vec from_int8(const int8_t *x) {
-#if defined(__AVX512F__)
-    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)x)));
-#elif defined(__AVX2__)
-    return (vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x)));
-#elif defined(__SSE2__)
-    const __m128i four = _mm_cvtsi32_si128(*(const unaligned_int32 *)x), pairs = _mm_unpacklo_epi8(four, four);
-    return (vec)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
-#elif defined(__aarch64__)
-    const int8x8_t eight = vreinterpret_s8_s32(vdup_n_s32(*(const unaligned_int32 *)x));
-    return (vec)vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(eight))));
-#elif defined(__wasm_simd128__)
-    v128_t four = wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(x)));
-    __asm__("" : "+r"(four)); /* else clang 14 converts from 16 bits, lane by lane */
-    return (vec)wasm_f32x4_convert_i32x4(four);
-#else
-    return __builtin_convertvector(__builtin_convertvector(*(const unaligned_int8 *)x, int_vec), vec);
-#endif
-}
-
 
 INLINE vec broadcast(float x) { return x - (vec){0}; }
 

@@ -33,17 +33,19 @@ import copy
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from manyheads.config.schema import Config, ModelConfig
-from manyheads.decoding.linear import round_weight
+from manyheads.decoding.linear import InferenceLinear, round_weight
 from manyheads.decoding.native.structs import Linear, Model
 from manyheads.decoding.native.weights import FloatArray, PackedWeights, Precision, parse_precision
 from manyheads.errors import RunError, UsageError
+from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
@@ -154,16 +156,23 @@ def _tied_names(model: Transformer) -> dict[str, str]:
 
 
 def rounded_model(model: _AnyModel) -> _AnyModel:
-    """Return a copy of a model with the weights of linear layers and token embeddings rounded to int8."""
+    """Return a copy of a model that computes linear layers in int8, with token embeddings rounded to int8."""
     copied = copy.deepcopy(model)
-    rounded: dict[int, nn.Parameter] = {}
     for name, part in copied.named_modules():
-        if isinstance(part, nn.Linear) or (isinstance(part, nn.Embedding) and name.endswith("tokens")):
-            weight = part.weight
-            if id(weight) not in rounded:
-                rounded[id(weight)] = nn.Parameter(round_weight(weight.detach(), "int8"), requires_grad=False)
-            part.weight = rounded[id(weight)]
+        if isinstance(part, nn.Linear):
+            bias = None if part.bias is None else part.bias.detach()
+            part.forward = InferenceLinear(part.weight.detach(), bias, part.weight.dtype, "int8")  # type: ignore[method-assign, assignment]
+        elif isinstance(part, nn.Embedding) and name.endswith("tokens"):
+            part.weight = nn.Parameter(round_weight(part.weight.detach(), "int8"), requires_grad=False)
+        elif isinstance(part, MultiHeadAttention):
+            part.project = partial(_project_rounded, part)  # type: ignore[method-assign]
     return copied
+
+
+def _project_rounded(attention: MultiHeadAttention, x: Tensor, first: int, last: int) -> Tensor:
+    """Apply a part of a rounded input projection; see `MultiHeadAttention.project`."""
+    projected: Tensor = attention.project_in(x)
+    return projected[..., first * x.size(-1) : last * x.size(-1)]
 
 
 class _PageWeights(PackedWeights):

@@ -273,7 +273,7 @@ class EngineModel {
       const linear = /** @type {NonNullable<EngineHeader["head"]>} */ (this.header.head)[name];
       const { outputs } = linear;
       const result = scope.allocate(4 * outputs);
-      this.engine.exports.linear_layer(scope.struct("Linear", this.pointers(linear)), BigInt(this.format), scope.floats(vector), 1n, result);
+      this.engine.exports.linear_layer(scope.struct("Linear", this.pointers(linear)), BigInt(this.format), scope.floats(vector), 1n, scope.allocate(4 * vector.length + 128), result);
       return this.memory.floats(result, outputs).slice();
     } finally {
       scope.close();
