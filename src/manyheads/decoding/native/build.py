@@ -39,7 +39,7 @@ _VECTORS = {
 }
 # numpy's names of the instructions of VECTORS: since version 2.4, and before.
 _NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"}),
-                "SSSE3": ({"X86_V2"}, {"SSSE3"})}  # fmt: skip
+                "SSSE3": ({"X86_V2"}, {"X86_V3"}, {"X86_V4"}, {"SSSE3"})}  # fmt: skip
 _COMPILER_TIMEOUT = 120  # seconds
 _UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
 
