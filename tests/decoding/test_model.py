@@ -58,7 +58,7 @@ def test_a_packed_model_gives_the_log_probabilities_of_the_model(precision, posi
 def test_outputs_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) -> None:
     weight, offset = torch.randn(96, 64) * torch.logspace(-2, 1, 96)[:, None], torch.randn(96) if bias else None
     x = torch.randn(rows, 64)
-    for precision in _PRECISIONS:
+    for precision in ("fp32", "bf16"):
         held = round_weight(weight, precision)
         found = InferenceLinear(weight, offset, torch.float32, precision)(x)
         torch.testing.assert_close(found, torch.nn.functional.linear(x, held, offset))
@@ -67,6 +67,19 @@ def test_outputs_are_those_of_a_linear_layer_with_rounded_weights(rows, bias) ->
     scale = weight.abs().amax(1)
     right = torch.nn.functional.linear(x, weight, offset)
     assert ((half.float() - right).abs() < 0.3 * scale + 2**-5 * right.abs()).all()
+
+
+@pytest.mark.parametrize("inputs", [64, 1200])
+def test_int8_multiplies_integers_exactly_and_scales_the_sums_of_each_row_and_output(inputs) -> None:
+    """Sums of 1,200 products do not fit into float32."""
+    weight, x = torch.rand(96, inputs) + 0.5, torch.rand(5, inputs) * torch.logspace(-9, 9, 5)[:, None]
+    x[2] = 0
+    found = InferenceLinear(weight, None, torch.float32, "int8")(x).numpy()
+    integers, scale = quantize_int8(weight.numpy())
+    row_scale = np.maximum(np.abs(x.numpy()).max(1), np.float32(1e-30)) / np.float32(127)
+    rows = np.rint(x.numpy() * (np.float32(127) / np.maximum(np.abs(x.numpy()).max(1), np.float32(1e-30)))[:, None])
+    sums = rows.astype(np.int64) @ integers.T.astype(np.int64)
+    assert np.array_equal(found, sums.astype(np.float32) * (row_scale[:, None] * scale))
 
 
 def test_weights_are_rounded_to_the_nearest_value_that_a_precision_holds() -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from manyheads.search.interface import Hypothesis, SpecialIds
+from manyheads.search.interface import Hypothesis, SpecialIds, length_divisor
 from manyheads.search.options import SearchOptions
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
@@ -147,7 +147,7 @@ def to_reference(outputs: Sequence[Hypothesis]) -> list[ReferenceOutput]:
 
 
 def score(total: float, length: int, length_penalty: float) -> float:
-    return total / max(1, length) ** length_penalty
+    return total / length_divisor(length, length_penalty)
 
 
 def permitted(table: Table, prefix: Prefix, forbidden: Sequence[int]) -> list[tuple[float, int]]:

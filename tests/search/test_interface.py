@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.tolerances import approx
 
 from manyheads.search.beam_state import divisors
 from manyheads.search.interface import best_outputs, make_hypothesis, with_scores
@@ -14,7 +15,7 @@ def test_a_score_is_the_log_probability_over_the_length_to_the_penalty(length_pe
     found = make_hypothesis([7, 5, 3], [-0.5, -1.0, -0.25], ended=ended, length_penalty=length_penalty)
     assert found.tokens == ((7, 5) if ended else (7, 5, 3))
     assert found.log_probability == -1.75
-    assert found.score == -1.75 / 3**length_penalty
+    assert found.score == approx(-1.75 / 3**length_penalty)
     assert found.score == -1.75 / divisors(9, length_penalty)[3]
 
 

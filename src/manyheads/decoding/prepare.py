@@ -21,8 +21,8 @@ def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel
     Args:
         model: the model, on the device that decodes.
         precision: "fp32" computes what the model computes. On a CPU "bf16" rounds the matrices to 8 significant
-            bits, "int8" to 8 bits with a scale for each output; activations stay float32 on every processor. On
-            another device "bf16" computes in bfloat16.
+            bits; "int8" rounds them to 8 bits with a scale for each output, and the inputs of linear layers to 8
+            bits with a scale for each row. On another device "bf16" computes in bfloat16.
 
     Raises:
         UsageError: "int8" on another device than a CPU.

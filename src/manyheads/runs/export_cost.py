@@ -6,15 +6,16 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.linear import round_weight
+from manyheads.decoding.linear import InferenceLinear, round_weight
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
 from manyheads.evaluation.verdicts import FEWEST_LINES, UNUSABLE
@@ -22,6 +23,7 @@ from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Reference, random_samples
 from manyheads.interop.reference import decoder_input, reference, token_scores
+from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
@@ -241,16 +243,23 @@ def ctranslate2_engines(
 
 
 def rounded_model(model: EncoderDecoder) -> EncoderDecoder:
-    """Return a copy of a model with the weights of linear layers and token embeddings rounded to int8."""
+    """Return a copy of a model that computes linear layers in int8, with token embeddings rounded to int8."""
     copied = copy.deepcopy(model)
-    rounded: dict[int, nn.Parameter] = {}
     for name, part in copied.named_modules():
-        if isinstance(part, nn.Linear) or (isinstance(part, nn.Embedding) and name.endswith("tokens")):
-            weight = part.weight
-            if id(weight) not in rounded:
-                rounded[id(weight)] = nn.Parameter(round_weight(weight.detach(), "int8"), requires_grad=False)
-            part.weight = rounded[id(weight)]
+        if isinstance(part, nn.Linear):
+            bias = None if part.bias is None else part.bias.detach()
+            part.forward = InferenceLinear(part.weight.detach(), bias, part.weight.dtype, "int8")  # type: ignore[method-assign, assignment]
+        elif isinstance(part, nn.Embedding) and name.endswith("tokens"):
+            part.weight = nn.Parameter(round_weight(part.weight.detach(), "int8"), requires_grad=False)
+        elif isinstance(part, MultiHeadAttention):
+            part.project = partial(_project_rounded, part)  # type: ignore[method-assign]
     return copied
+
+
+def _project_rounded(attention: MultiHeadAttention, x: Tensor, first: int, last: int) -> Tensor:
+    """Apply a part of a rounded input projection; see `MultiHeadAttention.project`."""
+    projected: Tensor = attention.project_in(x)
+    return projected[..., first * x.size(-1) : last * x.size(-1)]
 
 
 class PageEngine(TorchEngine):
@@ -259,7 +268,7 @@ class PageEngine(TorchEngine):
     on_gpu = False
 
     def __init__(self, model: EncoderDecoder, compute_type: str) -> None:
-        super().__init__([model])
+        super().__init__([model], precision="int8" if compute_type == "int8" else "fp32")
         self.compute_type = compute_type
 
     @torch.inference_mode()

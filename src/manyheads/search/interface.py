@@ -5,6 +5,9 @@ Shapes: R rows (one a hypothesis in progress; the rows of a sentence are adjacen
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -95,11 +98,26 @@ def make_hypothesis(
     return with_scores(output, token_scores, length_penalty)
 
 
+def length_divisor(length: int, length_penalty: float) -> float:
+    """Return length ** length_penalty, 1 for no tokens, from products and square roots alone.
+
+    These have the same bits on every machine and in JavaScript (`web/engine/search.js`); a power has not.
+    """
+    power, root, rest = 1.0, float(max(length, 1)), length_penalty
+    while rest >= 1:
+        power, rest = power * root, rest - 1
+    while rest > 0:
+        root, rest = math.sqrt(root), 2 * rest
+        if rest >= 1:
+            power, rest = power * root, rest - 1
+    return power
+
+
 def with_scores(output: Hypothesis, token_scores: Sequence[float], length_penalty: float) -> Hypothesis:
     """Return an output with other log-probabilities of its tokens, and the sum and the score that they give."""
     scores = tuple(token_scores)
-    total = sum(scores)
-    score = total / max(len(scores), 1) ** length_penalty
+    total = functools.reduce(operator.add, scores, 0.0)  # as in JavaScript; `sum` compensates since 3.12
+    score = total / length_divisor(len(scores), length_penalty)
     return replace(output, log_probability=total, score=score, token_scores=scores)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from manyheads.search.interface import Hypothesis
+from manyheads.search.interface import Hypothesis, length_divisor
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line
@@ -89,7 +89,9 @@ class Assembler:
             text=line.join(
                 tokenizer.decode(self.whole(line, index, output)[0]) for index, output in enumerate(outputs)
             ),
-            score=outputs[0].score if len(outputs) == 1 else total / max(length, 1) ** self.options.length_penalty,
+            score=outputs[0].score
+            if len(outputs) == 1
+            else total / length_divisor(length, self.options.length_penalty),
             tokens=[piece for output in outputs for piece in tokenizer.pieces(with_end_mark(output))],
             token_scores=scores,
             log_probability=total,

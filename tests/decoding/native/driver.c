@@ -1,5 +1,6 @@
 /* Run decoder.c without an interpreter: tiny models whose weights are the same numbers on every processor read four
-   sentences and continue them, by greedy search and by beam search. Prints every logit and every output.
+   sentences and continue them, by greedy search and by beam search. Prints every logit and every output; of models in
+   int8 the bits of numbers, which are equal on every processor.
 
    Ends with 1 if the number of threads, other callers, the sentences beside a sentence, or reading its output in one
    call change a bit of its results.
@@ -54,13 +55,15 @@ static Linear random_linear(int64_t inputs, int64_t outputs, int64_t format) {
     static const size_t sizes[] = {sizeof(float), sizeof(uint16_t), sizeof(int8_t)};
     const int64_t padded = (outputs + PANEL - 1) / PANEL * PANEL;
     const float scale = 2 / sqrtf((float)inputs);
-    void *weights = allocate(padded * inputs, sizes[format]);
+    const int64_t depth = format == INT8 ? WORD_INPUTS : 1, groups = (inputs + depth - 1) / depth;
+    void *weights = allocate(padded * groups * depth, sizes[format]);
     float *scales = allocate(padded, sizeof *scales), *bias = allocate(padded, sizeof *bias);
     for (int64_t o = 0; o < outputs; o++) {
         scales[o] = scale / 127;
         bias[o] = next_random() / 4;
         for (int64_t i = 0; i < inputs; i++)
-            store_weight(weights, format, (o / PANEL * inputs + i) * PANEL + o % PANEL, next_random(), scale);
+            store_weight(weights, format, ((o / PANEL * groups + i / depth) * PANEL + o % PANEL) * depth + i % depth,
+                         next_random(), scale);
     }
     return (Linear){weights, scales, bias, inputs, outputs};
 }
@@ -100,10 +103,7 @@ static Translator random_translator(Config config) {
     model.signals = randoms((STEPS + S) * config.width, !config.rotary);
     if (!config.rotary) return model;
     model.rotary = allocate((STEPS + S) * head_dim, sizeof(float));
-    for (int64_t i = 0; i < (STEPS + S) * head_dim; i++) {
-        const double angle = (double)(i / head_dim) * (double)(i % head_dim / 2 + 1) * 0.3;
-        model.rotary[i] = (float)(i % 2 ? sin(angle) : cos(angle));
-    }
+    rotary_positions(STEPS + S, head_dim, model.rotary);
     return model;
 }
 
@@ -298,6 +298,12 @@ static void search_with_beams(const Translator *model, int threads, int64_t dela
     }
 }
 
+/* Print a number with its decimals, or its bits. */
+static void print_number(double number, int bits, char end) {
+    if (bits) printf("%016llx%c", (unsigned long long)(Double){number}.bits, end);
+    else printf("%.6f%c", number, end);
+}
+
 /* Print the tokens and the log-probability of each output. */
 static void print_outputs(const Translator *model, const Beam *beams) {
     for (int64_t g = 0; g < G; g++)
@@ -311,7 +317,8 @@ static void print_outputs(const Translator *model, const Beam *beams) {
                 total += (double)node.log_prob;
                 row = node.parent;
             }
-            printf(" %s %.6f\n", output.ended ? "ended" : "cut", total);
+            printf(" %s ", output.ended ? "ended" : "cut");
+            print_number(total, model->config.format == INT8, '\n');
         }
 }
 
@@ -337,7 +344,7 @@ static void run_model(int number, Config config) {
     printf("model %d: %s, width %d, activation %d\n", number, FORMATS[config.format], (int)config.width,
            (int)config.activation);
     for (int64_t i = 0; i < size; i++)
-        printf("%.6f%c", (double)logits[i], i % vocabulary == vocabulary - 1 ? '\n' : ' ');
+        print_number((double)logits[i], config.format == INT8, i % vocabulary == vocabulary - 1 ? '\n' : ' ');
     for (int threads = 2; threads <= 8; threads *= 4) {
         search_greedily(&model, 0, G, threads, other);
         failures += memcmp(logits, other, (size_t)size * sizeof *logits) != 0;
@@ -362,6 +369,8 @@ int main(void) {
                                    number >= 6});
     run_model(12, (Config){3, 5, 1, FLOAT32, RELU, 1, 0}); /* heads of one number, a vocabulary within a vector */
     run_model(13, (Config){96, 17, 6, FLOAT32, SWIGLU, 0, 1});
+    run_model(14, (Config){192, 307, 5, INT8, SWIGLU, 1, 1});
+    run_model(15, (Config){96, 89, 5, INT8, RELU, 0, 0});
     if (failures) fprintf(stderr, "%d results differ with threads, neighbours or calls\n", (int)failures);
     return failures != 0;
 }

@@ -1,4 +1,4 @@
-"""Our C code, compiled for each instruction set by gcc and clang, computes the same numbers.
+"""Our C code, compiled for each instruction set by gcc and clang, computes the same numbers; in int8 the same bits.
 
     python -m tests.decoding.native.processors
 
@@ -53,12 +53,24 @@ def targets() -> list[Target]:
     found = [Target("this machine", "cc", machine=platform.machine())]
     for compiler in ("gcc", "clang"):
         found += [
-            Target(f"SSE, {compiler}, Nehalem", compiler, (), (*QEMU, "Nehalem")),
+            Target(f"SSE2, {compiler}, Nehalem", compiler, (), (*QEMU, "Nehalem")),
+            Target(f"SSSE3, {compiler}, Nehalem", compiler, build._VECTORS["SSSE3"], (*QEMU, "Nehalem")),
             Target(f"AVX2, {compiler}, Haswell", compiler, build._VECTORS["AVX2"], (*QEMU, "Haswell")),
+            Target(f"AVX2, {compiler}, as compiled", compiler, build._VECTORS["AVX2"], needs="avx2"),
             Target(f"AVX-512, {compiler}", compiler, build._VECTORS["AVX512"], needs="avx512vl"),
+            Target(
+                f"AVX-512, {compiler}, no VNNI",
+                compiler,
+                (*build._VECTORS["AVX512"], "-DNO_DOT_PRODUCTS"),
+                needs="avx512vl",
+            ),
         ]
-    arm = Target("ARM, gcc", "aarch64-linux-gnu-gcc", ("-static",), ("qemu-aarch64",), platform.machine())
-    return [*found, arm]
+    for processor in ("cortex-a53", "max"):  # without and with `sdot`
+        arm = ("qemu-aarch64", "-cpu", processor)
+        found.append(
+            Target(f"ARM, gcc, {processor}", "aarch64-linux-gnu-gcc", ("-static",), arm, platform.machine())
+        )
+    return found
 
 
 def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> str:
@@ -89,7 +101,7 @@ def output_of(target: Target) -> list[str]:
 
 
 def difference(found: list[str], expected: list[str]) -> float:
-    """Return the largest difference of two lists of numbers; infinity where tokens or words differ."""
+    """Return the largest difference of two lists of numbers; infinity where tokens, words or bits differ."""
     if len(found) != len(expected):
         return float("inf")
     numbers = [(one, other) for one, other in zip(found, expected, strict=True) if one != other]

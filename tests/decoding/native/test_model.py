@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from tests.model.samples import SOURCE_SIZE, TARGET_SIZE, VARIANTS, make_config, random_ids, scrambled_model
-from tests.tolerances import approx, assert_close
+from tests.tolerances import approx, assert_close, in_int8
 from torch import nn
 
 from manyheads.data.batch import pad_rows
@@ -25,6 +25,7 @@ from manyheads.decoding.native.model import _ENCODER_BATCH_TOKENS, NativeModel
 from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import OverflowedError
+from manyheads.interop.html.pack import rounded_model
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, never_cancelled
@@ -76,7 +77,8 @@ def check_scores(
     for options in (BEAM, SAMPLING):
         for row, outputs in zip(rows, search(native, options, rows, constraints), strict=True):
             for output in outputs:
-                assert output.token_scores == approx(teacher_forced(model, row, output))
+                right = teacher_forced(model, row, output)
+                assert output.token_scores == (in_int8(right) if native.precision == "int8" else approx(right))
 
 
 @pytest.mark.parametrize("variant", [
@@ -90,12 +92,13 @@ def test_every_variant_gives_the_teacher_forced_probabilities(variant) -> None:
     check_scores(*native_and_reference(**variant))
 
 
-def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> EncoderDecoder:
-    """Return a copy of a model with rounded weights of linear layers, and of token embeddings for int8."""
+def rounded(model: EncoderDecoder, precision: Precision) -> EncoderDecoder:
+    """Return a copy of a model with the weights of linear layers in bf16, or computing them in int8."""
+    if precision == "int8":
+        return rounded_model(model)
     other = copy.deepcopy(model)
-    for name, module in other.named_modules():
-        embedding = precision == "int8" and name.endswith("embedding.tokens")
-        if (isinstance(module, nn.Linear) or embedding) and precision != "fp32":
+    for module in other.modules():
+        if isinstance(module, nn.Linear):
             module.weight = nn.Parameter(round_weight(module.weight.detach(), precision))
     return other
 
@@ -104,7 +107,7 @@ def with_rounded_weights(model: EncoderDecoder, precision: Precision) -> Encoder
 @pytest.mark.parametrize("changes", [{}, {"d_model": 64, "num_heads": 2, "d_ff": 96}], ids=["odd", "even"])
 def test_rounded_weights_are_those_of_a_model_with_rounded_weights(precision, changes) -> None:
     native, model = native_and_reference(precision, **changes)
-    check_scores(native, with_rounded_weights(model, precision))
+    check_scores(native, rounded(model, precision))
     found = search(native, BEAM)[0][0]
     assert found.token_scores != approx(teacher_forced(model, ROWS[0], found)), "the weights are rounded"
 
@@ -144,14 +147,18 @@ def test_steps_beyond_the_first_capacity_of_the_cache_give_the_teacher_forced_pr
 def test_the_encoder_computes_the_memory_of_the_model(variant, precision) -> None:
     """Include lengths beyond the first table of positions; what follows a shorter sentence is not compared."""
     native, model = native_and_reference(precision, max_positions=141, **variant)
-    model = with_rounded_weights(model, precision)
+    model = rounded(model, precision)
     for lengths in ([1], [7, 5, 7], [70, 1, 139]):
         rows = [random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist() for length in lengths]
         memory, found = model.encode(pad_rows(rows, PAD))[0], iter(native.read(rows))
         for layer in model.decoder_layers:
             for right, one in zip(layer.keys_values(memory), found, strict=False):
                 for number, length in enumerate(lengths):
-                    assert_close(torch.from_numpy(one[number, :, :length]), right[number, :, :length])
+                    sentence = torch.from_numpy(one[number, :, :length])
+                    if precision == "int8":
+                        assert sentence.flatten().tolist() == in_int8(right[number, :, :length].flatten().tolist())
+                    else:
+                        assert_close(sentence, right[number, :, :length])
 
 
 def test_the_memory_behind_a_sentence_is_never_read(monkeypatch) -> None:

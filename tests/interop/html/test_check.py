@@ -51,7 +51,7 @@ def test_an_exported_translator_gives_the_outputs_of_its_run(numbers: str) -> No
     assert found is not None
     assert (found.sentences, found.same_outputs, found.origin) == (3, 3, "some rows")
     assert found.tokens == sum(len(row) + 1 for row in expected.outputs)
-    assert found.largest < 1e-4
+    assert found.largest < (1e-4 if numbers == "float32" else 0.1)
 
 
 @pytest.mark.parametrize("task", ["classification", "language-modeling"])

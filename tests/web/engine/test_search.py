@@ -30,13 +30,13 @@ from tests.web.engine.test_model import VARIANTS_IN_A_PRECISION, load_model, max
 from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
+from manyheads.decoding.native.build import library
 from manyheads.decoding.native_engine import NativeEngine
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import watch_pair
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.export_cost import rounded_model
 from manyheads.search.arrays import drawing_weights
 from manyheads.search.beam_state import BeamStep, Continuations
 from manyheads.search.candidates import best_tokens
@@ -76,12 +76,19 @@ def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions
     """Return the outputs of the native engine, or of torch where it cannot be compiled."""
     native = pack_native(model, precision)  # type: ignore[arg-type]
     if native is None:
-        return TorchEngine([rounded_model(model) if precision == "int8" else model]).search(ROWS, chosen)
+        if precision == "int8":
+            pytest.skip("torch has other last bits, which may round an activation to another integer")
+        return TorchEngine([model]).search(ROWS, chosen)
     return NativeEngine(native, lambda: TorchEngine([model])).search(ROWS, chosen)
 
 
-def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis]) -> None:
+def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis], precision: str = "fp32") -> None:
+    """Compare outputs; in int8 with those of the C code on this processor, whose scores have the same bits."""
     assert [output["tokens"] for output in found] == [list(output.tokens) for output in expected]
+    if precision == "int8":
+        for output, hypothesis in zip(found, expected, strict=True):
+            assert output["tokenScores"] == list(hypothesis.token_scores)
+            assert (output["logProbability"], output["score"]) == (hypothesis.log_probability, hypothesis.score)
     for output, hypothesis in zip(found, expected, strict=True):
         assert output["ended"] == hypothesis.ended
         assert_close(output["tokenScores"], hypothesis.token_scores)
@@ -98,7 +105,7 @@ def test_greedy_and_beam_outputs_are_those_of_the_native_engine(node, variant, p
         outputs = search_natively(model, precision, chosen)
         found = node.call("translateAll", "model", ROWS, page_options(chosen))
         for outputs_, expected in zip(found, outputs, strict=True):
-            check_outputs(outputs_, expected)
+            check_outputs(outputs_, expected, precision)
             ended += [hypothesis.ended for hypothesis in expected]
     assert any(ended) or model.output.bias is None
 
@@ -175,11 +182,16 @@ def test_outputs_with_a_forced_prefix_are_those_of_the_engine_with_torch(
     node, length, positions, precision
 ) -> None:
     """One prefix is longer than the longest output."""
-    model = load_model(node, ending_model(positions=positions), precision, search=SEARCH)
+    if precision == "int8" and library() is None:
+        pytest.skip("torch has other last bits, which may round an activation to another integer")
+    model = ending_model(positions=positions)
+    load_model(node, model, precision, search=SEARCH)
     prefix = random_ids(1, length, TARGET_SIZE, seed=77)[0].tolist()
     for beam_size, n_best in ((1, 1), (4, 3)):
         chosen = options(beam_size, n_best)
-        outputs = TorchEngine([model]).search(ROWS, chosen, [Constraints(tuple(prefix))] * len(ROWS))
+        outputs = TorchEngine([model], precision=precision).search(
+            ROWS, chosen, [Constraints(tuple(prefix))] * len(ROWS)
+        )
         found = node.call("translateAll", "model", ROWS, {**page_options(chosen), "prefix": prefix})
         for outputs_, expected in zip(found, outputs, strict=True):
             check_outputs(outputs_, expected)

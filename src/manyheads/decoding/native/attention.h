@@ -4,64 +4,50 @@
 
 #include "vectors.h"
 
-/* Floats of workspace for N keys: scores, and the indices of visible keys, each with LANES more. */
-#define ATTENTION_WORKSPACE(keys) (2 * ((keys) + LANES))
+/* Floats of workspace for N keys: scores, and the indices of visible keys, each with BLOCK more. */
+#define ATTENTION_WORKSPACE(keys) (2 * ((keys) + BLOCK))
 
 #define KEYS_PER_PASS 4 /* keys whose scores are computed at a time, and vectors of a value that are in registers */
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (int_vec){__VA_ARGS__})
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (int_quad){__VA_ARGS__})
 #endif
 
-/* Return the sums of the lanes of each of four vectors. Each line halves the remaining lanes of a vector. */
-INLINE void sum_lanes_of_four(const vec x[KEYS_PER_PASS], float sums[KEYS_PER_PASS]) {
-#define ADD(a, b, low, high) (SHUFFLE(a, b, low) + SHUFFLE(a, b, high))
-#define LIST(...) __VA_ARGS__
-#if LANES == 16
-#define LOW_EIGHTS LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-#define HIGH_EIGHTS LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
-#define LOW_FOURS LIST(0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
-#define HIGH_FOURS LIST(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
-    const vec first = ADD(x[0], x[1], LOW_EIGHTS, HIGH_EIGHTS), second = ADD(x[2], x[3], LOW_EIGHTS, HIGH_EIGHTS);
-    vec all = ADD(first, second, LOW_FOURS, HIGH_FOURS); /* four lanes of each */
-    all += SHUFFLE(all, all, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    for (int k = 0; k < KEYS_PER_PASS; k++) sums[k] = all[4 * k] + all[4 * k + 1];
-#elif LANES == 8
-#define LOW_FOURS LIST(0, 1, 2, 3, 8, 9, 10, 11)
-#define HIGH_FOURS LIST(4, 5, 6, 7, 12, 13, 14, 15)
-#define LOW_PAIRS LIST(0, 1, 4, 5, 8, 9, 12, 13)
-#define HIGH_PAIRS LIST(2, 3, 6, 7, 10, 11, 14, 15)
-    const vec first = ADD(x[0], x[1], LOW_FOURS, HIGH_FOURS), second = ADD(x[2], x[3], LOW_FOURS, HIGH_FOURS);
-    const vec all = ADD(first, second, LOW_PAIRS, HIGH_PAIRS); /* two lanes of each */
-    for (int k = 0; k < KEYS_PER_PASS; k++) sums[k] = all[2 * k] + all[2 * k + 1];
-#else
-    const vec first = ADD(x[0], x[1], LIST(0, 1, 4, 5), LIST(2, 3, 6, 7));
-    const vec second = ADD(x[2], x[3], LIST(0, 1, 4, 5), LIST(2, 3, 6, 7));
-    *(unaligned_vec *)sums = ADD(first, second, LIST(0, 2, 4, 6), LIST(1, 3, 5, 7));
-#endif
-#undef ADD
-#undef LIST
+/* Return the sum of each of four quads, ((0) + (2)) + ((1) + (3)) as in sum_block. */
+INLINE quad sums_of_four(const quad x[KEYS_PER_PASS]) {
+    const quad first = SHUFFLE(x[0], x[1], 0, 1, 4, 5) + SHUFFLE(x[0], x[1], 2, 3, 6, 7);
+    const quad second = SHUFFLE(x[2], x[3], 0, 1, 4, 5) + SHUFFLE(x[2], x[3], 2, 3, 6, 7);
+    return SHUFFLE(first, second, 0, 2, 4, 6) + SHUFFLE(first, second, 1, 3, 5, 7);
 }
 
-/* Load a vector from a row of `width` floats, from float e on; `even`: width is a multiple of LANES. */
+/* Load a vector from a row of `width` floats, from float e on; `even`: width is a multiple of BLOCK. */
 INLINE vec load_part(const float *row, int64_t e, int64_t width, int even) {
     return load_floats(row + e, even ? LANES : width - e);
 }
 
-/* Replace each score by e^(score - largest score), and the LANES behind them by zeros; return their sum. */
+/* Return the partial sums of the product of two rows of `width` floats. */
+INLINE quad multiply_rows(const float *x, const float *y, int64_t width, int even) {
+    Block products = {0};
+    for (int64_t e = 0; e < width; e += BLOCK)
+        UNROLL for (int p = 0; p < PARTS; p++)
+            products.parts[p] += load_part(x, e + p * LANES, width, even) * load_part(y, e + p * LANES, width, even);
+    return fold_block(products);
+}
+
+/* Replace each score by e^(score - largest score), and the BLOCK behind them by zeros; return their sum. */
 static float softmax_numerators(float *scores, int64_t count) {
     float largest = -INFINITY;
-    vec total = {0};
+    Block total = {0};
     for (int64_t n = 0; n < count; n++) largest = scores[n] > largest ? scores[n] : largest;
-    for (int k = 0; k < LANES; k++) scores[count + k] = -INFINITY;
-    for (int64_t n = 0; n < count; n += LANES) {
-        const vec numerators = exp_lanes(*(const unaligned_vec *)(scores + n) - largest);
-        total += numerators;
-        *(unaligned_vec *)(scores + n) = numerators;
-    }
-    return sum_lanes(total);
+    for (int k = 0; k < BLOCK; k++) scores[count + k] = -INFINITY;
+    for (int64_t n = 0; n < count; n += BLOCK)
+        UNROLL for (int p = 0; p < PARTS; p++) {
+            unaligned_vec *part = (unaligned_vec *)(scores + n) + p;
+            total.parts[p] += *part = exp_lanes(*part - largest);
+        }
+    return sum_block(total);
 }
 
 INLINE void attend_in_vectors(const float *query, const float *keys, const float *values, const int32_t *visible,
@@ -69,13 +55,10 @@ INLINE void attend_in_vectors(const float *query, const float *keys, const float
                               float *weights) {
     const float scale = 1 / sqrtf((float)head_dim);
     for (int64_t n = 0; n < count; n += KEYS_PER_PASS) {
-        vec products[KEYS_PER_PASS] = {0};
+        quad products[KEYS_PER_PASS] = {0};
         for (int k = 0; k < KEYS_PER_PASS && n + k < count; k++)
-            for (int64_t e = 0; e < head_dim; e += LANES)
-                products[k] += load_part(query, e, head_dim, even) *
-                               load_part(keys + visible[n + k] * stride, e, head_dim, even);
-        sum_lanes_of_four(products, scores + n);
-        for (int k = 0; k < KEYS_PER_PASS; k++) scores[n + k] *= scale;
+            products[k] = multiply_rows(query, keys + visible[n + k] * stride, head_dim, even);
+        *(unaligned_quad *)(scores + n) = sums_of_four(products) * scale;
     }
     const float normalizer = count ? 1 / softmax_numerators(scores, count) : 0;
     for (int64_t e = 0; e < head_dim; e += KEYS_PER_PASS * LANES) {
@@ -94,7 +77,7 @@ INLINE void attend_in_vectors(const float *query, const float *keys, const float
 static void attend_to_visible(const float *query, const float *keys, const float *values, const int32_t *visible,
                               int64_t count, int64_t head_dim, int64_t stride, float *workspace, float *out,
                               float *weights) {
-    if (head_dim % LANES == 0)
+    if (head_dim % BLOCK == 0)
         attend_in_vectors(query, keys, values, visible, count, head_dim, stride, 1, workspace, out, weights);
     else
         attend_in_vectors(query, keys, values, visible, count, head_dim, stride, 0, workspace, out, weights);
@@ -110,7 +93,7 @@ static void spread_weights(const int32_t *visible, int64_t num_visible, int64_t 
    keys, unless `weights` is null. */
 static void attend(const float *query, const float *keys, const float *values, int64_t count, int64_t head_dim,
                    int64_t stride, const float *bias, float *workspace, float *out, float *weights) {
-    int32_t *visible = (int32_t *)(workspace + count + LANES);
+    int32_t *visible = (int32_t *)(workspace + count + BLOCK);
     int64_t num_visible = 0;
     for (int64_t n = 0; n < count; n++) {
         visible[num_visible] = (int32_t)n;

@@ -2,27 +2,30 @@
 
 #pragma once
 
+#include "elementary.h"
 #include "rules.h"
 #include "sampling.h"
 
 /* Return the logarithm of the sum of the exponentials of x (size). */
 static double log_sum_exp(const float *x, int64_t size) {
     float largest = -INFINITY;
-    int64_t i = 0;
-    vec maxima = (vec){0} - INFINITY, sums = {0};
-    for (; i + LANES <= size; i += LANES) {
-        const vec values = *(const unaligned_vec *)(x + i);
-        maxima = select_lanes(values > maxima, values, maxima);
+    Block maxima, sums = {0};
+    for (int p = 0; p < PARTS; p++) maxima.parts[p] = broadcast(-INFINITY);
+    for (int64_t i = 0; i < size; i += BLOCK)
+        UNROLL for (int p = 0; p < PARTS; p++) {
+            const vec values = load_floats_or(x + i + p * LANES, size - i - p * LANES, -INFINITY);
+            maxima.parts[p] = select_lanes(values > maxima.parts[p], values, maxima.parts[p]);
+        }
+    for (int k = 0; k < BLOCK; k++) {
+        const float value = maxima.parts[k / LANES][k % LANES];
+        largest = value > largest ? value : largest;
     }
-    for (int lane = 0; lane < LANES; lane++)
-        if (maxima[lane] > largest) largest = maxima[lane];
-    for (; i < size; i++)
-        if (x[i] > largest) largest = x[i];
-    for (i = 0; i + LANES <= size; i += LANES) sums += exp_lanes(*(const unaligned_vec *)(x + i) - largest);
+    for (int64_t i = 0; i < size; i += BLOCK)
+        UNROLL for (int p = 0; p < PARTS; p++)
+            sums.parts[p] += exp_lanes(load_floats_or(x + i + p * LANES, size - i - p * LANES, -INFINITY) - largest);
     double total = 0;
-    for (int lane = 0; lane < LANES; lane++) total += (double)sums[lane];
-    for (; i < size; i++) total += (double)expf(x[i] - largest);
-    return (double)largest + log(total);
+    for (int k = 0; k < BLOCK; k++) total += (double)sums.parts[k / LANES][k % LANES];
+    return (double)largest + logarithm(total);
 }
 
 /* Return whether any of LANES floats is above a limit. */

@@ -32,13 +32,15 @@ from manyheads.files import DRAFTS, discard, write_atomically
 
 _SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing, decode with torch
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-fopenmp-simd", "-fno-math-errno", "-Wno-psabi")
+_FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi")
 _VECTORS = {
     "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"),
     "AVX2": ("-mavx2", "-mfma"),
+    "SSSE3": ("-mssse3",),
 }
 # numpy's names of the instructions of VECTORS: since version 2.4, and before.
-_NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"})}
+_NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"}),
+                 "SSSE3": ({"X86_V2"}, {"X86_V3"}, {"X86_V4"}, {"SSSE3"})}  # fmt: skip
 SHIPPED = "compiled"  # folder of the libraries of a wheel, beside decoder.c
 _COMPILER_TIMEOUT = 120  # seconds
 _UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
@@ -76,8 +78,8 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     """Return the library, opened and checked, or None and the reason."""
     source = Path(__file__).with_name("decoder.c")
     level = instruction_set()
-    for path in (source.parent / SHIPPED).glob(f"decoder-{level}-*.so"):
-        library, reason = _open_library(path) if _has_its_hash(path) else (None, f"{path} is damaged")
+    for shipped in (source.parent / SHIPPED).glob(f"decoder-{level}-*.so"):
+        library, reason = _open_library(shipped) if _has_its_hash(shipped) else (None, f"{shipped} is damaged")
         if library is not None:
             return library, ""
         print(f"{reason}: install manyheads again", file=sys.stderr)
@@ -213,15 +215,15 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def instruction_set() -> str:
-    """Return the vector instructions to compute with: AVX512, AVX2 or DEFAULT, as torch names them."""
+    """Return the vector instructions to compute with: AVX512, AVX2, SSSE3 or DEFAULT."""
     return supported_instruction_sets()[0]
 
 
 def supported_instruction_sets() -> list[str]:
-    """Return what this processor has of AVX512, AVX2 and DEFAULT, in this order.
+    """Return what this processor has of AVX512, AVX2, SSSE3 and DEFAULT, in this order.
 
-    `ATEN_CPU_CAPABILITY` lowers them, here as in torch. numpy asks the processor itself: under an emulator,
-    /proc/cpuinfo describes another processor.
+    `ATEN_CPU_CAPABILITY` lowers them, as in torch, whose "default" is SSSE3 here. numpy asks the processor itself:
+    under an emulator, /proc/cpuinfo describes another processor.
     """
     extensions = np.show_config(mode="dicts")["SIMD Extensions"]
     supported = {*extensions["baseline"], *extensions.get("found", ())}
@@ -229,7 +231,8 @@ def supported_instruction_sets() -> list[str]:
     usable = [
         name
         for name, names in _NUMPY_NAMES.items()
-        if any(needed <= supported for needed in names) and (limit == name or limit not in ("AVX2", "DEFAULT"))
+        if any(needed <= supported for needed in names)
+        and (name in ("SSSE3", limit) or limit not in ("AVX2", "DEFAULT"))
     ]
     return [*usable, "DEFAULT"]
 

@@ -31,7 +31,7 @@ class NativeClassifier(NativePart):
         library: ctypes.CDLL,
     ) -> None:
         """Pack the weights; `sizes` are the numbers of tokens and classes. See `NativeModel`."""
-        weights = PackedWeights(tensors, config, precision, library.panel_width())
+        weights = PackedWeights(tensors, config, precision, library.panel_width(), library.panel_depth())
         super().__init__(weights, library)
         vocabulary, classes = sizes
         self.encoder = weights.encoder(vocabulary, "embedding")
@@ -40,7 +40,7 @@ class NativeClassifier(NativePart):
         learned = None
         if config.positions == "learned":
             learned = weights.take("embedding.positions.table.weight", config.max_positions, config.d_model)
-        self.positions = Positions(config, learned, None)
+        self.positions = Positions(library, config, learned, None)
         self.types: FloatArray | None = None
         if config.token_types:
             self.types = weights.take("embedding.types.weight", config.token_types, config.d_model)

@@ -66,7 +66,7 @@ static void self_attention(const DecoderJob *job, int64_t l, LayerNorm norm, con
     const Layer *layer = model->layers + l;
     const int64_t d_model = model->d_model, all_heads = job->sentences * model->num_heads;
     const Sublayer sublayer = begin_sublayer(model, norm, job->rows, work);
-    apply_linear(&layer->self_qkv, model->format, sublayer.input, job->rows, 0, work->qkv, NO_ACTIVATION, worker);
+    apply_linear(&layer->self_qkv, work->arithmetic, sublayer.input, job->rows, 0, work->qkv, NO_ACTIVATION, worker);
     barrier(worker);
     if (job->shared_cache) store_all_kv(job, l, work, worker);
     for (int64_t s = 0, row = 0, head = 0; s < job->num_steps; s++) {
@@ -79,7 +79,7 @@ static void self_attention(const DecoderJob *job, int64_t l, LayerNorm norm, con
         head += step->sentences * model->num_heads;
     }
     barrier(worker);
-    apply_linear(&layer->self_out, model->format, work->attn_out, job->rows, sublayer.residual, work->x, NO_ACTIVATION,
+    apply_linear(&layer->self_out, work->arithmetic, work->attn_out, job->rows, sublayer.residual, work->x, NO_ACTIVATION,
                  worker);
     barrier(worker);
 }
@@ -90,7 +90,7 @@ static void cross_attention(const DecoderJob *job, int64_t l, LayerNorm norm, co
     const Layer *layer = model->layers + l;
     const int64_t d_model = model->d_model, all_heads = job->sentences * model->num_heads;
     const Sublayer sublayer = begin_sublayer(model, norm, job->rows, work);
-    apply_linear(&layer->cross_query, model->format, sublayer.input, job->rows, 0, work->queries, NO_ACTIVATION,
+    apply_linear(&layer->cross_query, work->arithmetic, sublayer.input, job->rows, 0, work->queries, NO_ACTIVATION,
                  worker);
     barrier(worker);
     for (int64_t s = 0, row = 0, head = 0; s < job->num_steps; s++) {
@@ -101,7 +101,7 @@ static void cross_attention(const DecoderJob *job, int64_t l, LayerNorm norm, co
         head += step->sentences * model->num_heads;
     }
     barrier(worker);
-    apply_linear(&layer->cross_out, model->format, work->attn_out, job->rows, sublayer.residual, work->x,
+    apply_linear(&layer->cross_out, work->arithmetic, work->attn_out, job->rows, sublayer.residual, work->x,
                  NO_ACTIVATION, worker);
     barrier(worker);
 }
@@ -137,7 +137,7 @@ static void run_decoder(Worker worker, const void *argument) {
     }
     const float *output = layer_norm(*norm, work.x, job->rows, model->d_model, model->norm_epsilon, work.normed);
     if (!job->logits) return;
-    apply_linear(&model->output, model->format, output, job->rows, 0, job->logits, NO_ACTIVATION, worker);
+    apply_linear(&model->output, work.arithmetic, output, job->rows, 0, job->logits, NO_ACTIVATION, worker);
     if (!job->beams) return;
     barrier(worker);
     choose_tokens(job, worker);
@@ -161,9 +161,10 @@ int64_t encode(const Model *model, const Linear *memory_kv, int64_t num_memories
     return 0;
 }
 
-/* Apply a linear layer in one thread: x (R, I) -> y (R, O). `format`: that of its weights (linear.h). */
-void linear_layer(const Linear *linear, int64_t format, const float *x, int64_t rows, float *y) {
-    apply_linear(linear, format, x, rows, 0, y, NO_ACTIVATION, (Worker){0, 1, 0});
+/* Apply a linear layer in one thread: x (R, I) -> y (R, O). `format`: that of its weights (linear.h). `workspace`: of
+   INT8, QUANTIZED_SIZE(R, I) floats. */
+void linear_layer(const Linear *linear, int64_t format, const float *x, int64_t rows, float *workspace, float *y) {
+    apply_linear(linear, (Arithmetic){format, workspace}, x, rows, 0, y, NO_ACTIVATION, (Worker){0, 1, 0});
 }
 
 /* Append a token to each row of some steps. Writes the logits of the next tokens (R, V) unless `logits` is null. No row

@@ -49,7 +49,7 @@ static void encoder_self_attention(const EncoderJob *job, int64_t l, LayerNorm n
     const int64_t rows = starts[job->input->sentences], num_heads = model->num_heads;
     const int64_t d_model = model->d_model, head_dim = d_model / num_heads;
     const Sublayer sublayer = begin_sublayer(model, norm, rows, work);
-    apply_linear(&layer->self_qkv, model->format, sublayer.input, rows, 0, work->qkv, NO_ACTIVATION, worker);
+    apply_linear(&layer->self_qkv, work->arithmetic, sublayer.input, rows, 0, work->qkv, NO_ACTIVATION, worker);
     barrier(worker);
     if (job->input->rotary) rotate_queries_keys(job, work->qkv, worker);
     const Range heads = share(worker, job->input->sentences * num_heads, 1);
@@ -66,7 +66,7 @@ static void encoder_self_attention(const EncoderJob *job, int64_t l, LayerNorm n
         }
     }
     barrier(worker);
-    apply_linear(&layer->self_out, model->format, work->attn_out, rows, sublayer.residual, work->x, NO_ACTIVATION,
+    apply_linear(&layer->self_out, work->arithmetic, work->attn_out, rows, sublayer.residual, work->x, NO_ACTIVATION,
                  worker);
     barrier(worker);
 }
@@ -107,7 +107,7 @@ static void run_encoder(Worker worker, const void *argument) {
     const float *output = layer_norm(*norm, work.x, rows, model->d_model, model->norm_epsilon, work.normed);
     if (job->input->output) store_output(job, output, worker);
     for (int64_t l = 0; l < job->num_memories; l++) {
-        apply_linear(job->memory_kv + l, model->format, output, rows, 0, work.qkv, NO_ACTIVATION, worker);
+        apply_linear(job->memory_kv + l, work.arithmetic, output, rows, 0, work.qkv, NO_ACTIVATION, worker);
         barrier(worker);
         store_memory(job, l, work.qkv, worker);
         barrier(worker);

@@ -26,7 +26,8 @@ class _Function(ctypes.Structure):
 
 
 _FUNCTIONS = (
-    "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps", "extend_beam",
+    "panel_width", "panel_depth", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
+    "extend_beam", "sinusoidal_positions", "rotary_positions",
 )  # fmt: skip
 _TYPES = {  # of struct fields
     ctypes.c_float: "float", ctypes.c_double: "double", ctypes.c_int32: "int32", INT64: "int64",

@@ -45,11 +45,11 @@ class NativeLanguageModel(NativePart):
         library: ctypes.CDLL,
     ) -> None:
         """Pack the weights of a `DecoderOnly` of V tokens; raise `WeightsError` for one that does not fit."""
-        weights = PackedWeights(tensors, config, precision, library.panel_width())
+        weights = PackedWeights(tensors, config, precision, library.panel_width(), library.panel_depth())
         super().__init__(weights, library)
         self.vocabulary = vocabulary
         self.decoder = weights.language_model(vocabulary)
-        self.target_positions = weights.positions("embedding")
+        self.target_positions = weights.positions("embedding", library)
 
 
 class NativeTextStepper:

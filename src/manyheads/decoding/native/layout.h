@@ -183,14 +183,17 @@ typedef struct {
 
 static const Function SIGNATURES[] = {
     FUNCTION(panel_width, int64_t, void),
+    FUNCTION(panel_depth, int64_t, void),
     FUNCTION(workspace_size, int64_t, const Model *, int64_t, int64_t, int64_t),
     FUNCTION(encode, int64_t, const Model *, const Linear *, int64_t, const EncoderInput *, float *const *, float *,
              int, Failure *),
-    FUNCTION(linear_layer, void, const Linear *, int64_t, const float *, int64_t, float *),
+    FUNCTION(linear_layer, void, const Linear *, int64_t, const float *, int64_t, float *, float *),
     FUNCTION(decoder_steps, int64_t, const Model *, const Step *const *, int64_t, int64_t, float *, float *, int,
              Failure *),
     FUNCTION(beam_steps, int64_t, const Model *, const BeamOptions *, Beam *const *, int64_t, int64_t, float *,
              float *, const BestTokens *, int, Failure *),
+    FUNCTION(sinusoidal_positions, void, int64_t, int64_t, float *),
+    FUNCTION(rotary_positions, void, int64_t, int64_t, float *),
     FUNCTION(extend_beam, int64_t, const Model *, const BeamOptions *, Beam *, const BestTokens *, Failure *),
 };
 

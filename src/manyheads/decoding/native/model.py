@@ -172,14 +172,14 @@ class NativeModel(NativePart):
         Raises:
             WeightsError: a tensor is missing, or has another shape or type.
         """
-        weights = PackedWeights(tensors, config, precision, library.panel_width())
+        weights = PackedWeights(tensors, config, precision, library.panel_width(), library.panel_depth())
         super().__init__(weights, library)
         self.logits = _Workspace()
         self.vocabulary = sizes[1]
         self.encoder, self.decoder = weights.encoder(sizes[0]), weights.decoder(sizes[1])
         self.memory_kv = weights.memory_keys_values()
-        self.source_positions = weights.positions("source_embedding")
-        self.target_positions = weights.positions("target_embedding")
+        self.source_positions = weights.positions("source_embedding", library)
+        self.target_positions = weights.positions("target_embedding", library)
 
     def read(self, rows: Sequence[Sequence[int]]) -> list[FloatArray]:
         """Encode sentences, given as ids with end marks; return what `encode` returns."""

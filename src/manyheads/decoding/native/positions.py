@@ -1,11 +1,13 @@
 """The positions that the C code reads: sinusoidal, learned or rotary, computed once for the first N positions.
 
+`elementary.h` computes them, to the same bits on every processor; NumPy's sines differ in the last bits.
+
 Shapes: N positions, D model width, E head dimension.
 """
 
 from __future__ import annotations
 
-import math
+import ctypes
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +38,15 @@ class PositionTable:
 class Positions:
     """The positions of the source or of the target; computed as in `manyheads.model.positions`."""
 
-    def __init__(self, config: ModelConfig, learned: FloatArray | None, token_type: FloatArray | None) -> None:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        config: ModelConfig,
+        learned: FloatArray | None,
+        token_type: FloatArray | None,
+    ) -> None:
         """Take the learned positions (max_positions, D) and the embedding of token type 0 (D,), if any."""
+        self.library = library
         self.config = config
         self.learned = learned
         self.token_type = token_type
@@ -61,31 +70,17 @@ class Positions:
 
     def compute(self, count: int) -> PositionTable:
         """Compute the first `count` positions, or all learned ones if there are fewer."""
+        signals, rotary, width = None, None, self.config.d_model
         if self.config.positions == "rotary":
-            signals, rotary = None, _rotary_cos_sin(count, self.config.d_model // self.config.num_heads)
+            rotary = np.empty((count, width // self.config.num_heads // 2, 2), dtype=np.float32)
+            self.library.rotary_positions(count, 2 * rotary.shape[1], rotary.ctypes.data)
+        elif self.learned is None:
+            signals = np.empty((count, width), dtype=np.float32)
+            self.library.sinusoidal_positions(count, width, signals.ctypes.data)
         else:
-            signals = _sinusoids(count, self.config.d_model) if self.learned is None else self.learned[:count]
-            rotary, count = None, len(signals)
+            signals = self.learned[:count]
+            count = len(signals)
         if self.token_type is not None:
             zeros = np.zeros((count, self.config.d_model), dtype=np.float32)
             signals = self.token_type + (zeros if signals is None else signals)
         return PositionTable(count, None if signals is None else np.ascontiguousarray(signals), rotary)
-
-
-def _sinusoids(count: int, width: int) -> FloatArray:
-    """Return the sinusoidal positions of section 3.5, computed in float64: -> (count, width)."""
-    frequencies = np.exp(np.arange(0, width, 2) * (-math.log(10_000.0) / width))
-    angles = np.arange(float(count))[:, None] * frequencies
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(count, width).astype(np.float32)
-
-
-def _rotary_cos_sin(count: int, head_dim: int) -> FloatArray:
-    """Return the cosines and sines of rotary positions: -> (count, head_dim / 2, 2).
-
-    A complex exponential takes both from the C library, as torch does; NumPy's sines differ in the last bits.
-    """
-    exponents = np.arange(0, head_dim, 2, dtype=np.float32) * np.float32(-math.log(10_000.0) / head_dim)
-    frequencies = np.exp(exponents.astype(np.float64)).astype(np.float32)
-    angles = np.zeros((count, head_dim // 2), dtype=np.complex64)
-    angles.imag = np.arange(count, dtype=np.float32)[:, None] * frequencies
-    return np.exp(angles).view(np.float32).reshape(count, -1, 2)

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "elementary.h"
 #include "structs.h"
 
 /* Return whether token a is likelier than token b; of equal ones the lower id is. */
@@ -22,7 +23,7 @@ static void sift_down(const float *logits, int32_t *heap, int64_t size, int64_t 
 
 /* Return the weight of a token in the drawing: 1 for the likeliest. */
 static double weight_of(const BeamOptions *options, double logit, double largest) {
-    return logit > -INFINITY ? exp((logit - largest) / options->temperature) : 0;
+    return logit > -INFINITY ? exponential((logit - largest) / options->temperature) : 0;
 }
 
 /* Set the logits (V) of all tokens to -infinity except the top_k likeliest, and of these the fewest whose share of

@@ -5,7 +5,8 @@
 #include "attention.h"
 #include "structs.h"
 
-/* The intermediate results of a call. The workers share all arrays but `normed` and `scores`. */
+/* The intermediate results of a call. The workers share all arrays but `normed`, `scores` and
+   those of `arithmetic`. */
 typedef struct {
     float *x;        /* (R, D) the residual stream */
     float *qkv;      /* (R, 3, H, E) */
@@ -15,12 +16,19 @@ typedef struct {
     float *gated;    /* (R, F) */
     float *normed;   /* (R, D) of this worker */
     float *scores;   /* of one attention head, of this worker */
+    Arithmetic arithmetic;
 } Workspace;
+
+/* Return the floats of workspace of one worker. */
+static int64_t worker_size(const Model *model, int64_t rows, int64_t max_keys) {
+    const int64_t widest = model->d_model > model->d_ff ? model->d_model : model->d_ff;
+    return rows * model->d_model + ATTENTION_WORKSPACE(max_keys) +
+           QUANTIZED_SIZE(rows < ROW_BLOCK ? rows : ROW_BLOCK, widest);
+}
 
 /* Return the floats of workspace for R rows, each of which attends to at most `max_keys` keys. */
 int64_t workspace_size(const Model *model, int64_t rows, int64_t max_keys, int64_t threads) {
-    return rows * (6 * model->d_model + 3 * model->d_ff) +
-           threads * (rows * model->d_model + ATTENTION_WORKSPACE(max_keys));
+    return rows * (6 * model->d_model + 3 * model->d_ff) + threads * worker_size(model, rows, max_keys);
 }
 
 static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_keys, float *floats, Worker worker) {
@@ -31,9 +39,21 @@ static Workspace divide_workspace(const Model *model, int64_t rows, int64_t max_
     work.queries = work.attn_out + size;
     work.inner = work.queries + size;
     work.gated = work.inner + 2 * rows * model->d_ff;
-    work.normed = work.gated + rows * model->d_ff + worker.id * (size + ATTENTION_WORKSPACE(max_keys));
+    work.normed = work.gated + rows * model->d_ff + worker.id * worker_size(model, rows, max_keys);
     work.scores = work.normed + size;
+    work.arithmetic = (Arithmetic){model->format, work.scores + ATTENTION_WORKSPACE(max_keys)};
     return work;
+}
+
+/* Return the sum of the differences of x (size) from a number, or of their squares. */
+INLINE float sum_differences(const float *x, int64_t size, float from, int squared) {
+    Block sums = {0};
+    for (int64_t i = 0; i < size; i += BLOCK)
+        UNROLL for (int p = 0; p < PARTS; p++) {
+            const vec difference = load_floats_or(x + i + p * LANES, size - i - p * LANES, from) - from;
+            sums.parts[p] += squared ? difference * difference : difference;
+        }
+    return sum_block(sums);
 }
 
 /* Normalize rows (R, D) to y; return y, or x itself where there is no norm. A row whose variance overflows is NaN. */
@@ -41,14 +61,9 @@ static const float *layer_norm(LayerNorm norm, const float *x, int64_t rows, int
     if (!norm.weight) return x;
     for (int64_t r = 0; r < rows; r++) {
         const float *row = x + r * width;
-        float mean = 0, square = 0;
-#pragma omp simd reduction(+ : mean)
-        for (int64_t i = 0; i < width; i++) mean += row[i];
-        mean /= (float)width;
-#pragma omp simd reduction(+ : square)
-        for (int64_t i = 0; i < width; i++) square += (row[i] - mean) * (row[i] - mean);
+        const float mean = sum_differences(row, width, 0, 0) / (float)width;
+        const float square = sum_differences(row, width, mean, 1);
         const float factor = square < INFINITY ? 1 / sqrtf(square / (float)width + epsilon) : NAN;
-#pragma omp simd
         for (int64_t i = 0; i < width; i++)
             y[r * width + i] = (row[i] - mean) * factor * norm.weight[i] + (norm.bias ? norm.bias[i] : 0);
     }
@@ -90,14 +105,14 @@ static void feed_forward(const Model *model, const Layer *layer, LayerNorm norm,
                          Worker worker) {
     const Sublayer sublayer = begin_sublayer(model, norm, rows, work);
     const int gated = model->activation == SWIGLU;
-    apply_linear(&layer->expand, model->format, sublayer.input, rows, 0, work->inner,
+    apply_linear(&layer->expand, work->arithmetic, sublayer.input, rows, 0, work->inner,
                  gated ? NO_ACTIVATION : model->activation, worker);
     barrier(worker);
     if (gated) {
         swiglu(work->inner, work->gated, rows, model->d_ff, worker);
         barrier(worker);
     }
-    apply_linear(&layer->contract, model->format, gated ? work->gated : work->inner, rows, sublayer.residual, work->x,
+    apply_linear(&layer->contract, work->arithmetic, gated ? work->gated : work->inner, rows, sublayer.residual, work->x,
                  NO_ACTIVATION, worker);
     barrier(worker);
 }

@@ -5,7 +5,9 @@
    registers.
 
    Each lane is computed in the same order whatever the index of a row, so that a row's results are the same bits
-   whatever is computed beside it. */
+   whatever is computed beside it. Sums over lanes add BLOCK numbers side by side whatever the register (Block), and
+   nothing is contracted to a fused multiply-add (-ffp-contract=off), so that the results are the same bits on every
+   processor; only linear layers of weights in float32 and bfloat16 fuse, where the processor can. */
 
 #pragma once
 
@@ -56,16 +58,20 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
+#define BLOCK 16              /* numbers that a sum adds side by side on every processor */
+#define PARTS (BLOCK / LANES) /* registers of a block */
+
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t int_vec __attribute__((vector_size(4 * LANES)));
 typedef float unaligned_vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef uint16_t unaligned_uint16 __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
-typedef int32_t unaligned_int32 __attribute__((aligned(1), may_alias));
-typedef int8_t unaligned_int8 __attribute__((vector_size(LANES), aligned(1), may_alias));
+typedef float quad __attribute__((vector_size(16)));
+typedef float unaligned_quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t int_quad __attribute__((vector_size(16)));
 
 enum { NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU }; /* Activation, applied to the outputs of a linear layer */
 
-/* Widen LANES numbers of 16 or 8 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
+/* Widen LANES numbers of 16 bits to floats, by intrinsics: compilers convert the general form lane by lane. */
 INLINE vec from_bfloat16(const uint16_t *x) {
 #if defined(__AVX512F__)
     return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x)), 16);
@@ -82,33 +88,17 @@ INLINE vec from_bfloat16(const uint16_t *x) {
 #endif
 }
 
-INLINE vec from_int8(const int8_t *x) {
-#if defined(__AVX512F__)
-    return (vec)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)x)));
-#elif defined(__AVX2__)
-    return (vec)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)x)));
-#elif defined(__SSE2__)
-    const __m128i four = _mm_cvtsi32_si128(*(const unaligned_int32 *)x), pairs = _mm_unpacklo_epi8(four, four);
-    return (vec)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(pairs, pairs), 24));
-#elif defined(__aarch64__)
-    const int8x8_t eight = vreinterpret_s8_s32(vdup_n_s32(*(const unaligned_int32 *)x));
-    return (vec)vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(eight))));
-#elif defined(__wasm_simd128__)
-    v128_t four = wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(x)));
-    __asm__("" : "+r"(four)); /* else clang 14 converts from 16 bits, lane by lane */
-    return (vec)wasm_f32x4_convert_i32x4(four);
-#else
-    return __builtin_convertvector(__builtin_convertvector(*(const unaligned_int8 *)x, int_vec), vec);
-#endif
-}
+INLINE vec broadcast(float x) { return x - (vec){0}; }
 
-/* Load LANES floats, or `count` floats and zeros where count < LANES. */
-INLINE vec load_floats(const float *x, int64_t count) {
+/* Load LANES floats, or `count` floats and a value for the others where count < LANES. */
+INLINE vec load_floats_or(const float *x, int64_t count, float missing) {
     if (count >= LANES) return *(const unaligned_vec *)x;
-    vec loaded = {0};
+    vec loaded = broadcast(missing);
     for (int k = 0; k < count; k++) loaded[k] = x[k];
     return loaded;
 }
+
+INLINE vec load_floats(const float *x, int64_t count) { return load_floats_or(x, count, 0); }
 
 /* Store LANES floats, or the first `count` where count < LANES. */
 INLINE void store_floats(vec values, float *y, int64_t count) {
@@ -121,12 +111,40 @@ INLINE void store_floats(vec values, float *y, int64_t count) {
 
 INLINE vec select_lanes(int_vec mask, vec yes, vec no) { return (vec)((mask & (int_vec)yes) | (~mask & (int_vec)no)); }
 
-INLINE vec broadcast(float x) { return (vec){0} + x; }
+/* Return sum + a b, fused where the processor can. */
+INLINE vec multiply_add(vec sum, vec a, float b) {
+#if defined(__AVX512F__)
+    return (vec)_mm512_fmadd_ps((__m512)a, _mm512_set1_ps(b), (__m512)sum);
+#elif defined(__FMA__)
+    return (vec)_mm256_fmadd_ps((__m256)a, _mm256_set1_ps(b), (__m256)sum);
+#elif defined(__aarch64__)
+    return (vec)vfmaq_n_f32((float32x4_t)sum, (float32x4_t)a, b);
+#else
+    return sum + a * b;
+#endif
+}
 
-INLINE float sum_lanes(vec x) {
-    float sum = 0;
-    for (int k = 0; k < LANES; k++) sum += x[k];
-    return sum;
+typedef struct {
+    vec parts[PARTS];
+} Block;
+
+/* Return four partial sums of a block: lane k is ((k) + (k + 8)) + ((k + 4) + (k + 12)). */
+INLINE quad fold_block(Block x) {
+#if LANES == 16
+    const __m512 all = (__m512)x.parts[0];
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    return (quad)_mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+#elif LANES == 8
+    const __m256 eight = (__m256)(x.parts[0] + x.parts[1]);
+    return (quad)_mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+#else
+    return (x.parts[0] + x.parts[2]) + (x.parts[1] + x.parts[3]);
+#endif
+}
+
+INLINE float sum_block(Block x) {
+    const quad four = fold_block(x);
+    return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
 /* Return e^x with a relative error of 2e-7, 0 below -87, infinity above 88, NaN of NaN: e^x = 2^n e^r with n an integer and

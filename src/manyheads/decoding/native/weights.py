@@ -5,6 +5,7 @@ Shapes: I inputs, O outputs of a linear layer, D model width, V vocabulary.
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -42,7 +43,12 @@ class PackedWeights:
     """The structs of a model, and the arrays that they point to."""
 
     def __init__(
-        self, tensors: Mapping[str, FloatArray], config: ModelConfig, precision: Precision, panel_width: int
+        self,
+        tensors: Mapping[str, FloatArray],
+        config: ModelConfig,
+        precision: Precision,
+        panel_width: int,
+        panel_depth: int = 1,
     ) -> None:
         """Start without packed weights.
 
@@ -51,11 +57,13 @@ class PackedWeights:
             config: configuration of the model.
             precision: number format of the matrices.
             panel_width: number of outputs in a panel, as the library was compiled.
+            panel_depth: number of inputs whose weights in int8 lie side by side.
         """
         self.tensors = tensors
         self.config = config
         self.precision = precision
         self.panel_width = panel_width
+        self.panel_depth = panel_depth
         self.arrays: list[NDArray[Any]] = []  # references to the memory to which the structs point
 
     def encoder(self, vocabulary: int, embedding: str = "source_embedding") -> Model:
@@ -93,14 +101,14 @@ class PackedWeights:
         names = [f"decoder_layers.{number}.cross_attention" for number in range(count)]
         return (Linear * count)(*(self.attention_in(name, 1, 3) for name in names))
 
-    def positions(self, embedding: str) -> Positions:
+    def positions(self, embedding: str, library: ctypes.CDLL) -> Positions:
         """Return the positions of `source_embedding` or `target_embedding`, the embedding of token type 0 added."""
         config, learned, token_type = self.config, None, None
         if config.positions == "learned":
             learned = self.take(f"{embedding}.positions.table.weight", config.max_positions, config.d_model)
         if config.token_types:
             token_type = self.take(f"{embedding}.types.weight", config.token_types, config.d_model)[0]
-        return Positions(config, learned, token_type)
+        return Positions(library, config, learned, token_type)
 
     def model(
         self, embedding: str, vocabulary: int, layers: list[Layer], norms: list[str], output: Linear
@@ -185,7 +193,7 @@ class PackedWeights:
         weight = self.take(name, outputs, inputs)[kept]
         if self.precision == "int8":
             integers, scale = quantize_int8(weight)
-            return self.keep(self.panels(integers)), self.keep(self.panels(scale[:, None]))
+            return self.keep(self.panels(integers, self.panel_depth)), self.keep(self.panels(scale[:, None]))
         return self.keep(self.panels(_bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
 
     def embedding(self, name: str, vocabulary: int) -> int:
@@ -201,15 +209,16 @@ class PackedWeights:
         weight, bias = (self.take(f"{name}.{part}", self.config.d_model) for part in ("weight", "bias"))
         return LayerNorm(weight=self.keep(weight), bias=self.keep(bias))
 
-    def panels(self, weight: NDArray[Any]) -> NDArray[Any]:
-        """Pack a matrix into panels, padded with zeros: (O, I) -> (O / panel_width, I, panel_width)."""
-        width, (outputs, inputs) = self.panel_width, weight.shape
+    def panels(self, weight: NDArray[Any], depth: int = 1) -> NDArray[Any]:
+        """Pack a matrix (O, I) into panels, padded with zeros: (O / panel_width, I / depth, panel_width, depth)."""
+        width, outputs, groups = self.panel_width, len(weight), -(-weight.shape[1] // depth)
+        weight = np.pad(weight, ((0, 0), (0, groups * depth - weight.shape[1]))).reshape(outputs, groups, depth)
         full, rest = divmod(outputs, width)
-        packed = _aligned_zeros((full + bool(rest), inputs, width), weight.dtype)
-        packed[:full] = weight[: full * width].reshape(full, width, inputs).transpose(0, 2, 1)
+        packed = _aligned_zeros((full + bool(rest), groups, width, depth), weight.dtype)
+        packed[:full] = weight[: full * width].reshape(full, width, groups, depth).transpose(0, 2, 1, 3)
         if rest:
-            packed[full, :, :rest] = weight[full * width :].T
-        return packed
+            packed[full, :, :rest] = weight[full * width :].transpose(1, 0, 2)
+        return packed if depth > 1 else packed[..., 0]
 
     def take(self, name: str, *shape: int) -> FloatArray:
         """Return a tensor.

@@ -97,7 +97,7 @@ class EngineModel {
     this.decoder = header.decoder ? this.writeModel(header.decoder) : 0;
     this.memoryKv = header.memory_kv ? scope.structs("Linear", header.memory_kv.map((linear) => this.pointers(linear))) : 0;
     this.positions = Object.fromEntries(Object.entries(header.positions).map(([kind, { learned, types }]) => (
-      [kind, new PositionTables(scope, header.model, this.tensorFloats(learned), this.tensorFloats(types))])));
+      [kind, new PositionTables(engine.exports, scope, header.model, this.tensorFloats(learned), this.tensorFloats(types))])));
     this.failure = scope.struct("Failure", {});
   }
 
@@ -273,7 +273,7 @@ class EngineModel {
       const linear = /** @type {NonNullable<EngineHeader["head"]>} */ (this.header.head)[name];
       const { outputs } = linear;
       const result = scope.allocate(4 * outputs);
-      this.engine.exports.linear_layer(scope.struct("Linear", this.pointers(linear)), BigInt(this.format), scope.floats(vector), 1n, result);
+      this.engine.exports.linear_layer(scope.struct("Linear", this.pointers(linear)), BigInt(this.format), scope.floats(vector), 1n, scope.allocate(4 * vector.length + 128), result);
       return this.memory.floats(result, outputs).slice();
     } finally {
       scope.close();

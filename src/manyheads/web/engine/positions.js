@@ -7,9 +7,10 @@ const MIN_POSITIONS = 64;
 /** A table of positions that grows. Smaller tables stay in memory, because a search may still read them. */
 export class PositionTables {
   /** learned, types: Float32Array (N, D) or null.
-      @param {MemoryScope} scope @param {ModelSettings} settings @param {Float32Array | null} learned @param {Float32Array | null} types */
-  constructor(scope, settings, learned, types) {
+      @param {EngineExports} exports @param {MemoryScope} scope @param {ModelSettings} settings @param {Float32Array | null} learned @param {Float32Array | null} types */
+  constructor(exports, scope, settings, learned, types) {
     const { d_model: width, num_heads: heads } = settings;
+    this.exports = exports;
     this.scope = scope;
     this.settings = settings;
     this.learned = learned;
@@ -34,16 +35,27 @@ export class PositionTables {
       const signals = rotary ? this.typeSignals(this.count) : this.addType(this.positionSignals(this.count));
       this.table = {
         signals: signals && this.scope.floats(signals),
-        rotary: rotary ? this.scope.floats(rotaryCosSin(this.count, this.headDim)) : null,
+        rotary: rotary ? this.scope.floats(this.compute("rotary_positions", this.count, this.headDim)) : null,
       };
     }
     return this.table;
   }
 
+  /** Return a table (count, width) that a function of the module computes.
+      @type {(name: "sinusoidal_positions" | "rotary_positions", count: number, width: number) => Float32Array} */
+  compute(name, count, width) {
+    const { memory } = this.scope;
+    const start = memory.allocate(4 * count * width);
+    this.exports[name](BigInt(count), BigInt(width), start);
+    const table = memory.floats(start, count * width).slice();
+    memory.release(start);
+    return table;
+  }
+
   /** Return the signals (count, D) of positions 0 to count - 1, without token types.
       @type {(count: number) => Float32Array} */
   positionSignals(count) {
-    return this.learned ? this.learned.slice(0, count * this.width) : sinusoids(count, this.width);
+    return this.learned ? this.learned.slice(0, count * this.width) : this.compute("sinusoidal_positions", count, this.width);
   }
 
   /** Return the embedding of token type 0, `count` times, without positions; null without token types.
@@ -75,34 +87,4 @@ export class PositionTables {
     }
     return signals;
   }
-}
-
-/** Return the sinusoids of section 3.5 (count, width), computed in float64 and stored in float32.
-    @type {(count: number, width: number) => Float32Array} */
-function sinusoids(count, width) {
-  const table = new Float32Array(count * width);
-  for (let i = 0; i < width; i += 2) {
-    const frequency = Math.exp(i * (-Math.log(10000) / width));
-    for (let p = 0; p < count; p++) {
-      table[p * width + i] = Math.sin(p * frequency);
-      table[p * width + i + 1] = Math.cos(p * frequency);
-    }
-  }
-  return table;
-}
-
-/** Return the cosines and sines of rotary positions (count, headDim / 2, 2), with angles in float32.
-    @type {(count: number, headDim: number) => Float32Array} */
-function rotaryCosSin(count, headDim) {
-  const table = new Float32Array(count * headDim);
-  const step = Math.fround(-Math.log(10000) / headDim);
-  for (let i = 0; i < headDim; i += 2) {
-    const frequency = Math.fround(Math.exp(Math.fround(i * step)));
-    for (let p = 0; p < count; p++) {
-      const angle = Math.fround(p * frequency);
-      table[p * headDim + i] = Math.cos(angle);
-      table[p * headDim + i + 1] = Math.sin(angle);
-    }
-  }
-  return table;
 }

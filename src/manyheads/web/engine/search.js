@@ -154,7 +154,7 @@ class BeamSearch {
     this.best = scope.struct("BestTokens", {
       count: perRow, num_suppressed: this.suppressed.length, suppressed: scope.longs(this.suppressed), values: this.values, tokens: this.tokens,
     });
-    const divisors = Array.from({ length: maxLength + 2 }, (_, count) => Math.max(count, 1) ** this.lengthPenalty);
+    const divisors = Array.from({ length: maxLength + 2 }, (_, count) => lengthDivisor(count, this.lengthPenalty));
     this.beamOptions = scope.struct("BeamOptions", {
       beam_size: beamSize, n_best: this.nBest, eos, signal_stride: noPositions ? 0 : model.width, rotary_stride: noPositions ? 0 : model.headDim, divisors: scope.doubles(divisors),
     });
@@ -343,12 +343,30 @@ function prefixRecord(length, token, value, total, beamSize) {
   };
 }
 
+/** Return length ** lengthPenalty to the bits of Python (search/interface.py length_divisor).
+    @type {(length: number, lengthPenalty: number) => number} */
+export function lengthDivisor(length, lengthPenalty) {
+  let power = 1;
+  let root = Math.max(length, 1);
+  let rest = lengthPenalty;
+  for (; rest >= 1; rest -= 1) power *= root;
+  while (rest > 0) {
+    root = Math.sqrt(root);
+    rest *= 2;
+    if (rest >= 1) {
+      power *= root;
+      rest -= 1;
+    }
+  }
+  return power;
+}
+
 /** Make an output from its tokens and their log-probabilities, with the end symbol last if it ended.
     @type {(tokens: number[], tokenScores: number[], ended: boolean, lengthPenalty: number) => Output} */
 function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
   return {
-    tokens: ended ? tokens.slice(0, -1) : tokens, tokenScores, logProbability, score: logProbability / Math.max(tokenScores.length, 1) ** lengthPenalty, ended,
+    tokens: ended ? tokens.slice(0, -1) : tokens, tokenScores, logProbability, score: logProbability / lengthDivisor(tokenScores.length, lengthPenalty), ended,
   };
 }
 

@@ -1,6 +1,6 @@
 /* Translation of lines, and inspection of a sentence, as in manyheads/tasks/translation.py and inspecting/translation.py. */
 
-import { translateIds } from "../engine/search.js";
+import { lengthDivisor, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
@@ -65,7 +65,7 @@ export class PageTranslator {
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
       text: line.join(outputs.map((output, part) => tokenizer.outputText(output.tokens, line.partText(part)))),
-      score: outputs.length === 1 ? outputs[0].score : total / Math.max(scores.length, 1) ** this.model.search.length_penalty,
+      score: outputs.length === 1 ? outputs[0].score : total / lengthDivisor(scores.length, this.model.search.length_penalty),
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,
       log_probability: total,
