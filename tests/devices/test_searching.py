@@ -19,7 +19,6 @@ from manyheads.decoding import model as inference
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
-from manyheads.search import greedy
 from manyheads.search.ensemble import mean_logarithm
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, SpecialIds
@@ -163,7 +162,6 @@ class FaultyStepper(DecoderOnlyStepper):
 FAULTS: dict[str, tuple[Any, str, Any]] = {
     "positions on the CPU": (inference, "torch", WithoutDevice("arange")),
     "the bias of padding on the CPU": (inference, "torch", WithoutDevice("zeros")),
-    "first tokens on the CPU": (greedy, "torch", WithoutDevice("full")),
     "limits on the CPU": (
         engine_module,
         "greedy_search",

@@ -15,7 +15,7 @@ def test_scores_are_those_of_the_outputs_where_padding_and_begin_mark_are_forbid
     model, row = scrambled_model().float().eval(), [5, 9, 4]
     found = reference(model, Samples([row], ""))
     (output,) = found.outputs
-    with torch.inference_mode():
+    with torch.no_grad():
         logits = model(torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *output]]))[0]
     logits[:, [PAD, BOS]] = -torch.inf
     expected = logits.log_softmax(-1)[range(len(output) + 1), [*output, EOS]]
