@@ -242,7 +242,10 @@ def main() -> None:
         print(row["release"], outcome(row), flush=True)
     if not options.tiny and not options.releases:
         results = [json.loads(path.read_text(encoding="utf-8")) for path in options.folder.glob("*.json")]
-        SUMMARY.write_text(json.dumps(joined(results), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        parts = joined(results)
+        findings = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in parts["findings"])
+        text = f'{{"releases": {json.dumps(parts["releases"])},\n"findings": [\n{findings}\n]}}\n'
+        SUMMARY.write_text(text, encoding="utf-8")
         print(*unpublished(results), sep="\n")
 
 
