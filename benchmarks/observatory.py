@@ -107,7 +107,7 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     if options:
-        command = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
+        command: list[str | Path] = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
         subprocess.run(command, check=True, env=variables, cwd=ROOT)
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     result = summary(release, [json.loads(line) for line in lines])
@@ -167,7 +167,7 @@ def joined(results: Sequence[Row]) -> Row:
             entry["evidence"] = next(iter(named), entry["evidence"])
             if model in result["examined"]:
                 lists["named" if named else "not named"].append(result["release"])
-            changes = next((changes for *pair, changes in result["changes"] if pair == [model, name]), {})
+            changes: Row = next((changes for *pair, changes in result["changes"] if pair == [model, name]), {})
             change = changes.get(texts["way"])
             if change is not None:
                 lists["shown" if change else "not shown"].append(result["release"])
