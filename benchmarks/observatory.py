@@ -107,7 +107,7 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     if options:
-        command = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
+        command: list[str | Path] = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
         subprocess.run(command, check=True, env=variables, cwd=ROOT)
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     result = summary(release, [json.loads(line) for line in lines])
@@ -167,7 +167,7 @@ def joined(results: Sequence[Row]) -> Row:
             entry["evidence"] = next(iter(named), entry["evidence"])
             if model in result["examined"]:
                 lists["named" if named else "not named"].append(result["release"])
-            changes = next((changes for *pair, changes in result["changes"] if pair == [model, name]), {})
+            changes: Row = next((changes for *pair, changes in result["changes"] if pair == [model, name]), {})
             change = changes.get(texts["way"])
             if change is not None:
                 lists["shown" if change else "not shown"].append(result["release"])
@@ -242,7 +242,10 @@ def main() -> None:
         print(row["release"], outcome(row), flush=True)
     if not options.tiny and not options.releases:
         results = [json.loads(path.read_text(encoding="utf-8")) for path in options.folder.glob("*.json")]
-        SUMMARY.write_text(json.dumps(joined(results), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        parts = joined(results)
+        findings = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in parts["findings"])
+        text = f'{{"releases": {json.dumps(parts["releases"])},\n"findings": [\n{findings}\n]}}\n'
+        SUMMARY.write_text(text, encoding="utf-8")
         print(*unpublished(results), sep="\n")
 
 
