@@ -84,5 +84,8 @@ class NativeClassifier(NativePart):
     def apply(self, linear: Linear, x: NDArray[np.float32]) -> FloatArray:
         """Apply a linear layer of the head: (G, D) -> (G, its outputs)."""
         x, y = np.ascontiguousarray(x), np.empty((len(x), linear.outputs), dtype=np.float32)
-        self.library.linear_layer(linear, self.encoder.format, x.ctypes.data, len(x), y.ctypes.data)
+        quantized = np.empty(len(x) * (x.shape[1] + 32), dtype=np.float32)  # QUANTIZED_SIZE of integers.h, at least
+        self.library.linear_layer(
+            linear, self.encoder.format, x.ctypes.data, len(x), quantized.ctypes.data, y.ctypes.data
+        )
         return y
