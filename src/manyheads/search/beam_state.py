@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.search.interface import Hypothesis, best_outputs, length_divisor, make_hypothesis
+from manyheads.search.interface import Hypothesis, best_outputs, length_divisors, make_hypothesis
 from manyheads.search.options import SearchOptions
 
 IntArray = NDArray[np.int64]
@@ -152,7 +152,7 @@ class BeamObserver(Protocol):
 @functools.lru_cache(maxsize=8)
 def divisors(longest: int, length_penalty: float) -> FloatArray:
     """Return length ** length_penalty for the lengths 0 to `longest`: score = log-probability / divisor."""
-    return np.array([length_divisor(length, length_penalty) for length in range(longest + 1)])
+    return length_divisors(np.arange(longest + 1), length_penalty)
 
 
 class Finished:

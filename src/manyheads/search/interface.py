@@ -6,11 +6,13 @@ Shapes: R rows (one a hypothesis in progress; the rows of a sentence are adjacen
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 
@@ -99,17 +101,27 @@ def make_hypothesis(
 
 
 def length_divisor(length: int, length_penalty: float) -> float:
-    """Return length ** length_penalty, 1 for no tokens, from products and square roots alone.
+    """Return length ** length_penalty, 1 for no tokens; see `length_divisors`."""
+    return float(length_divisors(np.array(length), length_penalty))
+
+
+def length_divisors(lengths: NDArray[np.int64], length_penalty: float) -> NDArray[np.float64]:
+    """Return length ** length_penalty for each length, 1 for no tokens, from products and square roots alone.
 
     These have the same bits on every machine and in JavaScript (`web/engine/search.js`); a power has not.
     """
-    power, root, rest = 1.0, float(max(length, 1)), length_penalty
-    while rest >= 1:
-        power, rest = power * root, rest - 1
-    while rest > 0:
-        root, rest = math.sqrt(root), 2 * rest
-        if rest >= 1:
-            power, rest = power * root, rest - 1
+    root = np.maximum(lengths, 1).astype(np.float64)
+    power, square, whole = np.ones_like(root), root, int(length_penalty)
+    rest = length_penalty - whole
+    with np.errstate(over="ignore"):
+        while whole:
+            if whole % 2:
+                power = power * square
+            whole, square = whole // 2, square * square
+        while rest > 0:
+            root, rest = np.sqrt(root), 2 * rest
+            if rest >= 1:
+                power, rest = power * root, rest - 1
     return power
 
 

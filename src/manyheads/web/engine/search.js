@@ -348,8 +348,12 @@ function prefixRecord(length, token, value, total, beamSize) {
 export function lengthDivisor(length, lengthPenalty) {
   let power = 1;
   let root = Math.max(length, 1);
-  let rest = lengthPenalty;
-  for (; rest >= 1; rest -= 1) power *= root;
+  let whole = Math.floor(lengthPenalty);
+  let rest = lengthPenalty - whole;
+  for (let square = root; whole > 0; square *= square) {
+    if (whole % 2 === 1) power *= square;
+    whole = Math.floor(whole / 2);
+  }
   while (rest > 0) {
     root = Math.sqrt(root);
     rest *= 2;
