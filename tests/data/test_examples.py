@@ -12,9 +12,9 @@ from manyheads.data.examples import (
     Example,
     Examples,
     blank_examples,
-    cut_text,
     make_examples,
 )
+from manyheads.data.labelled import cut_text
 
 PAD, BOS, EOS = 1, 2, 3
 

@@ -220,10 +220,6 @@ def run_pip(words: list[str], stdin: str) -> Outcome:
     if words[2] == "-c":
         assert (ROOT / words.pop(3)).is_file()
         words.remove("-c")
-    if "--extra-index-url" in words:
-        index = words.index("--extra-index-url")
-        assert words[index + 1].startswith("https://download.pytorch.org/")
-        del words[index : index + 2]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = set(project["optional-dependencies"])
     for word in words[2:]:

@@ -100,7 +100,8 @@ def imports(path: Path) -> set[str]:
 @every_notebook
 def test_a_notebook_imports_only_requirements_of_the_package_or_its_extra(path: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["notebooks"]]
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *extras["notebooks"], *extras["train"]]
     named = {re.split(r"[<>=;\[ ]", requirement)[0].lower() for requirement in requirements}
     foreign = {module.lower() for module in imports(path)} - set(sys.stdlib_module_names) - {"manyheads"}
     assert foreign <= named

@@ -71,7 +71,7 @@ OTHERS_OPTIONS = {
         "--learn-rate", "--lr-decay-inv-sqrt", "--lr-warmup", "--mini-batch-fit", "--normalize",
         "--optimizer-params", "--tied-embeddings-all", "--transformer-heads",
     },
-    "pip": {"--group", "--extra-index-url"},
+    "pip": {"--group"},
     "pytest": {"--cov"},
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from specimens.call_styles import Output
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_output import tensor_of
 
 LOGITS, HIDDEN = torch.zeros(2, 3, 5), torch.zeros(2, 3, 7)
 LOSS, IDS = torch.tensor(1.0), torch.ones(2, 3, dtype=torch.long)
 Named = namedtuple("Named", "loss logits")
+
+
+@dataclass
+class Output:
+    loss: torch.Tensor
+    logits: torch.Tensor
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from manyheads.decoding.native.model import _ENCODER_BATCH_TOKENS, NativeModel
 from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import OverflowedError
-from manyheads.interop.html.pack import rounded_model
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.export_cost import rounded_model
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
