@@ -36,6 +36,17 @@ def failing_model():
         raise RuntimeError("no such layer")
     return model
 
+def renamed():
+    state = {name.replace("output", "head"): value for name, value in Transformer().state_dict().items()}
+    model = Transformer()
+    model.load_state_dict(state, strict=False)
+    return model
+
+def partly():
+    model = Transformer()
+    model.load_state_dict({"output.bias": model.output.bias}, strict=False)
+    return model
+
 def apart():
     return {"vocab_size": 23}
 
@@ -150,3 +161,12 @@ def test_a_pickle_is_never_read(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
     assert run([str(tmp_path)]) == 2
     assert "has no weights as safetensors" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("function", "found"), [("renamed", ["weights-not-loaded"]), ("partly", [])])
+def test_weights_that_strict_false_skips_are_named(
+    program: str, capsys: pytest.CaptureFixture[str], function: str, found: list[str]
+) -> None:
+    _, document = report(capsys, f"{program}:{function}", "--quick")
+    assert [finding["name"] for finding in document["findings"]] == found
+    assert all("a loaded state lacks output." in finding["evidence"] for finding in document["findings"])

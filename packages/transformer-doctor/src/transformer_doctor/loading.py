@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from unittest.mock import patch
 
 from transformer_doctor.errors import UsageError, is_for_users, require
 
 if TYPE_CHECKING:
     from transformer_doctor.progress import Listener
-    from transformer_doctor.report import Diagnosis
+    from transformer_doctor.report import Diagnosis, Finding
 
 # FILE.py:NAME or package.module:NAME.
 _SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
@@ -88,7 +89,7 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
     from transformer_doctor.module_state import weight_count
     from transformer_doctor.report import Diagnosis, make_report
 
-    with listener.phase("loading the model"):
+    with listener.phase("loading the model"), _watched_loading() as not_loaded:
         arguments = _load(subject)
     keywords = {**arguments, **options.specified()}
     remarks: list[str] = []
@@ -104,9 +105,30 @@ def examine_model(subject: str, options: ModelOptions, device: str | None, liste
         module.to(device)
     with _errors_of(f"the functions of {subject}"):
         report = examine(**keywords, listener=listener)
-    report += make_report([], [], [], remarks)
+    report += make_report(not_loaded[:1], [], [], remarks)
     fact = f"{type(module or arguments['model']).__name__}, {weight_count(module):,} parameters"
     return Diagnosis({"model": fact}, report, {"subject": subject, "facts": {"model": fact}})
+
+
+@contextmanager
+def _watched_loading() -> Iterator[list[Finding]]:
+    """Collect findings about state dictionaries that are loaded with other names than those of the weights."""
+    from torch import nn
+
+    from transformer_doctor.catalogue import model_finding
+
+    findings: list[Finding] = []
+    plain = nn.Module.load_state_dict
+
+    def load(module: nn.Module, *args: Any, **options: Any) -> Any:
+        missing, unexpected = result = plain(module, *args, **options)
+        if missing and unexpected:  # a new head alone is left as it is on purpose
+            evidence = f"a loaded state lacks {missing[0]} (of {len(missing)} weights), and has {unexpected[0]}"
+            findings.append(model_finding("weights-not-loaded", evidence))
+        return result
+
+    with patch.object(nn.Module, "load_state_dict", load):
+        yield findings
 
 
 def judge_model(subject: str, options: ModelOptions, train: Path | None, test: Path | None) -> Diagnosis:

@@ -81,7 +81,7 @@ class ModelAdapter:
             UsageError: the scores have another shape.
         """
         self.restore()
-        _seed_generators(seed)
+        seed_generators(seed)
         scores = self.call(*(ids[side].to(self.device) for side in self.sides))
         last = ids[self.sides[-1]]
         if scores.dim() == 2 and len(scores) == last.numel():  # (B * T, V)
@@ -142,7 +142,7 @@ def _advice(scores: Tensor, ids: Tensor, sides: Sequence[str]) -> str:
     return ""
 
 
-def _seed_generators(seed: int) -> None:
+def seed_generators(seed: int) -> None:
     """Seed torch's random generators; without an accelerator only the CPU's, as the others are slow."""
     if torch.accelerator.is_available():
         torch.manual_seed(seed)

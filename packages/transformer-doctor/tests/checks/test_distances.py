@@ -45,6 +45,34 @@ def test_a_linear_bias_has_to_favour_near_keys(way: str) -> None:
     assert DISTANCES in report.asked
 
 
+@pytest.mark.parametrize("empty", [False, True])
+def test_frequencies_that_are_all_zero_are_named(empty: bool) -> None:
+    """As of a buffer that to_empty() left empty, and that no checkpoint holds."""
+
+    class Waves(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(VOCABULARY, 16)
+            self.layers = nn.ModuleList(nn.TransformerEncoderLayer(16, 2, 29, batch_first=True) for _ in range(2))
+            self.output = nn.Linear(16, VOCABULARY)
+            self.register_buffer("frequencies", 10.0 ** -torch.arange(8), persistent=False)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            angle = torch.arange(ids.size(1))[:, None] * self.frequencies
+            x = self.embedding(ids) + torch.cat([angle.sin(), angle.cos()], -1).to(self.embedding.weight)
+            later = torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
+            for layer in self.layers:
+                x = layer(x, src_mask=later)
+            return self.output(x)
+
+    torch.manual_seed(3)
+    model = Waves()
+    model.frequencies *= not empty
+    report = examined(model)
+    assert ("no-positions" in report.names) == empty, report
+    assert DISTANCES in report.asked
+
+
 def test_values_that_are_turned_back_afterwards_are_sound() -> None:
     class TurnedBack(Rotary):
         """Values hold their position, which is taken from the result again: only relative positions are left."""

@@ -36,6 +36,13 @@ def test_labels_equal_to_the_inputs_are_named_unless_the_model_shifts_them() -> 
     assert names(unshifted.masked_fill(unshifted == PAD, IGNORED), unshifted, own_token=False) == []
 
 
+def test_replaced_inputs_make_no_label_wrong() -> None:
+    """As of a step that drops words of the decoder's input."""
+    noisy = INPUTS.clone()
+    noisy[0, 2] = noisy[1, 3] = 10
+    assert names(NEXT, noisy) == []
+
+
 def test_labels_of_another_row_are_wrong() -> None:
     assert "wrong-labels" in names(NEXT.flip(0))
 

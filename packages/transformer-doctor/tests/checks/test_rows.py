@@ -7,14 +7,18 @@ import torch
 
 from specimens.plain_trainings import PLANTED, SOUND
 from transformer_doctor import Report, examine
+from transformer_doctor.checks import rows
 from transformer_doctor.checks.learning import _ROWS
 
 pytestmark = [pytest.mark.usefixtures("few_updates", "training_alone"), pytest.mark.filterwarnings("ignore")]
 OF_ROWS = (
-    "no causal mask", "positions zero", "evaluation mode", "first rows only", "sources shifted", "packed",
-    "left padding",
+    "no causal mask", "positions zero", "evaluation mode", "evaluation mode kept", "first rows only",
+    "last row only", "sources shifted", "packed", "left padding",
 )  # fmt: skip
-QUICK = ("combined", "R-Drop", "packed, masked", "left padding, counted", "gpt2")
+QUICK = (
+    "combined", "R-Drop", "frozen source", "shuffled", "words dropped", "packed, masked",
+    "left padding, counted", "gpt2",
+)  # fmt: skip
 NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
 
 
@@ -37,3 +41,8 @@ def test_a_sound_training_has_no_finding_and_every_row_is_asked(style: str) -> N
     assert report.names == [], report
     reasons = dict(report.skipped)
     assert _ROWS in report.asked or reasons[_ROWS] == NOT_ASKED[style]
+
+
+def test_losses_under_autocast_may_differ_by_its_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "SAME_NATS", 0.0)
+    assert examined("autocast").names == []

@@ -120,6 +120,8 @@ def test_an_object_without_an_optimizer_or_a_step_is_refused() -> None:
         (lambda step: step // 4000, "the rate is 0 in the first 100 steps"),
         (lambda step: step**0.5, "the rate still grows after 20,000 steps"),
         (lambda step: abs(math.sin(step / 7)), "the rate falls and climbs again"),
+        (lambda step: 1.0 if step % 2 else 0.01, "the rate falls and climbs again"),
+        (lambda step: 1 - step % 10 / 10, ""),
         (lambda step: min(step / 4000, 1.0), ""),
         (lambda step: min(max(step, 1) ** -0.5, step * 500**-1.5), ""),
     ],

@@ -47,6 +47,12 @@ def test_flat_scores_and_time_first_ids_are_read() -> None:
     assert names == ["target-not-shifted"]
 
 
+def test_scores_that_are_taken_for_log_probabilities_are_named() -> None:
+    ids, scores = torch.randint(3, V, (B, T + 1)), torch.randn(B, T, V, requires_grad=True)
+    loss = functional.nll_loss(scores.flatten(0, 1), ids[:, 1:].flatten())
+    assert seen(ids[:, :-1], scores, loss)[1] == ["loss-without-softmax"]
+
+
 def test_of_classes_of_texts_the_weights_are_read_alone() -> None:
     classes = torch.randn(B, V, requires_grad=True)
     loss = functional.cross_entropy(classes, torch.tensor([1, 2, 3]))

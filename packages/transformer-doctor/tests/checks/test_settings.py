@@ -17,7 +17,7 @@ class Configured(nn.Module):
     """A decoder whose configuration states dropout of 0.1 and a tied matrix.
 
     Args:
-        way: "dropout", "attention dropout", "one layer", "empty places", "untied", or "sound".
+        way: "dropout", "attention dropout", "one layer", "one part", "empty places", "untied", or "sound".
     """
 
     def __init__(self, way: str) -> None:
@@ -27,6 +27,8 @@ class Configured(nn.Module):
         layers = [nn.TransformerEncoderLayer(D, 2, 29, 0.1, batch_first=True) for _ in range(3)]
         if way == "attention dropout":
             layers[1].self_attn.dropout = 0.3
+        for layer in layers if way == "one part" else ():
+            layer.linear1 = layers[0].linear1
         self.layers = nn.ModuleList(
             layers[:1] * 3 if way == "one layer" else [*layers, None, None][: 5 if way == "empty places" else 3]
         )
@@ -52,6 +54,7 @@ class Configured(nn.Module):
         ("dropout", "not-as-configured", "dropout of 0.5 is active; the configuration states dropout = 0.1"),
         ("attention dropout", "not-as-configured", "dropout of 0.3 is active"),
         ("one layer", "layers-are-one-object", "3 of 3 layers of layers are one TransformerEncoderLayer"),
+        ("one part", "layers-are-one-object", "linear1 of 3 layers of layers is one Linear"),
         ("untied", "not-as-configured", "tie_weights is True, and the output matrix (23, 16) is not the embedding"),
     ],
 )
@@ -69,3 +72,25 @@ def test_without_a_configuration_nothing_is_said_about_it() -> None:
     torch.manual_seed(3)
     report = examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
     assert not report.findings
+
+
+@pytest.mark.parametrize("reversed_layers", [False, True])
+def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool) -> None:
+    class Windowed(Configured):
+        def forward(self, ids: Tensor) -> Tensor:
+            x, positions = (
+                self.embedding(ids) + self.positions(torch.arange(ids.size(1))),
+                torch.arange(ids.size(1)),
+            )
+            distance = positions[:, None] - positions
+            for kind, layer in zip(self.config.layer_types, self.layers, strict=True):
+                near = (distance < 7) | ((kind == "full_attention") != reversed_layers)
+                x = layer(x, src_mask=~(near & (distance >= 0)))
+            return self.output(x)
+
+    torch.manual_seed(3)
+    model = Windowed("sound")
+    model.config = SimpleNamespace(layer_types=["sliding_attention"] * 2 + ["full_attention"], sliding_window=7)
+    report = examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
+    assert report.names == ["not-as-configured"] * reversed_layers, report
+    assert all("0 (sliding_attention), 1 (sliding_attention), 2 (full" in one.evidence for one in report.findings)

@@ -22,6 +22,12 @@ def test_copies_and_near_copies_of_test_data_are_found() -> None:
     assert examine_split(["one two three four"], ["one two five four"]).names == ["tested-on-training-data"]
 
 
+def test_texts_without_words_are_compared_as_they_are() -> None:
+    sums = [(f"{i} + {i * i % 97}", f"{i + i * i % 97}") for i in range(60)]
+    assert not examine_split(sums[9:], sums[:9]).findings
+    assert examine_split(sums, sums[:9]).names == ["tested-on-training-data"]
+
+
 def test_a_single_copy_in_a_large_test_set_is_a_note() -> None:
     test = [f"{'abcdefgh'[i % 8]} {'ijklmno'[i % 7]} {'pqrstuvwxyz'[i % 11]}" for i in range(99)]
     report = examine_split(["x", test[0]], test)

@@ -42,11 +42,12 @@ class Translator(nn.Module):
             nn.init.normal_(part.weight, std=D**-0.5)
         with torch.no_grad():
             self.words.weight[PAD] = 0
+        self.sources = self.words
         if tied:
             self.head.weight = self.words.weight
 
     def forward(self, src: Tensor, tgt: Tensor, causal: bool = True, positions: Tensor | None = None) -> Tensor:
-        hidden, padded, length = self.words(src), src == PAD, tgt.size(1)
+        hidden, padded, length = self.sources(src), src == PAD, tgt.size(1)
         memory = self.reader(hidden + self.places(torch.arange(src.size(1))), src_key_padding_mask=padded)
         place = torch.arange(length) if positions is None else positions
         later = torch.full((length, length), -math.inf).triu(1) if causal else None
@@ -110,7 +111,8 @@ def translation(defect: str = "") -> Arguments:
 
     def train_step(src: Tensor, tgt: Tensor) -> float:
         calls[0] += 1
-        model.train(defect != "evaluation mode")
+        if defect != "evaluation mode kept":
+            model.train(defect != "evaluation mode")
         if defect == "layer redrawn" and calls[0] % 5 == 0:
             nn.init.normal_(model.head.weight, std=0.2)
         parts = [(src, tgt)] if "micro" not in defect else [*zip(src.chunk(2), tgt.chunk(2), strict=True)]
@@ -127,6 +129,8 @@ def translation(defect: str = "") -> Arguments:
         optimizer.step()
         if defect == "clipped after the step":
             clip_grad_norm_(model.parameters(), 1.0)
+        if defect == "evaluation mode kept":
+            model.eval()
         return total
 
     return {"model": model, "vocab_size": V, "pad": PAD, "bos": BOS, "eos": EOS, "collate": collate,
@@ -156,7 +160,10 @@ def writing(defect: str = "") -> Arguments:
             seen = (rows != PAD)[:, None].expand(-1, rows.size(1), -1) | torch.eye(rows.size(1), dtype=torch.bool)
             counted = (rows != PAD).long().cumsum(1) - 1
             positions = counted.clamp(min=0) if "counted" in defect else None
-        loss = nats(model(rows, seen, positions), labels)
+        if defect == "last row only":
+            loss = [nats(model(row[None]), label[None]) for row, label in zip(rows, labels, strict=True)][-1]
+        else:
+            loss = nats(model(rows, seen, positions), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -177,20 +184,29 @@ def sound(style: str) -> Arguments:
         model.requires_grad_(False)
         for parameter in trained:
             parameter.requires_grad_(True)
+    if style == "frozen source":
+        model.sources = copy.deepcopy(model.words).requires_grad_(False)
+        model.reader.requires_grad_(False)
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(trained, 1e-3)
     if combined:
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 4000))
     scaler, average = torch.amp.GradScaler("cpu"), copy.deepcopy(model)
 
     def loss_of(src: Tensor, tgt: Tensor) -> Tensor:
-        labels = tgt[:, 1:]
+        if style == "shuffled":
+            order = torch.randperm(len(src))
+            src, tgt = src[order], tgt[order]
+        labels, fed = tgt[:, 1:], tgt[:, :-1]
+        if style == "words dropped":
+            fed = fed.masked_fill((torch.rand(fed.shape) < 0.15) & (fed > EOS), 3)
         if style == "R-Drop":
             first, second = (model(src, tgt[:, :-1]).flatten(0, 1)[labels.flatten() != PAD] for _ in range(2))
             kept = labels.flatten()[labels.flatten() != PAD]
             apart = functional.kl_div(first.log_softmax(-1), second.log_softmax(-1), log_target=True,
                                       reduction="batchmean")  # fmt: skip
             return (functional.cross_entropy(first, kept) + functional.cross_entropy(second, kept)) / 2 + apart
-        return nats(model(src, tgt[:, :-1]), labels, label_smoothing=0.1 * combined)
+        return nats(model(src, fed), labels, label_smoothing=0.1 * combined)
 
     def train_step(src: Tensor, tgt: Tensor) -> float:
         model.train()
@@ -203,7 +219,8 @@ def sound(style: str) -> Arguments:
                 total += part.item()
             optimizer.step()
             return total
-        loss = loss_of(src, tgt)
+        with torch.autocast("cpu", torch.bfloat16, enabled=style == "autocast"):
+            loss = loss_of(src, tgt)
         if combined:
             scaler.scale(loss).backward()
             scaler.unscale_(optimizer)
@@ -234,7 +251,8 @@ PLANTED: dict[str, tuple[Callable[[], Arguments], str]] = {
         defect: (partial(translation, defect), name)
         for defect, name in {
             "no causal mask": "sees-the-future", "positions zero": "no-positions", "evaluation mode":
-            "trained-in-evaluation-mode", "first rows only": "rows-left-out", "sources shifted": "sources-mixed-up",
+            "trained-in-evaluation-mode", "evaluation mode kept": "trained-in-evaluation-mode",
+            "first rows only": "rows-left-out", "sources shifted": "sources-mixed-up",
             "reshaped": "wrong-labels", "raw scores": "loss-without-softmax", "tiny rate": "parameters-not-updated",
             "weight decay of 1": "weight-decay-too-high", "clipped to 1e-4": "clipped-wrongly",
             "clipped after the step": "clipped-wrongly", "micro-batches cleared": "gradients-lost",
@@ -243,11 +261,18 @@ PLANTED: dict[str, tuple[Callable[[], Arguments], str]] = {
         }.items()
     },
     "packed": (partial(writing, "packed"), "packed-texts-mixed"),
+    "last row only": (partial(writing, "last row only"), "rows-left-out"),
     "left padding": (partial(writing, "left"), "depends-on-left-padding"),
 }  # fmt: skip
 SOUND: dict[str, Callable[[], Arguments]] = {
     "plain": translation,
-    **{style: partial(sound, style) for style in ("combined", "frozen base", "R-Drop", "accumulation")},
+    **{
+        style: partial(sound, style)
+        for style in (
+            "combined", "frozen base", "R-Drop", "accumulation", "frozen source", "shuffled", "words dropped",
+            "autocast",
+        )
+    },
     "packed, masked": partial(writing, "packed masked"),
     "left padding, counted": partial(writing, "left counted"),
     **{name: partial(hugging_face, name) for name in ("bart", "t5", "gpt2")},

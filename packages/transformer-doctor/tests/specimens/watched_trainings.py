@@ -172,7 +172,7 @@ def accumulation(fault: str) -> Iterator[Any]:
     for update in range(1, 10_000):
         optimizer.zero_grad()
         batch = rows(update, 16).chunk(parts)
-        if fault == "divided":
+        if fault.startswith("divided"):
             batch = rows(update, 16)[:, :4].chunk(parts)
         if fault == "unequal":
             batch = [rows(update, 2, 3), rows(update + 1000, 8), rows(update + 2000, 2, 3), rows(update + 3000, 8)]
@@ -188,6 +188,8 @@ def accumulation(fault: str) -> Iterator[Any]:
             loss.backward()
             if fault == "schedule moves":
                 schedule.step()
+            if "clipped" in fault:
+                clip_grad_norm_(model.parameters(), 1.0 if "to 1" in fault else 1e-2)
         optimizer.step()
         if fault != "schedule moves":
             schedule.step()
@@ -345,7 +347,7 @@ PLANTED: dict[str, tuple[Training, dict[str, str]]] = {
     }),
     "accumulation": (accumulation, {
         "cleared": "gradients-lost", "added": "accumulation-not-divided", "unequal": "micro-batches-averaged",
-        "schedule moves": "schedule-per-micro-batch",
+        "schedule moves": "schedule-per-micro-batch", "divided, clipped each time": "clipped-wrongly",
     }),
     "scaled": (scaled, {"infinite": "parameters-not-updated", "clipped before unscaling": "clipped-wrongly"}),
     "two optimizers": (two_optimizers, {

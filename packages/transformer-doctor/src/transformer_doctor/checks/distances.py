@@ -8,10 +8,12 @@ Shapes: B batch, T queries, S keys, L length, N features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.calls import trace_pass
@@ -37,7 +39,8 @@ def distance_report(adapter: ModelAdapter, samples: Samples) -> Report:
          for side in adapter.sides}
         for number in (0, -1)
     )  # fmt: skip
-    (first, scores), (second, _) = trace_pass(adapter, first_ids), trace_pass(adapter, second_ids)
+    with _Angles() as angles:
+        (first, scores), (second, _) = trace_pass(adapter, first_ids), trace_pass(adapter, second_ids)
     late = scores[:, _EDGE:]
     placed = late.size(1) > 1 and relative_change(late[:, 1:], late[:, :-1]) > _SAME
     faults = [
@@ -47,7 +50,25 @@ def distance_report(adapter: ModelAdapter, samples: Samples) -> Report:
         for fault in _faults(attention, other, placed=placed)
     ]
     found = [model_finding("wrong-distances", fault).at(attention.place) for attention, fault in faults if fault]
-    return make_report(found, [DISTANCES] if faults else [])
+    if angles.zero and all(angles.zero):
+        evidence = f"sines and cosines are taken of angles that are 0 at all {_SIDES['target']} positions"
+        found.append(model_finding("no-positions", evidence))
+    return make_report(found, [DISTANCES] if faults or angles.zero else [])
+
+
+class _Angles(TorchFunctionMode):
+    """Mode that records, for each sine and cosine by position, whether all angles are 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.zero: list[bool] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        if getattr(func, "__name__", "") in ("sin", "cos") and {*args[0].shape} & {*_SIDES.values()}:
+            self.zero.append(not bool(args[0].any()))
+        return func(*args, **(kwargs or {}))
 
 
 def _faults(attention: Attention, other: Attention, *, placed: bool) -> Iterator[str]:

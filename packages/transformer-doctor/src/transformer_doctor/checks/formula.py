@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.report import Finding, Report, make_report
+from transformer_doctor.report import Finding, Report, make_report, reason_of
 from transformer_doctor.tolerances import SAME_ATTENTION
 
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Any]
 _B, _H, _T, _S, _E = 2, 3, 5, 7, 11
 _STRENGTH = 3.0  # of queries and keys: scores far enough apart that a wrong scale is seen
 
@@ -23,7 +25,8 @@ _STRENGTH = 3.0  # of queries and keys: scores far enough apart that a wrong sca
 def examine_attention(attend: Attend) -> Report:
     """Examine a function of query (B, H, T, E), key, value (B, H, S, E), mask (B, 1, T, S) -> (B, H, T, E).
 
-    The mask is bool, True = may attend; every query has at least one key.
+    The mask is bool, True = may attend; every query has at least one key. The function may return its weights too:
+    (B, H, T, S), or (B, T, S) as their mean over the heads.
     """
     return make_report(list(_attention_findings(attend)), ["attention is that of equation 1, masked and not"])
 
@@ -36,7 +39,7 @@ def _attention_findings(attend: Attend) -> Iterator[Finding]:
     mask = torch.rand(_B, 1, _T, _S, generator=generator) < 0.6
     mask[..., 0] = True
     all_visible = torch.ones_like(mask)
-    result = attend(query, key, value, all_visible)
+    result, _ = _result_and_weights(attend(query, key, value, all_visible))
     expected = _written_attention(query, key, value, all_visible, _E**-0.5)
     if not _close(result, expected):
         if _close(result, _written_attention(query, key, value, all_visible, (_H * _E) ** -0.5)):
@@ -52,8 +55,11 @@ def _attention_findings(attend: Attend) -> Iterator[Finding]:
         yield model_finding("attention-differs", evidence)
         return
     masked = _written_attention(query, key, value, mask, _E**-0.5)
-    result = attend(query, key, value, mask)
+    result, weights = _result_and_weights(attend(query, key, value, mask))
     if _close(result, masked):
+        evidence = _weights_fault(weights, query, key, mask) or _layout_fault(attend, query, key, value, mask)
+        if evidence:
+            yield model_finding("attention-differs", evidence)
         return
     if _close(result, expected):
         yield model_finding("mask-fill", "with keys hidden, the result is that without a mask")
@@ -61,6 +67,37 @@ def _attention_findings(attend: Attend) -> Iterator[Finding]:
         yield model_finding("attention-differs", "the mask is read the other way round: True hides")
     else:
         yield model_finding("attention-differs", f"with keys hidden by up to {_difference(result, masked):.2g}")
+
+
+def _result_and_weights(returned: Any) -> tuple[Tensor, Any]:
+    """Return what an attention function returned, and its weights, None where it returns none."""
+    return (returned[0], returned[1]) if isinstance(returned, tuple) else (returned, None)
+
+
+def _weights_fault(weights: Any, query: Tensor, key: Tensor, mask: Tensor) -> str:
+    """Return the evidence that returned weights are not those of equation 1, empty if they are, or are None."""
+    if weights is None:
+        return ""
+    units = torch.eye(_S).expand(_B, _H, _S, _S)  # as values they make the results the weights
+    expected = _written_attention(query, key, units, mask, _E**-0.5)
+    if _close(weights, expected) or _close(weights, expected.mean(1)):
+        return ""
+    shapes = f"{tuple(weights.shape)} in the place of {tuple(expected.shape)}"
+    return f"what is returned beside the result, {shapes}, is not the weights"
+
+
+def _layout_fault(attend: Attend, query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> str:
+    """Return the evidence that heads of width 1 are refused if that axis has another stride."""
+    plain = [tensor[..., :1].contiguous() for tensor in (query, key, value)]
+    views = [tensor.mT.clone(memory_format=torch.contiguous_format).mT for tensor in plain]
+    layout = f"with heads of width 1 and strides {views[0].stride()} in the place of {plain[0].stride()}"
+    with suppress(Exception):  # a kernel may want wider heads
+        attend(plain[0], plain[1], plain[2], mask)
+        try:
+            attend(views[0], views[1], views[2], mask)
+        except Exception as error:
+            return f"{layout} {reason_of(error)}"
+    return ""
 
 
 def _written_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, factor: float) -> Tensor:

@@ -75,6 +75,9 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
     else:
         judged = trained & (alignment.expected != UNKNOWN)
         judged &= alignment.expected != (UNKNOWN if adapter.pad is None else adapter.pad)
+        pairs = zip(alignment.expected.tolist(), batch.targets, strict=True)
+        own = judged & torch.tensor([[token in text for token in row] for row, text in pairs])
+        judged = own if own.any() else judged  # inputs may be replaced as noise
         agreed = float((alignment.expected == batch.labels)[judged].float().mean()) if judged.any() else 0.0
         if agreed < _MIN_SHARE:
             next_token = "there" if alignment.labels_are_inputs else "next"

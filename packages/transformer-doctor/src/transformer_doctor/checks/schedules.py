@@ -71,7 +71,9 @@ def _shape_findings(optimizer: Any, schedule: Any) -> Iterator[Finding]:
         evidence = f"the rate still grows after {_MANY_STEPS:,} steps: from {rates[0]:.3g} to {rates[-1]:.3g}"
         yield model_finding("unusual-schedule", evidence)
     signs = [after > before for before, after in pairwise(rates) if after != before]
-    climbs = sum(signs[index : index + 3] == [False, True, True] for index in range(len(signs)))
+    # a restart climbs in one step, and falls in several
+    swings = [False, True, True], [False, True, False, True]
+    climbs = sum(signs[index : index + len(swing)] == swing for swing in swings for index in range(len(signs)))
     if climbs > 1:
         evidence = f"in {len(rates)} steps the rate falls and climbs again {climbs} times"
         yield model_finding("unusual-schedule", evidence, "note")

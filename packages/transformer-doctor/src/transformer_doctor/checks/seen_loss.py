@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_doctor.checks.training import read_labels
+from transformer_doctor.checks.training import are_raw, read_labels
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_output import tensor_of
 from transformer_doctor.tolerances import NO_GRADIENT
@@ -150,6 +150,8 @@ class SeenLoss:
         sums = gradient.sum(-1)  # 0 for scores, minus the weight for log-probabilities
         weights = torch.where(sums < gradient.amin(-1) / 2, -sums, weights)
         mean = float(nats.mean())
+        if are_raw(scores, gradient):
+            self._say("loss-without-softmax", "scores have a gradient at the labels alone, and are no logarithms")
         self._had_to_learn |= mean > _HIGH_NATS
         self.low = mean if self._had_to_learn and mean < _LOW_NATS else None
         return float(weights.mean())

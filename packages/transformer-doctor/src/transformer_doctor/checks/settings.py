@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import trace_pass
+from transformer_doctor.checks.masks import covered_scores
 from transformer_doctor.guesses import attributes
+from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.report import Finding
 from transformer_doctor.signatures import words_of
 
@@ -50,3 +54,31 @@ def setting_findings(
                 evidence = f"{count} of {len(layers)} layers of {name} are one {type(layer).__name__}"
                 yield model_finding("layers-are-one-object", evidence)
                 return
+        for path, child in layers[0].named_modules() if len(set(layers)) > 1 else ():
+            shared = [other for layer in layers for where, other in layer.named_modules() if where == path]
+            if set(shared) == {child} and len(shared) == len(layers) and next(child.parameters(), None) is not None:
+                evidence = f"{path} of {len(layers)} layers of {name} is one {type(child).__name__}"
+                yield model_finding("layers-are-one-object", evidence, "note")
+                return
+
+
+def window_findings(adapter: ModelAdapter, samples: Samples, longest: int = 512) -> Iterator[Finding]:
+    """Yield a finding if other layers attend within a window than the configuration of a decoder says."""
+    stated: dict[str, Any] = dict([*attributes(adapter.module)][::-1])  # the outermost of a name last
+    kinds, window = stated.get("layer_types", ()), stated.get("sliding_window")
+    length = window + 3 if isinstance(window, int) and isinstance(kinds, (list, tuple)) else 0
+    if adapter.kind != "decoder" or not 3 < length <= min(longest, adapter.stated_limit or longest):
+        return
+    attentions = trace_pass(adapter, samples.ids(batch=samples.smallest_batch, target=length))[0].attentions
+    if len(attentions) != len(kinds):
+        return
+    wrong = []
+    for number, (kind, attention) in enumerate(zip(kinds, attentions, strict=True)):
+        hidden = covered_scores(attention)[..., -1, :2].all()  # of the last token, keys before the window
+        if kind == ("full_attention" if hidden else "sliding_attention"):
+            wrong.append(f"{number} ({kind})")
+    if wrong:
+        evidence = (
+            f"of a text of {length} tokens and a window of {window}, layers hide others than layer_types says"
+        )
+        yield model_finding("not-as-configured", f"{evidence}: {', '.join(wrong)}")

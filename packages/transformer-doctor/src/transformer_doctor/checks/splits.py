@@ -88,7 +88,8 @@ def words_of(pair: Pair) -> Words:
 
 def near_keys(words: Words) -> Iterator[Words]:
     """Yield keys, one of which near copies share: the words, and the words with each one left out in turn."""
-    yield words
+    if words:  # sums of numbers have none
+        yield words
     if _LONG_ENOUGH <= len(words) < _MAX_CHARACTERS:
         for index in range(len(words)):
             yield ("", *words[:index], "_", *words[index + 1 :])

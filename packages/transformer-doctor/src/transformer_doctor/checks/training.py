@@ -97,6 +97,8 @@ class TrainedBatch:
         reshaped: whether the loss reads the numbers of the scores in another order than the model returns them.
         places: for each tensor of scores, its number, the first row of its part, its shape (...) without V, and the
             flat index of each position of the part in it, counted from 1, (B, T).
+        without_gradient: ids (B, T) of forward passes whose scores got no gradient.
+        exact: whether no scores are in half precision, as under autocast.
     """
 
     targets: Rows
@@ -109,6 +111,8 @@ class TrainedBatch:
     raw: bool = False
     reshaped: bool = False
     places: Sequence[tuple[int, int, torch.Size, Tensor]] = ()
+    without_gradient: Sequence[Tensor] = ()
+    exact: bool = True
 
     @property
     def trained(self) -> Tensor:
@@ -121,13 +125,15 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
     known = [(fed, rows) for fed in tracer.fed if (rows := token_rows(fed.ids, targets)) is not None]
     known = [(fed, rows) for fed, rows in known if fed.table] or known
     parts: list[tuple[Part, Tensor, _AlignedScores]] = []
-    reshaped, places = False, []
+    reshaped, places, without_gradient = False, [], []
     for index, (fed, inputs) in enumerate(known):
         end = known[index + 1][0].order if index + 1 < len(known) else tracer.count + 1
         between = [score for score in tracer.scores if fed.order < score.order < end and score.gradient is not None]
         turned = not torch.equal(fed.ids.cpu(), inputs)
         aligned = _align_scores(between, inputs, turned=turned)
-        if aligned is not None:
+        if aligned is None:
+            without_gradient.append(inputs)
+        else:
             first = sum(part.rows for part, _, _ in parts)
             found = [(score, _places(score, inputs, aligned[1], turned=turned)) for score in between]
             places += [(score.order, first, score.values.shape[:-1], at) for score, at in found if at is not None]
@@ -150,9 +156,11 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
         join(nats, 0),
         known[0][0].table,
         [part for part, _, _ in parts],
-        any(_are_raw(*aligned) for _, _, aligned in parts),
+        any(are_raw(*aligned) for _, _, aligned in parts),
         reshaped,
         places,
+        without_gradient,
+        all(score.values.itemsize > 2 for score in tracer.scores),
     )
 
 
@@ -169,7 +177,7 @@ def _places(score: ScoreGradient, inputs: Tensor, gradient: Tensor, *, turned: b
     return None
 
 
-def _are_raw(scores: Tensor, gradient: Tensor) -> bool:
+def are_raw(scores: Tensor, gradient: Tensor) -> bool:
     """Return whether scores (..., V) that are no log-probabilities have a gradient at their labels alone."""
     others = gradient.scatter(-1, gradient.argmin(-1, keepdim=True), 0.0)
     return bool(gradient.any()) and not bool(others.any()) and bool((scores.logsumexp(-1).abs() > _NO_LOGS).any())

@@ -166,7 +166,7 @@ class Trial:
         tracer, loss = self.traced_step(arguments(self.functions.collate(sources, targets)))
         self.losses.append(loss)
         self.normalized_twice |= tracer.probabilities > 0
-        if self.record.calls:
+        if self.record.calls > 1:  # the second step begins in train(), whatever the first one left
             self.dropouts = self.dropouts[0], max(self.dropouts[1], tracer.active_dropouts)
         if self.classifier:
             read = read_classes(tracer, len(targets))

@@ -110,6 +110,7 @@ class WatchedOptimizer:
     _zeros: Counter[int] = field(default_factory=Counter)  # updates in a row with a rate of 0, by group
     _peak: float = 0.0
     _clipped: tuple[float, float, Tensor, float] | None = None  # limit, norm, a weight, the norm of its gradient
+    _clipped_passes: int = 0  # backward passes before gradients were clipped last
     _mark: Tensor | None = None  # numbers after an earlier step, its rate, and which had gradients since
     _mark_rate: float = 0.0
     _moving: Tensor | None = None
@@ -173,6 +174,10 @@ class WatchedOptimizer:
             self._left_over = "" if empty else name
         elif empty:
             self._left_over = ""
+        if self._clipped is not None and self._clipped_passes == self.passes - 1 > 0 and not empty:
+            self._clipped_passes = 0
+            evidence = f"gradients are clipped after {self.passes - 1} backward passes, and more follow"
+            self.told.find_repeated("clipped-wrongly", evidence, GRADIENTS)
         if last is not None and self.passes > 1 and empty and last[1] and last[3] == version:
             self._cleared += 1
             self._lost |= last[2]
@@ -194,6 +199,7 @@ class WatchedOptimizer:
         weight = next((weight for weight in own if weight.grad is not None), None)
         if weight is not None and weight.grad is not None and self.passes:
             self._clipped = float(limit), float(norm), weight, float(weight.grad.norm())
+            self._clipped_passes = self.passes if norm > limit else 0
 
     # Steps
 
