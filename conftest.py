@@ -7,6 +7,10 @@ import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("untimed", deadline=None)  # a busy machine takes longer for an example
+settings.load_profile("untimed")
 
 # As the program does, before any test imports torch.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")

@@ -25,7 +25,7 @@ def unpadded(row: torch.Tensor) -> Row:
     return ids[:length]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs)
 def test_the_target_input_is_the_target_output_shifted_by_one(drawn: list[tuple[Row, Row]]) -> None:
     sources, targets = [source for source, _ in drawn], [target for _, target in drawn]
@@ -38,7 +38,7 @@ def test_the_target_input_is_the_target_output_shifted_by_one(drawn: list[tuple[
         assert batch.target_in[index, 1 : length + 1].tolist() == batch.target_out[index, :length].tolist()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs)
 def test_token_counts_include_end_marks_and_exclude_padding(drawn: list[tuple[Row, Row]]) -> None:
     sources, targets = [source for source, _ in drawn], [target for _, target in drawn]
@@ -111,7 +111,7 @@ def test_padded_lengths_are_few_and_at_most_one_and_a_half_times_the_length() ->
     assert sorted(set(found)) == sorted([2**n for n in range(3, 13)] + [3 * 2**n for n in range(2, 11)])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs)
 def test_a_batch_padded_further_is_otherwise_unchanged(drawn: list[tuple[Row, Row]]) -> None:
     sources, targets = [source for source, _ in drawn], [target for _, target in drawn]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from manyheads.data import lines
@@ -33,7 +33,6 @@ def zstd(content: bytes) -> bytes:
 PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd}
 
 
-@settings(deadline=None)  # a busy machine may take longer than 200 ms for one example
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r\ufeff"))))
 def test_lines_end_at_line_feeds_and_nowhere_else(texts: list[str]) -> None:
     content = "".join(f"{text}\n" for text in texts).encode()

@@ -35,7 +35,7 @@ def to_lists(batches: Sequence[Lengths]) -> list[list[int]]:
     return [batch.tolist() for batch in batches]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(lengths, st.integers(1, 200), st.one_of(st.none(), st.integers(1, 30)), st.integers(0, 5))
 def test_every_pair_is_in_exactly_one_update_of_an_epoch(
     pairs: list[tuple[int, int]], tokens: int, sentences: int | None, epoch: int
@@ -46,14 +46,14 @@ def test_every_pair_is_in_exactly_one_update_of_an_epoch(
     assert all(len(batch) for batch in batches)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(lengths, st.integers(1, 200))
 def test_every_epoch_has_the_same_number_of_updates(pairs: list[tuple[int, int]], tokens: int) -> None:
     sampler = Sampler(*arrays(pairs), batch_tokens=tokens)
     assert len({len(sampler.epoch(epoch)) for epoch in range(4)}) == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(lengths, st.integers(1, 200))
 def test_an_update_exceeds_the_budget_by_less_than_the_longest_pair(
     pairs: list[tuple[int, int]], tokens: int
@@ -145,7 +145,7 @@ def test_padding_is_low_on_both_sides_of_unequal_lengths() -> None:
     assert padding_share(source, target, list(shuffled)) > 0.4
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 200))
 def test_fixed_batches_hold_every_row_once_and_keep_the_budget_including_padding(
     rows: list[int], budget: int
@@ -170,7 +170,7 @@ def test_rows_without_tokens_are_batched() -> None:
 # --- large corpora and sampling rates ---
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(lengths, st.integers(1, 200), st.integers(1, 50))
 def test_a_corpus_planned_in_sections_has_the_same_number_of_updates_and_every_pair_once(
     pairs: list[tuple[int, int]], tokens: int, section: int

@@ -302,7 +302,7 @@ def test_a_protocol_tokenises_the_lines_before_the_interval_is_computed() -> Non
     assert tokenised[0] < middle < tokenised[1]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     pairs=st.lists(
         st.tuples(st.text("ab ", max_size=12), st.text("abc ", max_size=12)),

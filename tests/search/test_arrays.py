@@ -35,7 +35,7 @@ def test_the_best_tokens_are_possible_and_of_equal_ones_the_lower_ids(values, co
     assert not expected or token == expected[0]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     logits=st.lists(st.sampled_from([-9.0, -1.0, 0.0, 0.5, 2.0, -math.inf]), min_size=4, max_size=9),
     uniform=st.floats(0, 1, exclude_max=True),

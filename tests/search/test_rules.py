@@ -121,7 +121,7 @@ def test_the_rules_of_these_tests_change_the_outputs() -> None:
             pytest.fail(f"{case.id} changes nothing")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     sentences=st.lists(
         st.tuples(

@@ -96,7 +96,7 @@ def test_outputs_occur_with_their_exact_probabilities(sampling) -> None:
     assert sum(terms) < chi_square_bound(len(terms) - 1)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     sentences=st.lists(st.integers(0, 40), min_size=1, max_size=6),
     draws=st.integers(1, 3),

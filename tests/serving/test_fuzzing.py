@@ -34,7 +34,7 @@ def test_answers_conform_to_the_openapi_document(server: Server) -> None:
     for path, count in posted:
         operation = schema[path]["GET" if path == "/languages" else "POST"]
 
-        @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy())
         def check(case: schemathesis.Case) -> None:
             answer = case.call(timeout=20)

@@ -101,7 +101,7 @@ PIECES = st.sampled_from(
 TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", " ", "."]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(PIECES, max_size=25).map("".join))
 @example("</>")
 def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
@@ -109,7 +109,7 @@ def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
     assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.sampled_from(TAGGED), max_size=20).map("".join),
     st.lists(st.sampled_from(["yes", "no.", "(so)", "x"]), max_size=8).map(" ".join),

@@ -58,7 +58,7 @@ def split_line(text: str, split, trained_length: int = 20, **options: bool) -> L
     return line
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(TEXTS, LAYOUTS), st.sampled_from(["auto", "sentences", "none"]), st.integers(1, 30), st.booleans())
 def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length, settings) -> None:
     line = split_line(text, split, trained_length, copy_literals=settings, lower_capitals=settings)
@@ -72,7 +72,7 @@ def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length
         )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LAYOUTS, st.sampled_from(["auto", "sentences", "none"]), st.booleans())
 def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings) -> None:
     options = {"copy_literals": settings, "lower_capitals": settings}

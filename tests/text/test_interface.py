@@ -25,7 +25,7 @@ TOKENIZERS = {kind: make_tokenizer(kind) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_the_pieces_add_up_to_the_text_of_all_tokens(kind, data) -> None:
     tokenizer = TOKENIZERS[kind]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from manyheads.text.normalize import clean, normalize
@@ -14,13 +14,11 @@ WHITE_SPACE = [c for c in CHARACTERS if c.isspace()]
 CONTROLS = [c for c in CHARACTERS if unicodedata.category(c) == "Cc" and not c.isspace()]
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_normalisation_is_idempotent(text: str) -> None:
     assert normalize(normalize(text)) == normalize(text)
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 def test_normalised_text_is_composed_and_encodable_with_single_blanks_inside_as_its_only_white_space(
     text: str,

@@ -33,9 +33,7 @@ CONFUSING_TEXTS = [
     "\ufffe",
     "\ud800",
 ]
-hypothesis_settings = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+hypothesis_settings = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_the_special_symbols_have_the_ids_0_to_3(tokenizer: Tokenizer) -> None:
@@ -217,7 +215,6 @@ def test_a_tokenizer_lowercases_if_configured(
     )
 
 
-@settings(deadline=None)
 @given(ANY_TEXT)
 @example("T\u0308")  # only the small letter exists in composed form
 def test_lowercased_normalised_text_is_normalised(text: str) -> None:

@@ -98,17 +98,19 @@ def _distinct_pairs(trial: Trial) -> tuple[list[list[int]], list[list[int]]]:
     raise UsageError("there are too few token ids to tell rows apart")
 
 
-def _read(trial: Trial, sources: Rows, targets: Rows) -> TrainedBatch | None:
+def _read(trial: Trial, sources: Rows, targets: Rows, seed: int = 0) -> TrainedBatch | None:
     rows = [[list(row) for row in texts] for texts in (sources, targets)]
-    return read_batch(_trace(trial, arguments(trial.functions.collate(*rows))), targets)
+    return read_batch(_trace(trial, arguments(trial.functions.collate(*rows)), seed=seed), targets)
 
 
 @torch.no_grad()
-def _trace(trial: Trial, batch: Sequence[Any], keep: Mapping[int, Tensor] | None = None) -> StepTracer:
+def _trace(
+    trial: Trial, batch: Sequence[Any], keep: Mapping[int, Tensor] | None = None, seed: int = 0
+) -> StepTracer:
     """Return the trace of a step that begins with the weights of before the training."""
     for name, value in trial.record.updates.start.items():
         trial.record.updates.parameters[name].copy_(value)
-    seed_generators(0)  # each step shuffles alike
+    seed_generators(seed)  # each step of one seed shuffles alike
     with torch.enable_grad(), filled_zero_weights(trial.module):  # a layer of zeros lets no gradient through
         return trial.traced_step(batch, keep)[0]
 
@@ -236,10 +238,10 @@ def _padding_findings(
     if pad is None or len(read.inputs) != len(targets) or (row_trained and not left):
         return
     short = min(range(len(targets)), key=lambda row: len(targets[row]))
-    again, alone = (
-        _read(trial, *([texts[row] for row in rows] for texts in (sources, targets)))
-        for rows in (range(len(targets)), [short] * _COPIES)
-    )
+    again = _read(
+        trial, sources, targets, seed=1
+    )  # differs where a step draws numbers, as for a dropout of its own
+    alone = _read(trial, *([texts[short]] * _COPIES for texts in (sources, targets)))
     if (
         again is None
         or alone is None
