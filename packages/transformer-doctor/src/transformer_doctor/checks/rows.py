@@ -241,7 +241,7 @@ def _padding_findings(
     again = _read(
         trial, sources, targets, seed=1
     )  # differs where a step draws numbers, as for a dropout of its own
-    alone = _read(trial, *([texts[short]] * _COPIES for texts in (sources, targets)))
+    alone = _read(trial, [sources[short]] * _COPIES, [targets[short]] * _COPIES)
     if (
         again is None
         or alone is None
