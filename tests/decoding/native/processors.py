@@ -1,6 +1,6 @@
 """Our C code, compiled for each instruction set by gcc and clang, computes the same numbers; in int8 the same bits.
 
-    python -m tests.decoding.native.processors
+    python -m tests.decoding.native.processors [COMPILER...]    by default gcc and clang
 
 `driver.c` runs natively, or under QEMU as a processor that has no other instructions; on ARM also under QEMU.
 """
@@ -48,10 +48,10 @@ class Target:
         return f"a processor with {self.needs}" if self.needs and self.needs not in processor_flags() else ""
 
 
-def targets() -> list[Target]:
-    """Return all targets; the first is the reference that the others are compared with."""
+def targets(compilers: Sequence[str]) -> list[Target]:
+    """Return the targets of some compilers; the first is the reference that the others are compared with."""
     found = [Target("this machine", "cc", machine=platform.machine())]
-    for compiler in ("gcc", "clang"):
+    for compiler in compilers:
         found += [
             Target(f"SSE2, {compiler}, Nehalem", compiler, (), (*QEMU, "Nehalem")),
             Target(f"SSSE3, {compiler}, Nehalem", compiler, build._VECTORS["SSSE3"], (*QEMU, "Nehalem")),
@@ -112,9 +112,10 @@ def difference(found: list[str], expected: list[str]) -> float:
 
 def main() -> None:
     failed = False
+    chosen = targets(sys.argv[1:] or ("gcc", "clang"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        outputs = [(target, pool.submit(output_of, target)) for target in targets() if not target.missing()]
-        for target in targets():
+        outputs = [(target, pool.submit(output_of, target)) for target in chosen if not target.missing()]
+        for target in chosen:
             if missing := target.missing():
                 print(f"{target.name:24}  not run: needs {missing}")
         for target, output in outputs:
