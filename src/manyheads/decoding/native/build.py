@@ -3,7 +3,8 @@
 A wheel for a system holds `compiled/decoder-INSTRUCTIONS-CONTENT.so` for each instruction set (tools/wheels.py).
 The cache holds `decoder-SOURCES-TARGET-COMPILER-CONTENT.so` (hashes), or the message of a compiler that failed
 (`.failed`). A library whose content has another hash is not opened: calling a function of
-a file that was cut would kill the process. Without a compiler there is no library, and torch computes everything.
+a file that was cut would kill the process. Without a compiler there is no library, and torch
+computes everything if it is installed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import numpy as np
 from manyheads.decoding.native.interface import InterfaceError, check_interface
 from manyheads.files import DRAFTS, discard, write_atomically
 
-_SWITCH = "MANYHEADS_NATIVE"  # 0: compile nothing, decode with torch
+_SWITCH = "MANYHEADS_NATIVE"  # 0: no native code; decode with torch
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-fno-math-errno", "-Wno-psabi")
 _VECTORS = {
