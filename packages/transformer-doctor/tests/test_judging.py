@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,8 +55,9 @@ def test_a_part_that_is_not_saved_is_named() -> None:
 
 
 def test_the_verdict_is_signed_by_model_code_and_versions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     (tmp_path / "train.txt").write_text(TRAIN, encoding="utf-8")
     (tmp_path / "test.txt").write_text(TEST, encoding="utf-8")
     signatures = []
@@ -65,6 +68,7 @@ def test_the_verdict_is_signed_by_model_code_and_versions(
             f"def make():\n    torch.manual_seed({seed})\n    return with_loss(Transformer())\n",
             encoding="utf-8",
         )
+        os.utime(file, (0, 0))  # compiled code of the file before seems to belong to it
         words = ["referee", f"{file}:make", "--train", tmp_path / "train.txt", "--test", tmp_path / "test.txt"]
         with pytest.raises(SystemExit) as end:
             transformer_doctor([*map(str, words), "--json"])

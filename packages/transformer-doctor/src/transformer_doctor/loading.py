@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
@@ -259,6 +261,15 @@ def _make(member: Any, subject: str) -> Any:
         return member()
 
 
+class _SourceLoader(SourceFileLoader):
+    """Compiles the source: compiled code in __pycache__ may be that of another text of equal length and second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
 def _load_file(path: Path) -> Any:
     """Import a Python file as pytest does: by its dotted name from the folder above the packages it is in.
 
@@ -275,12 +286,12 @@ def _load_file(path: Path) -> Any:
     sys.path.insert(0, str(folder))
     if len(names) > 1:
         return importlib.import_module(".".join(names))
-    specification = importlib.util.spec_from_file_location(path.stem, path)
+    loader = _SourceLoader(path.stem, str(path))
+    specification = importlib.util.spec_from_loader(path.stem, loader)
     assert specification is not None
-    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(path.stem, module)
-    specification.loader.exec_module(module)
+    loader.exec_module(module)
     return module
 
 
