@@ -45,13 +45,24 @@ def test_a_batch_has_the_constraints_and_the_cancelled_rows_of_its_own_rows() ->
     assert stopped == {1, 6}
 
 
-def test_a_batch_respects_the_token_budget_and_rows_with_required_words_are_separate() -> None:
+@pytest.mark.parametrize("workers", [1, 3])
+def test_batches_respect_the_token_budget_and_rows_with_required_words_are_separate(workers: int) -> None:
     required = [Constraints(required=((5, 6),) if number in (0, 3) else ()) for number in range(len(ROWS))]
-    batches = list(_make_batches(ROWS, OPTIONS, required, 1))
+    batches = list(_make_batches(ROWS, OPTIONS, required, workers))
     assert sorted(index for batch in batches for index in batch) == list(range(len(ROWS)))
     for batch in batches:
         assert len({index in (0, 3) for index in batch}) == 1
-        assert len(batch) == 1 or 2 * len(batch) * (max(len(ROWS[index]) for index in batch) + 1) <= 40
+    for first in range(len(batches) - workers + 1):  # searched at the same time
+        together = [len(ROWS[index]) + 1 for batch in batches[first : first + workers] for index in batch]
+        assert len(together) <= workers or 2 * sum(together) <= 40 + 2 * max(together)
+
+
+def test_workers_get_rows_of_the_same_lengths_but_few_rows_stay_together() -> None:
+    options = replace(OPTIONS, batch_tokens=100_000)
+    rows = [[5] * length for length in range(1, 65)]
+    halves = _make_batches(rows, options, [Constraints()] * 64, 2)
+    assert [sum(len(rows[index]) for index in half) for half in halves] == [1_056, 1_024]
+    assert [len(batch) for batch in _make_batches(rows[:20], options, [Constraints()] * 20, 2)] == [20]
 
 
 def test_options_that_a_model_does_not_support_are_refused() -> None:

@@ -22,6 +22,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD
 
 SPECIAL_IDS = SpecialIds(BOS, EOS, suppressed=(PAD, BOS))  # of every target vocabulary
 MAX_WORKERS = 8  # threads; more would wait for the interpreter lock
+_LEAST_HYPOTHESES = 32  # in a batch of a worker; fewer are faster in one batch that uses several threads
 
 
 # Searches rows, each with its constraints; the last argument returns the indices of the cancelled rows.
@@ -124,17 +125,21 @@ def _make_batches(
 ) -> Iterator[list[int]]:
     """Yield the row indices of each batch: rows of similar length, all with or all without required words.
 
-    The batches that are searched at the same time share `batch_tokens`.
+    The batches that are searched at the same time share `batch_tokens`. Each gets rows of the same lengths, so that
+    all take about the same time.
     """
-    batch_tokens = options.batch_tokens // workers
     width = options.n_best if options.sampling else options.beam_size
     lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
     num_required = np.array([sum(map(len, constraint.required)) for constraint in constraints], dtype=np.int64)
     for group in (num_required == 0, num_required > 0):
         indices = group.nonzero()[0]
         beams = int(num_required[indices].max(initial=0)) + 1
-        for batch in fixed_batches(lengths[indices], max(1, batch_tokens // (width * beams))):
-            yield indices[batch].tolist()
+        batches = fixed_batches(lengths[indices], max(1, options.batch_tokens // (width * beams)))
+        parts = workers if len(batches) > 1 else len(indices) * width * beams // _LEAST_HYPOTHESES
+        parts = min(workers, max(1, parts))
+        for batch in batches:
+            for first in range(min(parts, len(batch))):
+                yield indices[batch[first::parts]].tolist()
 
 
 def check_options(
