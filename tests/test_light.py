@@ -165,6 +165,15 @@ def test_a_run_translates(runs: Path, options: tuple[object, ...]) -> None:
 
 
 @compiled
+def test_translating_a_line_imports_nothing_that_only_other_work_needs(runs: Path) -> None:
+    manyheads("-q", "translate", runs / "translator", given="abc\n")  # compiles the decoder if it must
+    listing = f"import atexit\natexit.register(lambda: print(*sys.modules))\n{PROGRAM}"
+    done = run_light(listing, "-q", "translate", runs / "translator", given="abc\n")
+    unneeded = {"subprocess", "secrets", "traceback", "asyncio", "multiprocessing", "rich", "portalocker", "starlette"}
+    assert unneeded & set(done.stdout.split()) == set()
+
+
+@compiled
 def test_runs_classify_and_generate(runs: Path) -> None:
     assert manyheads("classify", runs / "classifier", given="abc\n").count("\t") == 1
     found = manyheads("generate", runs / "generator", "--prompt", "ab", "--max-tokens", 5, "--json")

@@ -11,7 +11,6 @@ import errno
 import hashlib
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -156,7 +155,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
 def discard(path: Path) -> None:
     """Remove a file or a folder: first its name, at once, then what it holds. A link is not followed."""
     if os.path.lexists(path):
-        gone = path.with_name(f"{_drafts_of(path)}{secrets.token_hex(8)}")
+        gone = path.with_name(f"{_drafts_of(path)}{os.urandom(8).hex()}")
         os.rename(path, gone)
         if gone.is_dir() and not gone.is_symlink():
             shutil.rmtree(gone, ignore_errors=True)

@@ -17,6 +17,7 @@ from manyheads.config.load import (
     to_toml,
     with_overrides,
 )
+from manyheads.config.load.mistakes import _known_settings, optional_settings
 from manyheads.config.schema import AugmentConfig, Config
 from manyheads.errors import ConfigError
 
@@ -336,6 +337,21 @@ def example_config() -> Config:
 
 def test_a_configuration_survives_json() -> None:
     assert config_from_json(config_to_json(example_config()), "config.json") == example_config()
+
+
+def test_a_valid_configuration_is_read_without_its_json_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = config_to_json(example_config())
+    monkeypatch.setattr("manyheads.config.load.mistakes._known_settings", None)
+    assert config_from_json(text, "config.json") == example_config()
+
+
+def test_optional_settings_are_those_whose_json_schema_allows_null() -> None:
+    assert optional_settings() == {
+        (section, key)
+        for section, settings in _known_settings().items()
+        for key, schema in settings.items()
+        if {"type": "null"} in schema.get("anyOf", ())
+    }
 
 
 @pytest.mark.parametrize(

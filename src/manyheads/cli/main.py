@@ -11,7 +11,6 @@ import importlib
 import io
 import os
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -150,6 +149,8 @@ def _report_unwritable(error: OSError, settings: Settings) -> int:
 
 def _print_traceback(error: BaseException) -> None:
     """Print the traceback of an exception, whose texts may hold control characters."""
+    import traceback  # slow to import
+
     for line in "".join(traceback.format_exception(error)).rstrip("\n").split("\n"):
         click.echo(printable(line), err=True)
 

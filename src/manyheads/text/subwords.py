@@ -54,21 +54,29 @@ class SubwordTokenizer(Tokenizer):
         self.processor = processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.load_from_serialized_proto(model)
-            self.texts = [processor.id_to_piece(i) for i in range(len(processor))]
+            self.texts: list[str] = processor.id_to_piece([*range(len(processor))])
         except (RuntimeError, ValueError) as error:
             raise damaged_error(self.kind, "it is no SentencePiece model") from error
         specials = (processor.unk_id(), processor.pad_id(), processor.bos_id(), processor.eos_id())
         if specials != (UNK, PAD, BOS, EOS):
             raise damaged_error(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
-        self.known = frozenset(self.texts)
         self.symbols = frozenset(config.symbols)
-        self.scores = {
+
+    @cached_property
+    def scores(self) -> Mapping[str, float]:
+        """Score of each piece, without those of special symbols and bytes."""
+        processor = self.processor
+        return {
             piece: processor.get_score(i)
             for i, piece in enumerate(self.texts)
             if not (processor.is_control(i) or processor.is_unknown(i) or processor.is_byte(i))
         }
+
+    @cached_property
+    def sampler(self) -> WordSampler:
+        """Sampler of the segmentations of a word."""
         kind = BpeSampler if self.kind == "bpe" else UnigramSampler
-        self.sampler: WordSampler = kind(self.scores, config.sampling)
+        return kind(self.scores, self.sampling)
 
     @classmethod
     def train(
@@ -173,7 +181,7 @@ class SubwordTokenizer(Tokenizer):
         if not used:
             return texts, ""
         unused = (chr(code) for code in _STAND_INS)
-        stand_in = next((c for c in unused if c not in used and c not in self.known), "_")
+        stand_in = next((c for c in unused if c not in used and c not in self.texts), "_")
         return [text.replace(_BLANK, stand_in) for text in texts], stand_in
 
     def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:

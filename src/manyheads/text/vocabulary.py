@@ -17,7 +17,7 @@ from manyheads.text.interface import CONTROL_IDS, SPECIALS, Tokenizer
 class StoredJson(BaseModel):
     """The JSON file of a tokenizer that is not a SentencePiece model; equal content has equal bytes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
     indent: ClassVar[int | None] = 0
 
     format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -186,12 +186,13 @@ def _known_settings() -> dict[str, dict[str, Any]]:
 
 
 def optional_settings() -> set[tuple[str, str]]:
-    """Return (section, key) of the settings that may be null."""
+    """Return (section, key) of the settings that may be null, without the slow JSON schemas."""
     return {
         (section, key)
-        for section, settings in _known_settings().items()
-        for key, schema in settings.items()
-        if {"type": "null"} in schema.get("anyOf", ())
+        for section, parent in Config.model_fields.items()
+        if isinstance(parent.annotation, type) and issubclass(parent.annotation, BaseModel)
+        for key, field in parent.annotation.model_fields.items()
+        if type(None) in get_args(field.annotation)
     }
 
 

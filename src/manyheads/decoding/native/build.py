@@ -18,7 +18,6 @@ import platform
 import shlex
 import shutil
 import stat
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -86,7 +85,9 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         print(f"{reason}: install manyheads again", file=sys.stderr)
     vectors = _VECTORS.get(level, ())
     version = _digest(path.read_bytes() for path in sorted(source.parent.glob("*.[ch]")))
-    target = _digest(map(str.encode, (platform.platform(), platform.machine(), *_FLAGS, *vectors)))
+    system = os.uname()
+    machine = (system.sysname, system.release, system.machine, *platform.libc_ver())
+    target = _digest(map(str.encode, (*machine, *_FLAGS, *vectors)))
     stem = f"decoder-{version}-{target}-{_digest(_compiler_identity())}"
     folder = _cache_folder()
     if folder is not None:
@@ -138,6 +139,8 @@ def _compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> P
     """
     if not _compiler():
         raise _BuildError(f"no C compiler ({', '.join(_COMPILERS)})")
+    import subprocess  # slow to import
+
     print("compiling the CPU decoder, about 7 s", file=sys.stderr, flush=True)
     command = [*_compiler(), *_FLAGS, *vectors, str(source), "-o", str(path), "-lm"]
     try:

@@ -212,7 +212,9 @@ class PackedWeights:
     def panels(self, weight: NDArray[Any], depth: int = 1) -> NDArray[Any]:
         """Pack a matrix (O, I) into panels, padded with zeros: (O / panel_width, I / depth, panel_width, depth)."""
         width, outputs, groups = self.panel_width, len(weight), -(-weight.shape[1] // depth)
-        weight = np.pad(weight, ((0, 0), (0, groups * depth - weight.shape[1]))).reshape(outputs, groups, depth)
+        if missing := groups * depth - weight.shape[1]:
+            weight = np.pad(weight, ((0, 0), (0, missing)))
+        weight = weight.reshape(outputs, groups, depth)
         full, rest = divmod(outputs, width)
         packed = _aligned_zeros((full + bool(rest), groups, width, depth), weight.dtype)
         packed[:full] = weight[: full * width].reshape(full, width, groups, depth).transpose(0, 2, 1, 3)
