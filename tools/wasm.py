@@ -27,7 +27,7 @@ COMPILER, LINKER = "clang-14", "wasm-ld-14"
 LIBC = Path("/usr/lib/wasm32-wasi/libc.a")  # memcmp, memcpy and memset
 FUNCTIONS = (
     "struct_layout", "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
-    "extend_beam", "sinusoidal_positions", "rotary_positions",
+    "extend_beam", "log_sum_exp", "sinusoidal_positions", "rotary_positions",
 )  # fmt: skip
 FLAGS = ("--target=wasm32-wasi", "-O2", "-std=gnu11", "-msimd128", "-mbulk-memory", "-ffp-contract=off",
          "-fno-math-errno", "-nostartfiles", "-nodefaultlibs", "-Wall", "-Wextra", "-Werror")  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from manyheads.inspection.words import localize
 from manyheads.search.beam_state import BeamStep
+from manyheads.search.interface import length_divisor
 
 DROPPED = frozenset(("pruned", "outranked", "late-end"))  # states of branches that lost
 # Reasons why a search stops.
@@ -160,7 +161,7 @@ class BeamRecorder:
                 piece=self.piece(token),
                 log_probability=value,
                 total=total,
-                score=total / (depth + 1) ** self.length_penalty,
+                score=total / length_divisor(depth + 1, self.length_penalty),
                 best=False,
                 **rest,
             )
@@ -187,7 +188,7 @@ class BeamRecorder:
         """Return why the search stopped before the length limit."""
         totals = [self.nodes[number].total for number in self.open if number is not None]
         best = max(totals, default=-float("inf"))
-        full = step.scores[0, -1] >= best / (step.length + 1) ** self.length_penalty
+        full = step.scores[0, -1] >= best / length_divisor(step.length + 1, self.length_penalty)
         return "beam-full" if full else "settled"
 
     def leave_open(self, stop: str) -> None:

@@ -12,7 +12,14 @@ import torch
 from torch import Tensor
 
 from manyheads.search.candidates import best_tokens
-from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, best_outputs
+from manyheads.search.interface import (
+    Hypothesis,
+    SpecialIds,
+    Stepper,
+    best_outputs,
+    length_divisor,
+    make_hypothesis,
+)
 from manyheads.search.options import Ids, SearchOptions
 
 
@@ -225,20 +232,19 @@ class _Grid:
 
     def finish(self, prefix: _Prefix, end: float | None) -> None:
         """Add an output; `end` is the log-probability of its end symbol, None if it is cut."""
-        scores, total = (
-            (prefix.scores, prefix.total) if end is None else ((*prefix.scores, end), prefix.total + end)
+        ended = end is not None
+        tokens, scores = (
+            ((*prefix.tokens, self.eos), (*prefix.scores, end)) if ended else (prefix.tokens, prefix.scores)
         )
-        score = total / max(len(scores), 1) ** self.length_penalty
-        self.finished.append(Hypothesis(prefix.tokens, total, score, scores, ended=end is not None))
+        self.finished.append(make_hypothesis(tokens, scores, ended=ended, length_penalty=self.length_penalty))
 
     def can_stop(self) -> bool:
         """Return whether the sentence meets a stop rule of `beam_search`, over the prefixes of all beams."""
         scores = sorted((output.score for output in self.finished), reverse=True)
         best, length = max(prefix.total for prefix in self.open), len(self.open[0].tokens)
-        usual = len(scores) >= self.beam_size and scores[self.beam_size - 1] >= (best / length**self.length_penalty)
-        exact = len(scores) >= self.n_best and scores[self.n_best - 1] >= (
-            best / (self.limit + 1) ** self.length_penalty
-        )
+        divisors = [length_divisor(count, self.length_penalty) for count in (length, self.limit + 1)]
+        usual = len(scores) >= self.beam_size and scores[self.beam_size - 1] >= best / divisors[0]
+        exact = len(scores) >= self.n_best and scores[self.n_best - 1] >= best / divisors[1]
         return usual or exact
 
 

@@ -5,17 +5,17 @@
    { text } is translated greedily as by the page, and its answer is the translation. */
 
 import { createEngine } from "./engine/model.js";
-import { bestTokens, logProbabilities, translateIds } from "./engine/search.js";
+import { bestTokens, translateIds } from "./engine/search.js";
 import { pageModel } from "./tasks/requests.js";
 import { fromBase64 } from "./text/utf8.js";
 
 /** Return the log-probabilities (T, V) of logits as T arrays; `suppressed` tokens get -Infinity.
-    @type {(logits: Float32Array, size: number, suppressed: number[]) => Float32Array[]} */
-function logProbabilityRows(logits, size, suppressed) {
+    @type {(model: EngineModel, logits: Float32Array, size: number, suppressed: number[]) => Float32Array[]} */
+function logProbabilityRows(model, logits, size, suppressed) {
   return Array.from({ length: logits.length / size }, (_, t) => {
     const row = logits.slice(t * size, (t + 1) * size);
     for (const token of suppressed) row[token] = -Infinity;
-    return logProbabilities(row);
+    return model.logProbabilities(row);
   });
 }
 
@@ -28,15 +28,15 @@ async function computeReference(model, { source, target, limit, ids }) {
   const { bos, eos, pad } = model.special;
   if (model.task === "translation") {
     const { logits } = model.forward([...source, eos], [bos, ...target]);
-    const rows = logProbabilityRows(logits, model.vocabulary, [pad, bos]);
+    const rows = logProbabilityRows(model, logits, model.vocabulary, [pad, bos]);
     const [{ tokens }] = await translateIds(model, source, { beamSize: 1, maxLengthRatio: 0, maxLengthOffset: limit });
     return { scores: [...target, eos].map((token, t) => rows[t][token]), output: tokens };
   }
   if (model.task === "classification") {
-    const [row] = logProbabilityRows(model.classify(ids).logits, model.header.head?.output.outputs ?? 0, []);
+    const [row] = logProbabilityRows(model, model.classify(ids).logits, model.header.head?.output.outputs ?? 0, []);
     return { scores: [...row], output: [argmax(row)] };
   }
-  const rows = logProbabilityRows(model.forward(null, ids).logits, model.vocabulary, []);
+  const rows = logProbabilityRows(model, model.forward(null, ids).logits, model.vocabulary, []);
   return { scores: ids.slice(1).map((token, t) => rows[t][token]), output: rows.map(argmax) };
 }
 

@@ -11,6 +11,7 @@ interface EngineExports {
   struct_layout(address: number): number;
   panel_width(): bigint | number;
   workspace_size(model: number, rows: bigint, keys: bigint, sentences: bigint): bigint | number;
+  log_sum_exp(values: number, count: bigint): number;
   linear_layer(linear: number, format: bigint, input: number, rows: bigint, workspace: number, output: number): void;
   sinusoidal_positions(count: bigint, width: bigint, table: number): void;
   rotary_positions(count: bigint, headDim: bigint, table: number): void;

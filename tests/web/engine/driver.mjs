@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 const [folder, wasm] = process.argv.slice(2);
 const load = (file) => import(`${folder}/${file}`);
 const { DecoderCache, createEngine } = await load("model.js");
-const { bestTokens, contextLength, generateIds, logProbabilities, translateIds } = await load("search.js");
+const { bestTokens, contextLength, generateIds, translateIds } = await load("search.js");
 const { headSteps } = await import(`${folder}/../tasks/inspection.js`);
 const { makeRandom, pickToken, samplingWeights } = await load("sampling.js");
 const engine = await createEngine(await readFile(wasm));
@@ -105,7 +105,7 @@ const FUNCTIONS = {
     const random = makeRandom(seed, 0, []);
     return Array.from({ length: count }, () => pickToken(Float32Array.from(values), sampling, random, hidden));
   },
-  best: (values, count, hidden) => bestTokens(logProbabilities(values), count, hidden).map(({ token, value }) => [token, value]),
+  best: (name, logits, count, hidden) => bestTokens(models.get(name).logProbabilities(logits), count, hidden).map(({ token, value }) => [token, value]),
   allocate: (sizes) => sizes.map((size) => memory.allocate(size)),
   allocateError: (size) => {
     try {

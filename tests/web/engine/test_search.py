@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -30,7 +30,6 @@ from tests.web.engine.test_model import VARIANTS_IN_A_PRECISION, load_model, max
 from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
-from manyheads.decoding.native.build import library
 from manyheads.decoding.native_engine import NativeEngine
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
@@ -72,14 +71,20 @@ def ending_model(**variant: Any) -> EncoderDecoder:
     return model
 
 
-def search_natively(model: EncoderDecoder, precision: str, chosen: SearchOptions) -> list[list[Hypothesis]]:
+def search_natively(
+    model: EncoderDecoder,
+    precision: str,
+    chosen: SearchOptions,
+    rows: Sequence[Sequence[int]] = ROWS,
+    constraints: Sequence[Constraints] = (),
+) -> list[list[Hypothesis]]:
     """Return the outputs of the native engine, or of torch where it cannot be compiled."""
     native = pack_native(model, precision)  # type: ignore[arg-type]
     if native is None:
         if precision == "int8":
             pytest.skip("torch has other last bits, which may round an activation to another integer")
-        return TorchEngine([model]).search(ROWS, chosen)
-    return NativeEngine(native, lambda: TorchEngine([model])).search(ROWS, chosen)
+        return TorchEngine([model]).search(rows, chosen, constraints)
+    return NativeEngine(native, lambda: TorchEngine([model])).search(rows, chosen, constraints)
 
 
 def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis], precision: str = "fp32") -> None:
@@ -108,6 +113,17 @@ def test_greedy_and_beam_outputs_are_those_of_the_native_engine(node, variant, p
             check_outputs(outputs_, expected, precision)
             ended += [hypothesis.ended for hypothesis in expected]
     assert any(ended) or model.output.bias is None
+
+
+@pytest.mark.slow
+@pytest.mark.weekly
+def test_1000_sentences_in_int8_have_the_bits_of_the_native_engine(node) -> None:
+    model = load_model(node, ending_model(positions="rotary"), "int8", search=SEARCH)
+    rows = [random_ids(1, 1 + number % 12, TARGET_SIZE, seed=number)[0].tolist() for number in range(1_000)]
+    for chosen in (options(), options(5, 5, 0.6)):
+        found = node.call("translateAll", "model", rows, page_options(chosen))
+        for outputs, expected in zip(found, search_natively(model, "int8", chosen, rows), strict=True):
+            check_outputs(outputs, expected, "int8")
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -178,23 +194,17 @@ def test_a_beam_whose_cache_must_grow_gives_the_same_outputs(node) -> None:
 @pytest.mark.parametrize(
     ("length", "positions", "precision"), [(1, "sinusoidal", "int8"), (3, "rotary", "fp32"), (30, "rotary", "int8")]
 )
-def test_outputs_with_a_forced_prefix_are_those_of_the_engine_with_torch(
-    node, length, positions, precision
-) -> None:
+def test_outputs_with_a_forced_prefix_are_those_of_the_native_engine(node, length, positions, precision) -> None:
     """One prefix is longer than the longest output."""
-    if precision == "int8" and library() is None:
-        pytest.skip("torch has other last bits, which may round an activation to another integer")
     model = ending_model(positions=positions)
     load_model(node, model, precision, search=SEARCH)
     prefix = random_ids(1, length, TARGET_SIZE, seed=77)[0].tolist()
     for beam_size, n_best in ((1, 1), (4, 3)):
         chosen = options(beam_size, n_best)
-        outputs = TorchEngine([model], precision=precision).search(
-            ROWS, chosen, [Constraints(tuple(prefix))] * len(ROWS)
-        )
+        outputs = search_natively(model, precision, chosen, constraints=[Constraints(tuple(prefix))] * len(ROWS))
         found = node.call("translateAll", "model", ROWS, {**page_options(chosen), "prefix": prefix})
         for outputs_, expected in zip(found, outputs, strict=True):
-            check_outputs(outputs_, expected)
+            check_outputs(outputs_, expected, precision)
 
 
 def build_tree(records: list[dict[str, Any]], best: list[int], beam_size: int) -> BeamTree:
@@ -468,6 +478,7 @@ def test_random_numbers_are_uniform_and_tokens_are_drawn_by_their_probabilities(
 def test_the_best_tokens_are_those_of_python(node) -> None:
     logits = torch.randint(-4, 5, (200,), generator=torch.Generator().manual_seed(2)).float() / 2
     values, ids = best_tokens(logits.log_softmax(-1)[None], 12, SPECIAL_IDS.suppressed)
-    found = node.call("best", logits.tolist(), 12, list(SPECIAL_IDS.suppressed))
+    load_model(node, scrambled_model().float())
+    found = node.call("best", "model", logits.tolist(), 12, list(SPECIAL_IDS.suppressed))
     assert [token for token, _ in found] == ids[0].tolist()
     assert_close([value for _, value in found], values[0])

@@ -7,7 +7,7 @@
 #include "sampling.h"
 
 /* Return the logarithm of the sum of the exponentials of x (size). */
-static double log_sum_exp(const float *x, int64_t size) {
+double log_sum_exp(const float *x, int64_t size) {
     float largest = -INFINITY;
     Block maxima, sums = {0};
     for (int p = 0; p < PARTS; p++) maxima.parts[p] = broadcast(-INFINITY);

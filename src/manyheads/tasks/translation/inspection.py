@@ -22,7 +22,7 @@ from manyheads.inspection.capture import Reading, watch_pair
 from manyheads.inspection.codec import Array
 from manyheads.inspection.documents import TranslationInspection
 from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
-from manyheads.search.interface import Hypothesis, never_cancelled
+from manyheads.search.interface import Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.assembly import pharaoh, with_end_mark, word_alignment
 from manyheads.tasks.inspecting.common import (
@@ -163,10 +163,9 @@ def _find_outputs(
         (forced,) = tokenizer.encode([options.target])
         check_length(len(forced), "target", engine.longest, may_be_empty=True)
     with torch.inference_mode():
-        scores = tuple(_token_log_probs(engine, [ids], [*forced, EOS])[0].tolist())
-    total = sum(scores)
-    score = total / len(scores) ** search.length_penalty
-    return Outputs([Hypothesis(tuple(forced), total, score, scores, ended=True)], None, len(forced) + 1)
+        scores = _token_log_probs(engine, [ids], [*forced, EOS])[0].tolist()
+    output = make_hypothesis([*forced, EOS], scores, ended=True, length_penalty=search.length_penalty)
+    return Outputs([output], None, len(forced) + 1)
 
 
 def _recorded_search(

@@ -280,6 +280,15 @@ class EngineModel {
     }
   }
 
+  /** Return the log-probabilities (V) of logits (V), to the bits of the C decoder.
+      @type {(logits: Float32Array) => Float32Array} */
+  logProbabilities(logits) {
+    const scope = this.memory.scope();
+    const normalizer = this.engine.exports.log_sum_exp(scope.floats(logits), BigInt(logits.length));
+    scope.close();
+    return Float32Array.from(logits, (value) => value - normalizer);
+  }
+
   /** Run the model by teacher forcing on a source and a target, or a language model on a text (source null).
 
      options: attention, headFactors {encoder, decoder, cross}, positions (false: none), causal (false: without the mask).

@@ -173,7 +173,7 @@ class BeamSearch {
     this.store = this.cache.store;
     if (!prefix.length) return [];
     const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { allLogits: true });
-    const scores = prefix.map((token, t) => logProbability(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary), token));
+    const scores = prefix.map((token, t) => model.logProbabilities(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary))[token]);
     this.recordPrefix(scores);
     return scores;
   }
@@ -311,7 +311,7 @@ class RecomputingSearch extends BeamSearch {
     this.cache = new DecoderCache(model, encoding, maxLength + 1, this.options);
     this.store = this.cache.store;
     this.capacity = prefix.length + 1 + beamSize * (maxLength + 1); // the tokens of all steps, none of which are stored
-    const scores = prefix.map((token, t) => logProbability(this.prefixLogits(prefix.slice(0, t)), token));
+    const scores = prefix.map((token, t) => model.logProbabilities(this.prefixLogits(prefix.slice(0, t)))[token]);
     this.recordPrefix(scores);
     return scores;
   }
@@ -320,7 +320,7 @@ class RecomputingSearch extends BeamSearch {
     const { model, memory, beamSize, suppressed } = this;
     const [rows, length, perRow] = [this.get("step.rows"), this.get("length"), beamSize + 1];
     for (let row = 0; row < rows; row++) {
-      const best = bestTokens(logProbabilities(this.prefixLogits(this.prefixOf(length, row).tokens)), perRow, suppressed);
+      const best = bestTokens(model.logProbabilities(this.prefixLogits(this.prefixOf(length, row).tokens)), perRow, suppressed);
       memory.floats(this.values + 4 * row * perRow, perRow).set(best.map(({ value }) => value));
       memory.longs(this.tokens + 8 * row * perRow, perRow).set(best.map(({ token }) => BigInt(token)));
     }
@@ -367,31 +367,11 @@ export function lengthDivisor(length, lengthPenalty) {
 
 /** Make an output from its tokens and their log-probabilities, with the end symbol last if it ended.
     @type {(tokens: number[], tokenScores: number[], ended: boolean, lengthPenalty: number) => Output} */
-function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
+export function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
   return {
     tokens: ended ? tokens.slice(0, -1) : tokens, tokenScores, logProbability, score: logProbability / lengthDivisor(tokenScores.length, lengthPenalty), ended,
   };
-}
-
-/** Return the logarithm of the sum of the exponentials of logits.
-    @type {(logits: Float32Array) => number} */
-function logSumExp(logits) {
-  let largest = -Infinity;
-  for (const value of logits) if (value > largest) largest = value;
-  let total = 0;
-  for (const value of logits) total += Math.exp(value - largest);
-  return largest + Math.log(total);
-}
-
-/** @type {(logits: Float32Array, token: number) => number} */
-const logProbability = (logits, token) => Math.fround(logits[token] - logSumExp(logits));
-
-/** Return the log-probabilities (V) of logits (V).
-    @type {(logits: Float32Array) => Float32Array} */
-export function logProbabilities(logits) {
-  const normalizer = logSumExp(logits);
-  return Float32Array.from(logits, (value) => value - normalizer);
 }
 
 /** Return the likeliest tokens, [{ token, value }], the lowest id first among equals, without suppressed ids.
@@ -426,7 +406,7 @@ export async function generateIds(model, context, options = {}) {
   try {
     let logits = cache.prefill(context.slice(context.length - contextLength(context.length, model.window)));
     for (;;) {
-      const values = logProbabilities(logits);
+      const values = model.logProbabilities(logits);
       const token = pickToken(values, sampling, random, [unk, pad, bos]);
       if (token < 0) break;
       ended = token === eos;

@@ -1,5 +1,7 @@
 /* The tree of a beam search, with the reason why each branch ended: as manyheads/inspection/beam_tree.py. */
 
+import { lengthDivisor } from "../engine/search.js";
+
 /** A recorder of a search: pass the record of every step to `step` (see onStep in engine/search.js); `tree` returns all candidates. */
 export class BeamRecorder {
   /** @param {{ beamSize: number, lengthPenalty: number, eos: number, piece: (token: number) => string }} options */
@@ -51,7 +53,7 @@ export class BeamRecorder {
     const number = this.nodes.length, depth = parent === null || parent === undefined ? 0 : this.nodes[parent].step + 1;
     this.nodes.push({
       number, parent: parent ?? null, step: depth, id: token, piece: this.piece(token), log_probability: value, total,
-      score: total / (depth + 1) ** this.lengthPenalty, rank, state, threshold, best: false,
+      score: total / lengthDivisor(depth + 1, this.lengthPenalty), rank, state, threshold, best: false,
     });
     return number;
   }
@@ -74,7 +76,7 @@ export class BeamRecorder {
   stopEarly({ scores, length }) {
     const open = this.open.flatMap((number) => (number === null ? [] : this.nodes[number]));
     const best = Math.max(-Infinity, ...open.map((node) => node.total));
-    this.stop = scores[scores.length - 1] >= best / (length + 1) ** this.lengthPenalty ? "beam-full" : "settled";
+    this.stop = scores[scores.length - 1] >= best / lengthDivisor(length + 1, this.lengthPenalty) ? "beam-full" : "settled";
     for (const node of open) if (node.state === "kept") node.state = "left";
   }
 

@@ -1,6 +1,6 @@
 /* Continuation of a text with a language model, and its inspection, as in manyheads/tasks/language_modeling.py and inspecting. */
 
-import { bestTokens, contextLength, generateIds, logProbabilities } from "../engine/search.js";
+import { bestTokens, contextLength, generateIds } from "../engine/search.js";
 import { samplingWeights } from "../engine/sampling.js";
 import { BOS, EOS, PAD, UNK } from "../text/base.js";
 import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, alternativesOf, textOf, tokensOf } from "./inspection.js";
@@ -39,7 +39,7 @@ export class PageGenerator {
     const context = this.context(text);
     const inputs = context.slice(context.length - contextLength(context.length, model.window));
     const { logits } = model.forward(null, inputs, engineChanges(model, changes));
-    const values = logProbabilities(logits.subarray((inputs.length - 1) * model.vocabulary));
+    const values = model.logProbabilities(logits.subarray((inputs.length - 1) * model.vocabulary));
     const suppressed = new Set([UNK, PAD, BOS]);
     const best = bestTokens(values, SHOWN_TOKENS, suppressed);
     const weights = samplingWeights(values, best[0].value, sampling, suppressed);

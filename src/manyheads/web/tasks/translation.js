@@ -1,6 +1,6 @@
 /* Translation of lines, and inspection of a sentence, as in manyheads/tasks/translation.py and inspecting/translation.py. */
 
-import { lengthDivisor, translateIds } from "../engine/search.js";
+import { lengthDivisor, makeOutput, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
@@ -159,9 +159,7 @@ export class PageTranslator {
     const forced = target === undefined ? forcedIds : tokenizers.target.encode(target);
     checkLength(forced.length, "target", this.longest, true);
     const tokenScores = this.tokenScores([...ids, EOS], [...forced, EOS], engine);
-    const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
-    const score = logProbability / tokenScores.length ** model.search.length_penalty;
-    return { hypotheses: [{ tokens: forced, tokenScores, logProbability, score, ended: true }], tree: null, given: forced.length + 1 };
+    return { hypotheses: [makeOutput([...forced, EOS], tokenScores, true, model.search.length_penalty)], tree: null, given: forced.length + 1 };
   }
 
   /** Return the log-probability of each token of an output, by teacher forcing.
@@ -169,7 +167,7 @@ export class PageTranslator {
   tokenScores(source, output, engine) {
     const { logits } = this.model.forward(source, [BOS, ...output.slice(0, -1)], engine);
     const size = this.model.vocabulary;
-    return output.map((token, t) => logSoftmax(logits.subarray(t * size, (t + 1) * size))[token]);
+    return output.map((token, t) => this.model.logProbabilities(logits.subarray(t * size, (t + 1) * size))[token]);
   }
 
   /** Leave out each source word in turn: score the output without it, and translate greedily without it.
