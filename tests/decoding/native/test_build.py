@@ -282,10 +282,13 @@ def test_source_that_does_not_compile_leaves_only_a_file_with_the_message(source
 
 
 @needs_compiler
-def test_a_compiler_that_was_killed_is_tried_again(source, install_compiler) -> None:
-    install_compiler("kill -TERM $$")
-    assert build.library() is None
-    assert "SIGTERM" in build.why_none()
+@pytest.mark.parametrize(("script", "reason"), [("kill -TERM $$", "SIGTERM"), ("exec sleep 600", "timed out")])
+def test_a_compiler_that_was_ended_is_tried_again(source, install_compiler, script, reason, monkeypatch) -> None:
+    install_compiler(script)
+    with monkeypatch.context() as patched:
+        patched.setattr(build, "_COMPILER_TIMEOUT", 1)
+        assert build.library() is None
+    assert reason in build.why_none()
     assert cached(source) == []
     install_compiler('exec cc "$@"')
     forget_library()

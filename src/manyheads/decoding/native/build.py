@@ -42,7 +42,7 @@ _VECTORS = {
 _NUMPY_NAMES = {"AVX512": ({"X86_V4"}, {"AVX512_SKX"}), "AVX2": ({"X86_V3"}, {"AVX2", "FMA3"}),
                  "SSSE3": ({"X86_V2"}, {"X86_V3"}, {"X86_V4"}, {"SSSE3"})}  # fmt: skip
 SHIPPED = "compiled"  # folder of the libraries of a wheel, beside decoder.c
-_COMPILER_TIMEOUT = 120  # seconds
+_COMPILER_TIMEOUT = 300  # seconds
 _UNUSED_AFTER = 24 * 60 * 60  # seconds after its last use until a library of another version is removed
 
 
@@ -50,7 +50,7 @@ class _BuildError(Exception):
     """The library could not be compiled; the message is the compiler's.
 
     Attributes:
-        passing: whether it may succeed next time: a signal ended the compiler, or there was no space.
+        passing: whether it may succeed next time: a signal or the time limit ended it, or there was no space.
     """
 
     passing = False
@@ -149,8 +149,8 @@ def _compile_library(source: Path, path: Path, vectors: Sequence[str] = ()) -> P
     except (OSError, subprocess.SubprocessError) as error:
         message = (isinstance(error, subprocess.CalledProcessError) and error.stderr) or str(error)
         failure = _BuildError(f"{message}\nThe command was: {shlex.join(command)}\n")
-        killed = isinstance(error, subprocess.CalledProcessError) and error.returncode < 0
-        failure.passing = killed or os.strerror(errno.ENOSPC) in message
+        ended = getattr(error, "returncode", 0) < 0 or isinstance(error, subprocess.TimeoutExpired)
+        failure.passing = ended or os.strerror(errno.ENOSPC) in message
         raise failure from error
     return path
 
