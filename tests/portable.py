@@ -127,6 +127,8 @@ def emulated(processor: str, *, short: bool = False) -> Row:
 ROWS = [
     Row("C code of gcc on every instruction set", (PROCESSORS, "gcc"), tools=("gcc",), module=True, short=True),
     Row("C code of clang on every instruction set", (PROCESSORS, "clang"), tools=("clang",), module=True),
+    Row("1,000 sentences in int8 on every instruction set", (PROCESSORS, "gcc", "--sentences", "1000"),
+        tools=("gcc",), module=True),
     Row("AVX2, no compiler: all but the book and slow tests",
         ("tests", DOCTOR, "--ignore=tests/docs", "-m", "not slow"), AVX2, ("avx2",), compiler=False),
     Row("AVX2: learning", LEARNING, AVX2, ("avx2",)),

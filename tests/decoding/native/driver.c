@@ -1,6 +1,7 @@
 /* Run decoder.c without an interpreter: tiny models whose weights are the same numbers on every processor read four
    sentences and continue them, by greedy search and by beam search. Prints every logit and every output; of models in
-   int8 the bits of numbers, which are equal on every processor.
+   int8 the bits of numbers, which are equal on every processor. With a number as argument it only translates this many
+   sentences in int8, greedily and with beam 5.
 
    Ends with 1 if the number of threads, other callers, the sentences beside a sentence, or reading its output in one
    call change a bit of its results.
@@ -17,7 +18,7 @@ enum { G = 4, L = 2, H = 3, S = 9, STEPS = 7, CALLERS = 3, BOS = 1, EOS = 2 };
 
 static const char *const FORMATS[] = {"float32", "bfloat16", "int8"};
 static const int64_t LENGTHS[G] = {4, 9, 1, 6};
-static int64_t failures;
+static int64_t failures, batch; /* batch: number of the G sentences, whose tokens depend on it */
 
 /* Return the next random number from -1 to 1; the same sequence on every processor. */
 static float next_random(void) {
@@ -117,7 +118,8 @@ static void encode_some(const Translator *model, int64_t first, int64_t count, i
         for (int64_t row = starts[g]; row < starts[g + 1]; row++) {
             sentence_ids[row] = g;
             positions[row] = row - starts[g];
-            tokens[row] = (5 * (first + g) + 7 * positions[row]) % model->config.vocabulary;
+            tokens[row] = (5 * (first + g) + 7 * positions[row] + (31 + positions[row]) * batch) %
+                          model->config.vocabulary;
         }
     for (int l = 0; l < 2 * L; l++) memory[l] = allocate(count * S * model->config.width, sizeof **memory);
     float *workspace = allocate(workspace_size(&model->encoder, rows, S, threads), sizeof *workspace);
@@ -363,7 +365,22 @@ static void run_model(int number, Config config) {
     failures += count_different(&model, beams, delayed);
 }
 
-int main(void) {
+/* Print the outputs of many sentences. */
+static void translate(int64_t sentences, Config config) {
+    const Translator model = random_translator(config);
+    for (batch = 0; G * batch < sentences; batch++) {
+        Beam beams[G];
+        search_with_beams(&model, 1, 0, beams);
+        print_outputs(&model, beams);
+    }
+}
+
+int main(int count, char **arguments) {
+    if (count == 2) {
+        translate(atoi(arguments[1]), (Config){48, 151, 1, INT8, GELU, 1, 1});
+        translate(atoi(arguments[1]), (Config){48, 151, 5, INT8, SWIGLU, 0, 0});
+        return 0;
+    }
     for (int number = 0; number < 12; number++) /* each format with each kind of norm and position, and activations */
         run_model(number, (Config){number % 2 ? 48 : 30, 71, 3, number % 3, 1 + number % 5, number / 2 % 2,
                                    number >= 6});

@@ -1,17 +1,18 @@
 """Our C code, compiled for each instruction set by gcc and clang, computes the same numbers; in int8 the same bits.
 
-    python -m tests.decoding.native.processors [COMPILER...]    by default gcc and clang
+    python -m tests.decoding.native.processors [COMPILER...] [--sentences N]    by default gcc and clang
 
-`driver.c` runs natively, or under QEMU as a processor that has no other instructions; on ARM also under QEMU.
+`driver.c` runs natively, or under QEMU as a processor that has no other instructions; on ARM also under QEMU. With
+--sentences, N sentences in int8 are compared, greedily and with beam 5.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +88,7 @@ def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> st
     return program
 
 
-def output_of(target: Target) -> list[str]:
+def output_of(target: Target, arguments: Sequence[str] = ()) -> list[str]:
     """Return the words that the driver prints.
 
     Raises:
@@ -96,7 +97,7 @@ def output_of(target: Target) -> list[str]:
     """
     with tempfile.TemporaryDirectory() as folder:
         program = compile_driver(target.compiler, Path(folder), target.flags)
-        run = subprocess.run([*target.emulator, program], check=True, capture_output=True, text=True)
+        run = subprocess.run([*target.emulator, program, *arguments], check=True, capture_output=True, text=True)
     return run.stdout.split()
 
 
@@ -111,21 +112,27 @@ def difference(found: list[str], expected: list[str]) -> float:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("compilers", nargs="*", default=("gcc", "clang"))
+    parser.add_argument("--sentences", type=int)
+    options = parser.parse_args()
+    arguments = [] if options.sentences is None else [str(options.sentences)]
     failed = False
-    chosen = targets(sys.argv[1:] or ("gcc", "clang"))
+    chosen = targets(options.compilers)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        outputs = [(target, pool.submit(output_of, target)) for target in chosen if not target.missing()]
+        outputs = [(target, pool.submit(output_of, target, arguments)) for target in chosen if not target.missing()]
         for target in chosen:
             if missing := target.missing():
                 print(f"{target.name:24}  not run: needs {missing}")
         for target, output in outputs:
             try:
                 far = difference(output.result(), outputs[0][1].result())
-                result, failed = f"logits differ by {far:.1e}", failed or not far < TOLERANCE
+                result = f"{len(output.result()):,} numbers and words differ by {far:.1e}"
+                failed = failed or not far < TOLERANCE
             except subprocess.CalledProcessError as error:
                 result, failed = f"FAILED with {error.returncode}: {error.stderr.strip()[-300:]}", True
             print(f"{target.name:24}  {result}", flush=True)
-    sys.exit("C code differs between processors" if failed else 0)
+    raise SystemExit("C code differs between processors" if failed else 0)
 
 
 if __name__ == "__main__":
