@@ -232,11 +232,12 @@ class _Grid:
 
     def finish(self, prefix: _Prefix, end: float | None) -> None:
         """Add an output; `end` is the log-probability of its end symbol, None if it is cut."""
-        ended = end is not None
-        tokens, scores = (
-            ((*prefix.tokens, self.eos), (*prefix.scores, end)) if ended else (prefix.tokens, prefix.scores)
+        tokens, scores = prefix.tokens, prefix.scores
+        if end is not None:
+            tokens, scores = (*tokens, self.eos), (*scores, end)
+        self.finished.append(
+            make_hypothesis(tokens, scores, ended=end is not None, length_penalty=self.length_penalty)
         )
-        self.finished.append(make_hypothesis(tokens, scores, ended=ended, length_penalty=self.length_penalty))
 
     def can_stop(self) -> bool:
         """Return whether the sentence meets a stop rule of `beam_search`, over the prefixes of all beams."""
