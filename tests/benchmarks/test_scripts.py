@@ -151,13 +151,16 @@ def test_isa_limits_torch_and_the_other_libraries(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_the_gpu_check_fails_in_one_line_without_its_device() -> None:
-    command = [sys.executable, str(FOLDER / "gpu_check.py"), "--tiny", "--device", "cuda:99"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER), str(ROOT / "src")])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"error: torch finds no device cuda:99 here; .*\n", done.stderr)
+def test_the_gpu_check_fails_in_one_line_without_its_device(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
+    monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--tiny", "--device", "cuda:99"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FOLDER / "gpu_check.py"), run_name="__main__")
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    assert re.fullmatch(r"error: torch finds no device cuda:99 here; .*\n", printed.err)
 
 
 def test_the_documentation_names_every_script_and_no_missing_script() -> None:

@@ -143,27 +143,27 @@ def test_a_character_is_not_separated_from_its_combining_accent() -> None:
         assert text[start] == "e"
 
 
-MILLION_CHARACTERS = {
-    "dots": "." * 10**6 + "x",
-    "dots and blanks": ". " * 500_000,
-    "one word": "a" * 10**6,
-    "sentences": "Ab c. " * 160_000,
-    "blanks": "a" + " " * 10**6 + "b",
-    "blanks and words": "a" + " " * 500_000 + "b " * 250_000,
-    "wide": "。" * 10**6,
-    "line ends": "\n" * 10**6,
-    "commas": "a, " * 330_000,
-    "quotes": '."' * 500_000 + "x",
-    "dashes": "- " * 500_000,
+COUNT = 200_000
+LONG = {
+    "dots": "." * COUNT + "x",
+    "dots and blanks": ". " * COUNT,
+    "one word": "a" * COUNT,
+    "sentences": "Ab c. " * (COUNT // 5),
+    "blanks": "a" + " " * COUNT + "b",
+    "blanks and words": "a" + " " * (COUNT // 2) + "b " * (COUNT // 4),
+    "wide": "。" * COUNT,
+    "line ends": "\n" * COUNT,
+    "commas": "a, " * (COUNT // 3),
+    "quotes": '."' * (COUNT // 2) + "x",
+    "dashes": "- " * (COUNT // 2),
 }
 
 
-@pytest.mark.parametrize("text", MILLION_CHARACTERS.values(), ids=MILLION_CHARACTERS)
-@pytest.mark.slow
-def test_a_million_characters_take_seconds(text) -> None:
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_some_hundred_thousand_characters_take_a_moment(text) -> None:
     start = time.process_time()
     spans = sentence_spans(text)
     for span in spans[:2]:
         pieces_within(text, span, 100, lengths)
     assert join_spans(text, spans) == text
-    assert time.process_time() - start < 20, "quadratic time would be hours"
+    assert time.process_time() - start < 20, "quadratic time would be an hour"
