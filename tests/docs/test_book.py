@@ -22,7 +22,7 @@ pytest.importorskip("myst_parser")
 pytest.importorskip("furo")
 pytest.importorskip("sphinx_design")
 pytest.importorskip("sphinx_copybutton")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.weekly]  # `make docs`, which runs for each change, has its warnings
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"

@@ -274,6 +274,7 @@ def test_a_checkpoint_that_is_being_saved_at_a_signal_is_completed(corpus: Path,
 # --- validation, and averaging at the end ---
 
 
+@pytest.mark.weekly
 def test_a_validation_and_an_average_that_are_stopped_are_repeated_and_change_nothing(
     corpus: Path, tmp_path: Path
 ) -> None:

@@ -119,14 +119,12 @@ def test_compiled_dropout_is_drawn_anew_each_time_and_keeps_the_mean(graphs: Cou
     assert np.mean(found) == within(np.mean(expected), 3 * np.std(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
         {"norm": "post", "positions": "learned"},
-        pytest.param(
-            {"activation": "swiglu", "positions": "rotary", "bias": False, "num_decoder_layers": 3},
-            marks=pytest.mark.slow,
-        ),
+        {"activation": "swiglu", "positions": "rotary", "bias": False, "num_decoder_layers": 3},
     ],
     ids=lambda settings: " ".join(map(str, settings.values())),
 )

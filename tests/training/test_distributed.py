@@ -141,6 +141,7 @@ def test_two_processes_make_the_updates_of_one_process(run_of_one: Path, run_of_
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_two_processes_train_the_same_lora_factors(folder: Path) -> None:
     """Both draw equal factors, and freeze equal layers."""
     config = config_of(folder, lora_rank=2, optimizer="adamw", steps=8)
@@ -206,9 +207,8 @@ def test_two_machines_train_together_by_a_rendezvous_address(folder: Path, run_o
     assert losses(folder / "machines") == approx(losses(run_of_two), magnitude=LARGEST)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "parts", "sharded"), [pytest.param(1, 1, False, marks=pytest.mark.slow), (3, 2, True)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("pairs", "parts", "sharded"), [(1, 1, False), (3, 2, True)])
 def test_fewer_pairs_than_micro_batches_leave_a_process_idle(
     folder: Path, pairs: int, parts: int, sharded: bool
 ) -> None:

@@ -58,6 +58,7 @@ for update in range(1, 401):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="the resident size is read from /proc")
 def test_memory_does_not_grow_with_the_number_of_shapes() -> None:
     unset = {name: value for name, value in os.environ.items() if not name.endswith("_CACHE_CAPACITY")}
