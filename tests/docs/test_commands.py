@@ -70,8 +70,6 @@ HELP = {
     "keys.json": "keys.json",
 }
 RUNS_MINE_IN_HELP = {"classify": "runs/fine-tuned", "generate": "runs/writer"}
-# Pages whose commands and code take less than a second and need no run.
-QUICK_PAGES = {"benchmarks.md", "howto/install.md"}
 # The file model.py that pages examine as the model of a user.
 USER_MODEL = """
 from manyheads.config.schema import ModelConfig
@@ -144,13 +142,9 @@ def names_for(page: Path, patch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"model": make(), "MyModel": make, "theirs": theirs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=name_of(page), marks=[] if name_of(page) in QUICK_PAGES else [pytest.mark.slow])
-        for page in PAGES
-        if page_commands(page) or python_blocks(page)
-    ],
+    "page", [page for page in PAGES if page_commands(page) or python_blocks(page)], ids=name_of
 )
 def test_the_commands_and_the_code_of_a_page_print_the_shown_output(
     page: Path, page_files: PageFiles, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +169,7 @@ def test_the_commands_and_the_code_of_a_page_print_the_shown_output(
         pytest.skip(", ".join(runner.not_installed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -300,6 +295,7 @@ def test_both_languages_hold_the_same_commands_with_the_same_output() -> None:
         assert mine == theirs, page
 
 
+@pytest.mark.slow
 def test_the_configuration_that_is_chosen_for_a_text_has_the_settings_that_the_page_explains(
     page_files: PageFiles,
 ) -> None:
