@@ -34,6 +34,14 @@ def training_seed(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
+@pytest.fixture
+def short_examinations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the doctor a moment for long texts and few updates on random targets, in tests that judge neither."""
+    monkeypatch.setattr("transformer_doctor.checks.lengths._SECONDS", 0.05)
+    for module in ("trial", "learning"):
+        monkeypatch.setattr(f"transformer_doctor.checks.{module}.RANDOM_UPDATES", 5)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that use `training_seed`, so that `-m learning` runs them alone."""
     for item in items:

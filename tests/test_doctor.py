@@ -43,6 +43,7 @@ def test_batches_of_manyheads_are_sound() -> None:
     assert not examine_collate(rounded, **MARKS).findings
 
 
+@pytest.mark.usefixtures("short_examinations")
 @pytest.mark.parametrize(("positions", "norm"), [("sinusoidal", "pre"), ("learned", "post"), ("rotary", "pre")])
 def test_a_manyheads_model_is_sound_from_batch_to_cache(norm: Any, positions: Any) -> None:
     torch.manual_seed(1)

@@ -20,6 +20,7 @@ from manyheads.runs.export import export
 from manyheads.runs.train import train
 from transformer_doctor.report import Diagnosis
 
+pytestmark = pytest.mark.usefixtures("short_examinations")
 CONFIGS: dict[str, Callable[[Path], Config]] = {
     "translation": lambda folder: make_config(write_corpus(folder)),
     "classification": lambda folder: labelled_config(write_labelled(folder)),

@@ -26,6 +26,7 @@ from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 from transformer_doctor.report import Diagnosis
 
+pytestmark = pytest.mark.usefixtures("short_examinations")
 SECTIONS: dict[str, dict[str, Any]] = {
     "tokenizer": {"vocab_size": 400, "byte_fallback": False},
     "model": {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},

@@ -30,6 +30,7 @@ from manyheads.runs.train import train
 from manyheads.text.tokenizer import BOS, EOS
 from transformer_doctor.report import Diagnosis
 
+pytestmark = pytest.mark.usefixtures("short_examinations")
 TRAINING = {
     "steps": 150, "batch_tokens": 160, "learning_rate": 0.01, "warmup_steps": 15, "schedule": "linear",
     "save_every": 15, "valid_sentences": 0,
