@@ -131,6 +131,7 @@ def test_every_script_has_a_row_and_every_row_a_script() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_isa_limits_torch_and_the_other_libraries(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -28,6 +28,7 @@ def german_tokenizer(texts: list[str], *, min_count: int = 1, lowercase: bool = 
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.skipif(not MULTI30K.exists(), reason="the Multi30k corpus is missing")
 @pytest.mark.parametrize(("language", "published"), [("de", 7_853), ("en", 5_893)])
 def test_the_vocabularies_of_multi30k_have_the_published_sizes(language: str, published: int) -> None:

@@ -214,6 +214,7 @@ def losses(run: Path) -> list[float]:
 
 @needs_compiler
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_a_compiled_run_trains_resumes_and_translates_as_an_eager_run(
     graphs: CountingBackend, tmp_path: Path
 ) -> None:
