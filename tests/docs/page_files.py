@@ -55,6 +55,9 @@ train = "train"
 valid = "val"
 test = "test_2016_flickr"
 [model]
+d_model = 16
+d_ff = 16
+num_heads = 2
 norm = "{norm}"
 activation = "relu"
 tied_embeddings = "all"
