@@ -143,6 +143,7 @@ def names_for(page: Path, patch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_examinations")
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if page_commands(page) or python_blocks(page)], ids=name_of
 )
