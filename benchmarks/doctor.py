@@ -1,10 +1,11 @@
 """Test the doctor: count untrue findings in sound models, and planted defects that it does not name.
 
-    python -m benchmarks.doctor [--part sound|planted|watch] [--only WORDS] [--rows FOLDER] [--pairs] [--json]
+    python -m benchmarks.doctor [--part sound|planted|held-out|watch] [--only WORDS] [--rows FOLDER] [--pairs]
 
 sound      every text architecture of transformers that can be built small, models of x-transformers, timm and
            torchtune, nn.Transformer, tutorials: in float32, bfloat16 and float16, with two kinds of weights
 planted    every defect of a model or of its training, in five models of different styles, float32 and bfloat16
+held-out   defects written before the checks were looked at, real issues of a public set, sound models and trainings
 watch      what watching a training costs: 200 updates, width 256, 2,048 tokens, a vocabulary of 8,000
 
 Run it from the root of the repository, with packages/transformer-doctor/tests in PYTHONPATH: some models are those
@@ -27,7 +28,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from benchmarks.doctor_trial import defective, sound, trial, watched
+from benchmarks.doctor_trial import defective, held_out, sound, trial, watched
 
 from benchmarks import machine
 
@@ -35,14 +36,20 @@ Row = dict[str, Any]
 PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Row]]]] = {
     "sound": (sound.names, sound.sound_case),
     "planted": (defective.names, defective.planted_case),
+    "held-out": (held_out.names, held_out.held_out_case),
 }
 TRUE_FINDINGS = Path(trial.__file__).with_name("true_findings.toml")
 TARGETS = {"named": 0.95, "noticed": 1.0}
+HELD_OUT_TARGETS = {
+    "float32": {"named": 0.90, "noticed": 0.97},
+    "bfloat16": {"named": 0.85, "noticed": 0.95},
+}
 WATCHED_UPDATES = 200
 TINY = (
     "peer host annotated / float32 own",
     "peer host decoder / float32 own",
     "decoder depends-on-the-batch float32",
+    "gradients never cleared / float32",
 )
 
 
@@ -123,6 +130,23 @@ def shares(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
+def held_out_shares(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return by precision the shares of held-out defects, what was missed, and the untrue findings."""
+    document: dict[str, Any] = {}
+    for precision in HELD_OUT_TARGETS:
+        own = [row for row in rows if row.get("precision") == precision]
+        defects = [row for row in own if "named" in row]
+        document[precision] = {
+            "defects": len(defects),
+            **{share: sum(row[share] for row in defects) / max(1, len(defects)) for share in TARGETS},
+            "sound": len(own) - len(defects),
+            "missed": {row["case"]: finding_names(row) for row in defects if not row["named"]},
+            "untrue": {row["case"]: row["untrue"] for row in own if row.get("untrue")},
+        }
+    failed = {row["case"]: row.get("failure") or row["crash"] for row in rows if {"failure", "crash"} & row.keys()}
+    return {"held-out": document, "held-out failures": failed}
+
+
 def counts_by_kind(planted: Sequence[Row]) -> dict[str, dict[str, int]]:
     """Count the cases, those with all defects named and those noticed, by number of defects and precision."""
     counts: dict[str, Counter[str]] = {}
@@ -164,6 +188,8 @@ def main() -> None:
         document |= alarms(list(measured_rows("sound", options)))
     if "planted" in parts:
         document |= shares(list(measured_rows("planted", options)))
+    if "held-out" in parts:
+        document |= held_out_shares(list(measured_rows("held-out", options)))
     if "watch" in parts:
         size = {"width": 16, "vocabulary": 50, "rows": 4} if options.tiny else {}
         document["watch"] = watched.watching_cost(4 if options.tiny else WATCHED_UPDATES, **size)
@@ -198,6 +224,15 @@ def report_lines(document: Row, parts: Sequence[str]) -> Iterator[str]:
         yield from (f"  beside  {entry['case']}: {entry['found']}" for entry in document["beside"])
         yield from (f"  failed  {entry['case']}: {entry['error']}" for entry in document["planted failures"])
         yield f"  seconds {document['planted seconds']}"
+    for precision, figures in document["held-out"].items() if "held-out" in parts else ():
+        for share, target in HELD_OUT_TARGETS[precision].items():
+            count = figures["defects"]
+            yield f"held-out {precision}: {share} {figures[share]:.1%} of {count} (target {target:.0%})"
+        yield f"  untrue findings in {len(figures['untrue'])} of {figures['sound']} sound cases"
+        yield from (f"  untrue  {name}: {found}" for name, found in figures["untrue"].items())
+        yield from (f"  missed  {name}: named {found}" for name, found in figures["missed"].items())
+    if "held-out" in parts:
+        yield from (f"  failed  {name}: {error}" for name, error in document["held-out failures"].items())
     if "watch" in parts:
         cost = document["watch"]
         yield f"watch: {cost['cost']:.1%} of {cost['updates']} updates (target 5 %)"

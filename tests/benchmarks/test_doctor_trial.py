@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.doctor_trial import defective, library_models, sound
+from benchmarks.doctor_trial import defective, held_out, library_models, sound
 from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
 from benchmarks.doctor_trial.trial import Limits, run_cases
 
@@ -86,3 +86,24 @@ def test_findings_of_the_trial_are_in_the_catalogue() -> None:
     assert {entry["name"] for entry in table} <= {*CATALOGUE, "refused"}
     assert all(entry["why"].strip() for entry in table)
     assert {*TRAINING} & {*HOSTS["einsum"][2]} == set()
+
+
+def test_each_held_out_edit_fits_its_file_and_names_findings() -> None:
+    cases = held_out.cases().values()
+    for case in cases:
+        compile(case.text(), case.file, "exec")
+    assert {name for case in cases for name in case.findings} <= {*CATALOGUE}
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("schedule stays zero", {"named": True, "noticed": True}),
+        ("held_out_bases.py: doctor.examine_schedule(schedule)", {"untrue": []}),
+        ("first weights loaded again", {"named": True, "noticed": True}),
+        ('watched_trainings.py: closure("")', {"untrue": []}),
+    ],
+)
+def test_a_held_out_case_is_judged(name: str, verdict: dict[str, Any]) -> None:
+    (row,) = held_out.held_out_case(f"{name} / float32")
+    assert verdict.items() <= row.items()

@@ -1,0 +1,150 @@
+"""Bases of held-out cases that the doctor's specimens lack: functions around a model, segments, checkpoints."""
+
+from __future__ import annotations
+
+import copy
+import random
+import tempfile
+import zlib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from benchmarks.doctor_trial import library_models
+from benchmarks.doctor_trial.host_models import Small
+from torch import Tensor, nn
+from torch.nn import functional
+
+from specimens import peers
+from specimens.plain_trainings import fill
+from specimens.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
+from specimens.rotary import Rotary
+from specimens.watched_trainings import Writer, nats, rows
+from transformer_doctor.loading import ModelOptions, examine_model
+from transformer_doctor.progress import SilentListener
+
+MARKS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS}
+PAIRS = [tuple("".join(random.Random(2 * i + j).choices("abcdefgh", k=9)) for j in range(2)) for i in range(200)]
+
+
+def bleu(hypotheses: list[str], references: list[str]) -> float:
+    import sacrebleu
+
+    return sacrebleu.corpus_bleu([text for text in hypotheses], [[text for text in references]]).score
+
+
+def schedule() -> Any:
+    optimizer = torch.optim.Adam([nn.Parameter(torch.zeros(()))])
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / 50, (50 / (step + 1)) ** 0.5)
+    )
+
+
+def split() -> Any:
+    test = [pair for pair in PAIRS if zlib.crc32(pair[0].encode()) % 10 == 0]
+    return [pair for pair in PAIRS if pair not in test], test
+
+
+def shuffled_split() -> Any:
+    pairs = sorted(set(PAIRS))
+    random.Random(0).shuffle(pairs)
+    return pairs[20:], pairs[:20]
+
+
+def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
+    return fill([[*row, EOS] for row in sources]), fill([[BOS, *row, EOS] for row in targets])
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Any:
+    scores = (q @ k.mT / q.size(-1) ** 0.5).masked_fill(~mask, -torch.inf)
+    return scores.softmax(-1) @ v, scores.softmax(-1)
+
+
+class Packed(Writer):
+    """A language model of several texts in a row, told apart by their segments."""
+
+    def forward(self, ids: Tensor, segment_ids: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        length = ids.size(1)
+        seen = torch.ones(length, length, dtype=torch.bool).tril().expand(len(ids), -1, -1)
+        if segment_ids is not None:
+            seen = seen & (segment_ids[:, :, None] == segment_ids[:, None])
+        hidden = self.words(ids) + self.places(torch.arange(length))
+        for layer in self.layers:
+            hidden = layer(hidden, src_mask=~seen.repeat_interleave(2, 0))
+        return self.head(hidden)
+
+
+class Windowed(Rotary):
+    """Its configuration names the layers that see a window of four keys."""
+
+    config = SimpleNamespace(
+        vocab_size=VOCABULARY, sliding_window=4, layer_types=("full_attention", "sliding_attention")
+    )
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x, near = self.tokens(ids), torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()
+        for number, (project, norm) in enumerate(zip(self.project, self.norms, strict=True)):
+            q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in project(norm(x)).chunk(3, -1))
+            q, k, v = self.placed(q, k, v)
+            mask = near & near.T.tril(3).T if number == 1 else near
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            x = x + mixed.transpose(1, 2).flatten(2)
+        return self.out(x)
+
+
+def fused() -> nn.Module:
+    """Return a model into which a checkpoint with separate projections was loaded."""
+    state, model = Small().state_dict(), Small()
+    for name in [name for name in state if "qkv" in name]:
+        parts = state.pop(name).chunk(3)
+        state[name] = torch.cat(parts)
+    model.load_state_dict(state, strict=False)
+    return model
+
+
+def examined_file() -> Any:
+    """Examine the model of a file, as the command does."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "fused_model.py")
+        file.write_text(f"import sys\n\nmake = sys.modules[{__name__!r}].fused\n")
+        return examine_model(f"{file}:make", ModelOptions(pad=PAD, kind="decoder"), None, SilentListener()).report
+
+
+class Saved:
+    """A training that can be saved and loaded."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.model, self.position = Writer(), 0
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-2)
+
+    def step(self) -> float:
+        ids = rows(self.position)
+        self.position += 1
+        loss = nats(self.model(ids[:, :-1]), ids[:, 1:])
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def state_dict(self) -> dict[str, Any]:
+        state = {name: getattr(self, name).state_dict() for name in ("model", "optimizer")}
+        return copy.deepcopy({**state, "position": self.position, "random": torch.get_rng_state()})
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.position = state["position"]
+        torch.set_rng_state(state["random"])
+
+
+def library(name: str) -> dict[str, Any]:
+    """Return the arguments of a model of transformers with a step that takes the batch of its collator."""
+    model = library_models.make(name)
+    update = peers.updating(model)
+    return {"model": model, "train_step": lambda batch: update(**batch), "longest": 32}
+
+
+def translator(**options: bool) -> dict[str, Any]:
+    return {"model": TorchTransformer(**options), **MARKS}
