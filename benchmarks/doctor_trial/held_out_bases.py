@@ -31,7 +31,7 @@ PAIRS = [tuple("".join(random.Random(2 * i + j).choices("abcdefgh", k=9)) for j 
 def bleu(hypotheses: list[str], references: list[str]) -> float:
     import sacrebleu
 
-    return sacrebleu.corpus_bleu([text for text in hypotheses], [[text for text in references]]).score
+    return sacrebleu.corpus_bleu([*hypotheses], [[*references]]).score
 
 
 def schedule() -> Any:
