@@ -133,8 +133,24 @@ def find_cached_call(
             continue
         if not differs:
             return call
-        fallback = fallback or (call if depends else None)
+        if depends and (fallback is None or (whole and _reads_new_alone(call, adapter, samples))):
+            fallback = call
     return fallback
+
+
+@torch.no_grad()
+def _reads_new_alone(call: CachedCall, adapter: ModelAdapter, samples: Samples) -> bool:
+    """Return whether a model that is given all tokens beside its cache takes the new one from them."""
+    ids, last = samples.ids(), samples.target - 1
+    others = samples.others("target", ids["target"])
+    others[:, last:] = ids["target"][:, last:]
+
+    def scores(target: Tensor) -> Tensor:
+        adapter.restore()
+        _, cache = call.step(Continuation(ids).up_to(last))
+        return call.step(Continuation({**ids, "target": target}, last, cache))[0]
+
+    return relative_change(scores(ids["target"]), scores(others)) <= adapter.tolerances.same_shape
 
 
 def _role_with_cache(name: str, role: str) -> str:

@@ -44,14 +44,17 @@ def steps_of(model: Any) -> dict[str, Callable[..., Tensor]]:
     def of_attributes(inputs: Any) -> Tensor:
         return updated(input_ids=inputs.input_ids, attention_mask=inputs["attention_mask"], labels=inputs.labels)
 
-    return {"tensors": of_tensors, "three": of_three, "mapping": of_mapping, "attributes": of_attributes}
+    def of_all(*batch: Tensor) -> Tensor:
+        return of_tensors(*batch)
+
+    return {"tensors": of_tensors, "all": of_all, "three": of_three, "mapping": of_mapping, "attributes": of_attributes}
 
 
 @pytest.mark.usefixtures("few_updates", "training_alone")
 @pytest.mark.parametrize(
     ("name", "style"),
-    [("bart", "tensors"), ("t5", "mapping"), ("marian", "three"), ("gpt2", "attributes"),
-     *[pytest.param("t5", style, marks=pytest.mark.slow) for style in ("tensors", "three")]],
+    [("bart", "tensors"), ("t5", "all"), ("marian", "three"), ("gpt2", "attributes"),
+     *[pytest.param("t5", style, marks=pytest.mark.slow) for style in ("tensors", "mapping", "three")]],
 )  # fmt: skip
 def test_steps_of_hugging_face_have_no_finding(name: str, style: str) -> None:
     torch.manual_seed(1)

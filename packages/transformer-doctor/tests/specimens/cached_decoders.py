@@ -85,8 +85,7 @@ class Tuples(Base):
 
     def forward(self, idx: Tensor, past: Any = None) -> tuple[Tensor, Any]:
         length = 0 if past is None else past[0][0].size(-2)
-        x = self.tokens(idx) + self.places(torch.arange(idx.size(1)) + self.start(length))
-        presents = []
+        x, presents = self.embed(idx, length), []
         for number, block in enumerate(self.blocks):
             q, k, v = block.project(x)
             if past is not None:
@@ -100,6 +99,16 @@ class Tuples(Base):
             presents.append((k, v))
             x = block.close(x, attend(q, k, v, causal(q.size(-2), k.size(-2), self.defect)))
         return self.head(self.norm(x)), tuple(presents)
+
+    def embed(self, idx: Tensor, length: int) -> Tensor:
+        return self.tokens(idx) + self.places(torch.arange(idx.size(1)) + self.start(length))
+
+
+class Whole(Tuples):
+    """Wants all tokens beside its cache, and reads the new ones alone."""
+
+    def embed(self, idx: Tensor, length: int) -> Tensor:
+        return super().embed(idx, 0)[:, min(length, idx.size(1) - 1) :]
 
 
 class Dicts(Base):
@@ -276,6 +285,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Tuples, "values-order"): "",
     (Tuples, "mask-open"): "cache-mask",
     (Tuples, "mask-corner"): "cache-mask",
+    (Whole, "lost"): "",
     (Dicts, "position-zero"): "cache-position",
     (Dicts, "position-late"): "cache-position",
     (Dicts, "keys-twice"): "cache-keys",
@@ -296,7 +306,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Seq2Seq, "cross-mask"): "cache-mask",
     (Seq2Seq, "cross-kept"): "cache-kept",
 }
-SOUND = (Tuples, Dicts, Objects, Inside, States, Seq2Seq)
+SOUND = (Tuples, Whole, Dicts, Objects, Inside, States, Seq2Seq)
 
 
 def examined(model: Base) -> Report:

@@ -91,7 +91,9 @@ def fitting_collate(adapter: ModelAdapter, functions: TrainingFunctions, seed: i
 
 def _labelled_collates(adapter: ModelAdapter, functions: TrainingFunctions) -> Iterator[Collate]:
     """Yield collate functions for a step of one argument, a mapping or a pair, or of several ones."""
-    names = [parameter.name for parameter in parameters_of(functions.train_step) or () if parameter.required]
+    parameters = parameters_of(functions.train_step)
+    names = [parameter.name for parameter in parameters or () if parameter.required]
+    names = ["input_ids", "labels"] if parameters is None else names  # a step of *batch
     decodes, start = adapter.kind == "decoder", adapter.bos if adapter.kind == "decoder" else None
 
     def mapping(sources: list[list[int]], targets: list[list[int]]) -> _Batch:
