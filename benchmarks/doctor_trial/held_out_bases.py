@@ -18,13 +18,12 @@ from torch.nn import functional
 
 from specimens import peers
 from specimens.plain_trainings import fill
-from specimens.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
+from specimens.planted import BOS, EOS, PAD, VOCABULARY
 from specimens.rotary import Rotary
 from specimens.watched_trainings import Writer, nats, rows
 from transformer_doctor.loading import ModelOptions, examine_model
 from transformer_doctor.progress import SilentListener
 
-MARKS: dict[str, Any] = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS}
 PAIRS = [tuple("".join(random.Random(2 * i + j).choices("abcdefgh", k=9)) for j in range(2)) for i in range(200)]
 
 
@@ -44,12 +43,6 @@ def schedule() -> Any:
 def split() -> Any:
     test = [pair for pair in PAIRS if zlib.crc32(pair[0].encode()) % 10 == 0]
     return [pair for pair in PAIRS if pair not in test], test
-
-
-def shuffled_split() -> Any:
-    pairs = sorted(set(PAIRS))
-    random.Random(0).shuffle(pairs)
-    return pairs[20:], pairs[:20]
 
 
 def collate(sources: list[list[int]], targets: list[list[int]]) -> tuple[Tensor, Tensor]:
@@ -144,7 +137,3 @@ def library(name: str) -> dict[str, Any]:
     model = library_models.make(name)
     update = peers.updating(model)
     return {"model": model, "train_step": lambda batch: update(**batch), "longest": 32}
-
-
-def translator(**options: bool) -> dict[str, Any]:
-    return {"model": TorchTransformer(**options), **MARKS}

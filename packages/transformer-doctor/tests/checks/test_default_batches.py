@@ -47,7 +47,13 @@ def steps_of(model: Any) -> dict[str, Callable[..., Tensor]]:
     def of_all(*batch: Tensor) -> Tensor:
         return of_tensors(*batch)
 
-    return {"tensors": of_tensors, "all": of_all, "three": of_three, "mapping": of_mapping, "attributes": of_attributes}
+    return {
+        "tensors": of_tensors,
+        "all": of_all,
+        "three": of_three,
+        "mapping": of_mapping,
+        "attributes": of_attributes,
+    }
 
 
 @pytest.mark.usefixtures("few_updates", "training_alone")

@@ -16,6 +16,7 @@ from torch.nn import functional
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import lr_scheduler
 
+from specimens import training_projects
 from specimens.plain_trainings import BOS, EOS, PAD, D, Translator, V
 
 Training = Callable[[str], Iterator[Any]]
@@ -329,6 +330,46 @@ def closure(fault: str) -> Iterator[Any]:
         yield
 
 
+def published(style: str) -> Iterator[Any]:
+    """Yield the updates of a loop as nanoGPT and The Annotated Transformer have it."""
+    torch.manual_seed(8)
+    if style == "annotated":
+        project = training_projects.Annotated("")
+        yield project.model, project.optimizer, {}
+        for update in range(1, 10_000):
+            ids = rows(update) % training_projects.V
+            project.train_step(ids[:, 1:], ids)
+            yield
+    model, parts = Writer(tied=True), 5
+    weights = [*model.parameters()]
+    groups = [{"params": [weight for weight in weights if weight.dim() > 1], "weight_decay": 0.1},
+              {"params": [weight for weight in weights if weight.dim() < 2], "weight_decay": 0.0}]  # fmt: skip
+    optimizer = torch.optim.AdamW(groups, 6e-3, betas=(0.9, 0.95))
+    scaler = torch.amp.GradScaler("cpu")
+    text = torch.randint(3, V, (1000,))
+
+    def get_batch() -> tuple[Tensor, Tensor]:
+        starts = torch.randint(len(text) - 12, (6,))
+        return tuple(torch.stack([text[i + first : i + first + 12] for i in starts]) for first in (0, 1))  # type: ignore[return-value]
+
+    yield model, optimizer, {}
+    inputs, targets = get_batch()
+    for update in range(10_000):
+        for group in optimizer.param_groups:
+            group["lr"] = 6e-3 * min(1.0, (update + 1) / 10) * (1 + math.cos(update / 10_000 * math.pi)) / 2
+        for _ in range(parts):
+            _, loss = model(inputs, targets)
+            loss = loss / parts
+            inputs, targets = get_batch()
+            scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad(set_to_none=True)
+        yield
+
+
 PLANTED: dict[str, tuple[Training, dict[str, str]]] = {
     "loop": (own_loop, {
         "detached": "parameters-without-gradient", "bfloat16": "lost-in-half-precision",
@@ -373,4 +414,5 @@ SOUND: dict[str, tuple[Training, list[str]]] = {
     "transformers": (hugging_face, ["GPT2", "GPT2 eos", "T5", "BERT", "MoE"]),
     "adversarial": (adversarial, [""]),
     "closure": (closure, [""]),
+    "published": (published, ["nanogpt", "annotated"]),
 }  # fmt: skip
