@@ -44,7 +44,7 @@ class Case:
         Raises:
             ValueError: a text to replace is not in the file, or more than once.
         """
-        (path,) = (folder / self.file for folder in FOLDERS if (folder / self.file).exists())
+        path = next(folder / self.file for folder in FOLDERS if (folder / self.file).exists())
         text = path.read_text(encoding="utf-8")
         for old, new in (("\n".join(lines) for lines in edit) for edit in self.edits):
             if text.count(old) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 import tomllib
 from pathlib import Path
@@ -13,6 +14,12 @@ from benchmarks.doctor_trial import defective, held_out, library_models, sound
 from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
 from benchmarks.doctor_trial.trial import Limits, run_cases
 
+from manyheads.config.load import load_config, recipe_paths
+from manyheads.runs.train import train
+from manyheads.text.interface import PAD
+from manyheads.training.log import SilentListener
+from manyheads.training.trainer import Trainer
+from transformer_doctor import watch
 from transformer_doctor.catalogue import CATALOGUE
 
 TRUE_FINDINGS = Path(defective.__file__).with_name("true_findings.toml")
@@ -107,3 +114,32 @@ def test_each_held_out_edit_fits_its_file_and_names_findings() -> None:
 def test_a_held_out_case_is_judged(name: str, verdict: dict[str, Any]) -> None:
     (row,) = held_out.held_out_case(f"{name} / float32")
     assert verdict.items() <= row.items()
+
+
+@pytest.mark.parametrize("recipe", ["demo-de-en", "sst2-scratch", "shakespeare-char"])
+def test_the_watched_training_of_a_recipe_has_no_finding(
+    recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, generator = "der Hund sieht die rote Katze und ein Haus im Garten".split(), random.Random(1)
+    for split, count in (("train", 400), ("valid", 30), ("dev", 30), ("input", 400)):
+        lines = [" ".join(generator.choices(words, k=generator.randint(3, 9))) for _ in range(count)]
+        examples = [f"{number % 2}\t{line}" for number, line in enumerate(lines)]
+        for ending, text in (("de", lines), ("en", lines[::-1]), ("tsv", examples), ("txt", lines)):
+            (tmp_path / f"{split}.{ending}").write_text("\n".join(text) + "\n", encoding="utf-8")
+    config = load_config(recipe_paths()[recipe], [
+        f"data.root={tmp_path.as_posix()}", "data.dataset=none", "data.test=none", "training.steps=17",
+        "training.epochs=none", "training.precision=fp32", "training.save_every=17", "training.warmup_steps=2", "model.d_model=16",
+        "model.d_ff=32", *(["tokenizer.vocab_size=60"] if recipe == "demo-de-en" else []),
+    ])  # fmt: skip
+    reports, run = [], Trainer.run
+
+    def watched_run(trainer: Trainer, *options: Any) -> None:
+        with watch(trainer.model, trainer.updater.optimizer, pad=PAD, on_finding=lambda finding: None) as watched:
+            run(trainer, *options)
+        reports.append(watched.report)
+
+    monkeypatch.setattr(Trainer, "run", watched_run)
+    train(config, tmp_path / "run", listener=SilentListener())
+    (report,) = reports
+    assert report.names == []
+    assert "every trained weight is updated, and no other one" in report.asked
