@@ -129,7 +129,7 @@ def test_the_watched_training_of_a_recipe_has_no_finding(
     config = load_config(recipe_paths()[recipe], [
         f"data.root={tmp_path.as_posix()}", "data.dataset=none", "data.test=none", "training.steps=17",
         "training.epochs=none", "training.precision=fp32", "training.save_every=17", "training.warmup_steps=2", "model.d_model=16",
-        "model.d_ff=32", *(["tokenizer.vocab_size=60"] if recipe == "demo-de-en" else []),
+        "model.d_ff=32", *(["tokenizer.vocab_size=300"] if recipe == "demo-de-en" else []),
     ])  # fmt: skip
     reports, run = [], Trainer.run
 

@@ -359,9 +359,8 @@ def published(style: str) -> Iterator[Any]:
             group["lr"] = 6e-3 * min(1.0, (update + 1) / 10) * (1 + math.cos(update / 10_000 * math.pi)) / 2
         for _ in range(parts):
             _, loss = model(inputs, targets)
-            loss = loss / parts
             inputs, targets = get_batch()
-            scaler.scale(loss).backward()
+            scaler.scale(loss / parts).backward()
         scaler.unscale_(optimizer)
         clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
