@@ -201,8 +201,10 @@ def _reach_findings(reaches: Sequence[_Reach], *, reads_sources: bool, separated
 
 def _position_findings(trial: Trial, tracer: StepTracer) -> Iterator[Finding]:
     """Yield a finding if a table or module that gets 0, 1, 2, ... elsewhere gets one number in the step."""
+    trial.module.eval()  # in train() the model itself may set the positions of the step
     with torch.no_grad(), StepTracer(module=trial.module) as usual:
         trial.adapter(trial.samples.ids())
+    trial.module.train()
     several = [fed for fed in usual.fed if fed.ids.dim() and fed.ids.size(-1) > 1]
     counted = {fed.reader for fed in several if bool((fed.ids.diff(dim=-1) == 1).all())}
     read = [fed.ids.flatten() for fed in tracer.fed if fed.reader in counted and fed.ids.numel() > 1]
