@@ -71,9 +71,10 @@ class Packed(Writer):
 class Windowed(Rotary):
     """Its configuration names the layers that see a window of four keys."""
 
-    config = SimpleNamespace(
-        vocab_size=VOCABULARY, sliding_window=4, layer_types=("full_attention", "sliding_attention")
-    )
+    def __init__(self) -> None:
+        super().__init__("halves")
+        kinds = ("full_attention", "sliding_attention")
+        self.config = SimpleNamespace(vocab_size=VOCABULARY, sliding_window=4, layer_types=kinds)
 
     def forward(self, ids: Tensor) -> Tensor:
         x, near = self.tokens(ids), torch.ones(ids.size(1), ids.size(1), dtype=torch.bool).tril()

@@ -59,6 +59,19 @@ def test_a_defect_of_short_texts_is_not_asked_for_again() -> None:
     assert dict(report.skipped)[FUTURE] == "short texts show a defect already"
 
 
+class NoNumbers(LongRange):
+    """Gives NaN for texts of more than 40 tokens."""
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return super().forward(ids) * (torch.nan if ids.size(1) > 40 else 1.0)
+
+
+def test_scores_of_long_texts_that_are_nan_are_named() -> None:
+    report = examined(NoNumbers("mean", 8, leaks=False), kind="decoder")
+    assert report.names == ["not-a-number"]
+    assert "texts of 64 tokens are NaN; with 37 tokens nothing was seen" in report.findings[0].evidence
+
+
 def test_a_refusal_of_long_texts_ends_the_question_and_is_said() -> None:
     class Refuses(LongRange):
         def forward(self, ids: torch.Tensor) -> torch.Tensor:

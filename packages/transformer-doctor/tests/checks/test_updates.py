@@ -12,6 +12,9 @@ from specimens.sweep import covering
 from specimens.training_projects import PROJECTS
 from transformer_doctor import examine
 from transformer_doctor.checks.learning import _UPDATES
+from transformer_doctor.checks.step_tracer import FedIds
+from transformer_doctor.checks.update_tracer import UpdateTracer
+from transformer_doctor.checks.updates import UpdateRecord
 
 PLANTED = [(project, defect) for project, (_, defects) in PROJECTS.items() for defect in defects]
 OF_UPDATES = (
@@ -82,3 +85,15 @@ def test_a_rate_that_still_grows_from_zero_is_no_finding() -> None:
         return loss.item()
 
     assert "parameters-not-updated" not in examine(**{**given, "train_step": train_step}).names
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_an_end_mark_with_the_id_of_padding_is_no_padding(ends: bool) -> None:
+    ids = torch.tensor([[3, 4, 5, 6, 7, 0], [3, 4, 5, 6, 0, 0], [3, 4, 5, 0, 0, 0]])
+    gradient = torch.tensor([[1.0] * 6, [1.0] * 5 + [0.0], [1.0] * 4 + [0.0] * 2])  # up to the end marks
+    record, fed = UpdateRecord(UpdateTracer({})), FedIds(ids, 1, 0, gradient=gradient)
+    record.add([fed], [fed], None, 0, ends=ends)
+    assert record.source_padding == (0.0 if ends else 1.0)
+    gradient[-1, -1] = 1.0
+    record.add([fed], [fed], None, 0, ends=ends)
+    assert record.source_padding == 1.0

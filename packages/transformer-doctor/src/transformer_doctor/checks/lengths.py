@@ -91,7 +91,8 @@ def examine_lengths(
     ):  # fmt: skip
         if side not in adapter.sides:
             continue
-        if {"random", "not_finite", "constant-scores", "neighbours", symptom} & {*known}:
+        no_numbers = any(finding.name == "not-a-number" for finding in report.findings)
+        if no_numbers or {"random", "not_finite", "constant-scores", "neighbours", symptom} & {*known}:
             report += report_on(check, reason="short texts show a defect already")
             continue
         if side == "source" and adapter.pad is None:
@@ -121,6 +122,8 @@ def _ask(
             break
         try:
             finding = next(question(length), None)
+        except _NotANumber:
+            finding = model_finding("not-a-number", f"some scores of texts of {length} tokens are NaN")
         except Exception as error:  # any exception of the user's model
             end = f"; with {length}, {reason_of(error)}"
             break
@@ -155,6 +158,10 @@ def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterato
                 yield in_case(model_finding("sees-the-future", evidence), "mask-in-long-texts")
 
 
+class _NotANumber(Exception):
+    """A score of a long text is NaN."""
+
+
 def _cuts(length: int) -> Sequence[int]:
     """Return the positions from which on tokens are replaced: all, or in a long text three."""
     power = 1 << ((length - 1).bit_length() - 1)  # 512 of 517 and of 1024 tokens
@@ -164,7 +171,7 @@ def _cuts(length: int) -> Sequence[int]:
 def _scores(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Tensor:
     scores = run(adapter, ids)
     if bool(scores.isnan().any()):
-        raise UsageError("some scores are NaN")
+        raise _NotANumber
     return scores
 
 

@@ -178,7 +178,8 @@ class Trial:
         texts = [row for row in (*sources, *targets) if len(row) > 1]
         tokens = [fed for fed in tracer.fed if token_rows(fed.ids, texts, None) is not None]
         of_sources = [fed for fed in tokens if token_rows(fed.ids, sources, None) is not None]
-        self.record.add(tokens, of_sources, seen, self.adapter.pad)
+        ends = self.adapter.pad == self.adapter.eos
+        self.record.add(tokens, of_sources, seen, self.adapter.pad, ends=ends)
         half = any(score.gradient is not None and score.gradient.dtype == torch.float16 for score in tracer.scores)
         self.record.unscaled |= half and seen is not None and 0 < float(seen.weights.sum()) < _SCALED
 

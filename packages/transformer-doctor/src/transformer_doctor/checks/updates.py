@@ -57,9 +57,13 @@ class UpdateRecord:
     in_half: UpdateTracer | None = None
 
     def add(
-        self, tokens: Sequence[FedIds], sources: Sequence[FedIds], batch: TrainedBatch | None, pad: int | None
-    ) -> None:
-        """Add the observations of a step: lookups of tokens, lookups of sources, inputs and labels."""
+        self, tokens: Sequence[FedIds], sources: Sequence[FedIds], batch: TrainedBatch | None, pad: int | None,
+        *, ends: bool = False,
+    ) -> None:  # fmt: skip
+        """Add the observations of a step: lookups of tokens, lookups of sources, inputs and labels.
+
+        The first padding of a row `ends` its text where the end mark has the same id.
+        """
         if batch is not None:
             self.batches[self.calls] = batch
             rows = [part.rows for part in batch.parts]
@@ -71,6 +75,8 @@ class UpdateRecord:
                 continue
             padded = fed.ids.eq(-1 if pad is None else pad)
             padded[0], padded[:, 0] = False, False  # the start, batch first or time first
+            if ends:  # batch first or time first
+                padded &= padded.roll(1, 0) & padded.roll(1, 1)
             gradients = fed.gradient[padded.to(fed.gradient.device)]
             at_padding, largest = float(gradients.max()) if gradients.numel() else 0.0, float(fed.gradient.max())
             trained = 0.0 if fed.padding_idx == pad else at_padding
