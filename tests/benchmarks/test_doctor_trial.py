@@ -117,20 +117,23 @@ def test_a_held_out_case_is_judged(name: str, verdict: dict[str, Any]) -> None:
     assert verdict.items() <= row.items()
 
 
+WORDS = ["der", "Hund", "sieht", "die", "rote", "Katze", "und", "ein", "Haus", "im", "Garten"]
+
+
 @pytest.mark.parametrize("recipe", ["demo-de-en", "sst2-scratch", "shakespeare-char"])
 def test_the_watched_training_of_a_recipe_has_no_finding(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words, generator = "der Hund sieht die rote Katze und ein Haus im Garten".split(), random.Random(1)
+    generator = random.Random(1)
     for split, count in (("train", 400), ("valid", 30), ("dev", 30), ("input", 400)):
-        lines = [" ".join(generator.choices(words, k=generator.randint(3, 9))) for _ in range(count)]
+        lines = [" ".join(generator.choices(WORDS, k=generator.randint(3, 9))) for _ in range(count)]
         examples = [f"{number % 2}\t{line}" for number, line in enumerate(lines)]
         for ending, text in (("de", lines), ("en", lines[::-1]), ("tsv", examples), ("txt", lines)):
             (tmp_path / f"{split}.{ending}").write_text("\n".join(text) + "\n", encoding="utf-8")
     config = load_config(recipe_paths()[recipe], [
         f"data.root={tmp_path.as_posix()}", "data.dataset=none", "data.test=none", "training.steps=17",
-        "training.epochs=none", "training.precision=fp32", "training.save_every=17", "training.warmup_steps=2", "model.d_model=16",
-        "model.d_ff=32", *(["tokenizer.vocab_size=300"] if recipe == "demo-de-en" else []),
+        "training.epochs=none", "training.precision=fp32", "training.save_every=17", "training.warmup_steps=2",
+        "model.d_model=16", "model.d_ff=32", *(["tokenizer.vocab_size=300"] if recipe == "demo-de-en" else []),
     ])  # fmt: skip
     reports, run = [], Trainer.run
 
