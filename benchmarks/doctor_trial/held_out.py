@@ -109,7 +109,7 @@ def imported(path: Path, text: str) -> ModuleType:
 
 
 def report_of(module: ModuleType, expression: str, precision: torch.dtype) -> Report:
-    """Return the report of an expression, which is evaluated with a precision by default."""
+    """Return the report of an expression, which is evaluated with a default precision; a function is called after."""
     torch.set_default_dtype(precision)
     try:
         made = eval(expression, {"doctor": transformer_doctor} | vars(module))
@@ -119,7 +119,7 @@ def report_of(module: ModuleType, expression: str, precision: torch.dtype) -> Re
     if isinstance(made, dict):
         return examine(**made)
     if start is None:
-        return made
+        return made() if callable(made) else made
     model, optimizers, options = start
     with watch(model, optimizers, **options, on_finding=lambda finding: None) as seen:
         for _ in range(UPDATES):

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
 from transformer_doctor.errors import UsageError
@@ -157,11 +158,17 @@ def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator
 
 
 def _succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
+    fresh: list[Optimizer] = []
+    hook = register_optimizer_step_pre_hook(lambda one, *_: fresh.extend([] if one.state else [one]))
     with restore_weights(module), torch.enable_grad():
         try:
             step()
         except Exception:  # any exception of the user's code; the step is repeated, and raises it then
+            for optimizer in fresh:  # its moments have the precision that failed
+                optimizer.state.clear()
             return False
+        finally:
+            hook.remove()
     return True
 
 
