@@ -109,7 +109,7 @@ def imported(path: Path, text: str) -> ModuleType:
 
 
 def report_of(module: ModuleType, expression: str, precision: torch.dtype) -> Report:
-    """Return the report of an expression, which is evaluated with a default precision; a function is called after."""
+    """Return the report of an expression that is evaluated in a precision; a function is called afterwards."""
     torch.set_default_dtype(precision)
     try:
         made = eval(expression, {"doctor": transformer_doctor} | vars(module))

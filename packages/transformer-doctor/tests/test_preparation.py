@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from itertools import product
 from typing import Any
@@ -189,4 +190,23 @@ def test_a_training_step_in_half_precision_is_examined(
     trainer = Trainer(model, *defects)
     report = examined(model, **MARKS | {"kind": None}, train_step=trainer.step, collate=trainer.collate)
     assert report.names == names, report
+    assert "labels are the next tokens, from the first to the end mark" in report.asked
+
+
+@pytest.mark.usefixtures("few_updates", "training_alone")
+def test_a_step_that_fails_in_float32_is_examined_in_its_own_precision() -> None:
+    """Adam keeps no moments of the step that failed, here at an average of the weights in bfloat16."""
+    torch.manual_seed(3)
+    model = Transformer().bfloat16()
+    trainer, average = Trainer(model, rate=1e-3), copy.deepcopy(model)
+
+    def step(source: torch.Tensor, target: torch.Tensor) -> float:
+        loss = trainer.step(source, target)
+        with torch.no_grad():
+            for mean, weight in zip(average.parameters(), model.parameters(), strict=True):
+                mean.lerp_(weight, 0.01)
+        return loss
+
+    report = examined(model, **MARKS | {"kind": None}, train_step=step, collate=trainer.collate)
+    assert report.names == [], report
     assert "labels are the next tokens, from the first to the end mark" in report.asked
