@@ -5,7 +5,7 @@
 sound      every text architecture of transformers that can be built small, models of x-transformers, timm and
            torchtune, nn.Transformer, tutorials: in float32, bfloat16 and float16, with two kinds of weights
 planted    every defect of a model or of its training, in five models of different styles, float32 and bfloat16
-held-out   defects written before the checks were looked at, real issues of a public set, sound models and trainings
+held-out   further defects, chosen before the checks were looked at, real issues of a public set, sound twins
 watch      what watching a training costs: 200 updates, width 256, 2,048 tokens, a vocabulary of 8,000
 
 Run it from the root of the repository, with packages/transformer-doctor/tests in PYTHONPATH: some models are those
