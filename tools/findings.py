@@ -1,7 +1,6 @@
 """The page of all findings of the doctor, in English and Korean, from the texts of the package.
 
-The book's build writes it (docs/_ext/reference.py and docs/_ext/korean.py); `manyheads doctor --explain`
-prints the same texts.
+`tools/reference.py` writes it; `manyheads doctor --explain` prints the same texts.
 """
 
 from __future__ import annotations
@@ -20,27 +19,18 @@ SUBJECTS: Mapping[Language, Mapping[str, str]] = {
     "en": {"model": "Any PyTorch model", "machine": "This machine", "config": "A configuration", "run": "A run"},
     "ko": {"model": "모든 PyTorch 모델", "machine": "컴퓨터", "config": "설정과 텍스트", "run": "학습한 모델"},
 }
+SWITCHES = {"en": "[한국어](../ko/findings.md)", "ko": "[English](../reference/findings.md)"}
 WORDS = {"en": ("Museum", "Cause", "Cure"), "ko": ("박물관", "원인", "조치")}
 
 
-def labels() -> set[str]:
-    """Return the labels of the page, to which other pages link as `(#label)`."""
-    return {"all-findings", *(name for known in CATALOGUE.values() for name in known)}
-
-
-def findings_page(language: Language) -> str:
-    """Return the page: a section for each finding, by subject."""
+def findings_page(language: Language) -> Iterator[str]:
+    """Yield the page: a section for each finding, by subject; its name is the heading, so that links lead to it."""
     title, introduction = TITLES[language]
-    lines = ["(all-findings)=", f"# {title}", "", introduction, ""]
-    seen: set[str] = set()
+    yield from (f"# {title}", "", SWITCHES[language], "", introduction, "")
     for subject, known in CATALOGUE.items():
-        lines += [f"## {SUBJECTS[language][subject]}", ""]
-        for name, finding in known.items():
-            # The label of a second finding of this name would be ambiguous.
-            lines += [f'<a id="{subject}-{name}"></a>\n' if name in seen else f"({name})="]
-            lines += section(finding, language)
-            seen.add(name)
-    return "\n".join(lines)
+        yield from (f"## {SUBJECTS[language][subject]}", "")
+        for finding in known.values():
+            yield from section(finding, language)
 
 
 def section(finding: KnownFinding, language: Language) -> Iterator[str]:
@@ -49,7 +39,8 @@ def section(finding: KnownFinding, language: Language) -> Iterator[str]:
     severity = FINDING_TEXTS[language]["report"][finding.severity]
     museum, cause, cure = WORDS[language]
     exhibit = f" {museum}: {finding.exhibit}." if finding.exhibit else ""
-    yield f"### {text.title}\n\n`{finding.name}` ({severity}).{exhibit} {text.meaning or text.cause}\n"
+    yield from (f"### {finding.name}", "")
+    yield from (f"**{text.title}** ({severity}).{exhibit} {text.meaning or text.cause}", "")
     if text.meaning:
-        yield f"**{cause}.** {text.cause}\n"
-    yield f"**{cure}.** {text.cure}\n"
+        yield from (f"**{cause}.** {text.cause}", "")
+    yield from (f"**{cure}.** {text.cure}", "")

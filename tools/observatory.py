@@ -26,6 +26,7 @@ PAGES: Mapping[Language, Path] = {
 }
 TEXTS = Path(__file__).with_suffix(".toml")
 SUMMARY = ROOT / "observatory" / "summary.json"
+FINDINGS = {"en": "reference/findings.md", "ko": "findings.md"}  # all findings, seen from the page
 
 
 def page(language: Language, summary: Mapping[str, Any]) -> str:
@@ -64,7 +65,7 @@ def rows(
             report = f"[#{report.rpartition('/')[2]}]({report})"
         else:
             report = f"`observatory/reports/{report}`"
-        yield f"| {classes} | {releases} | [{title}](#{name}) | {evidence} | {report} |"
+        yield f"| {classes} | {releases} | [{title}]({FINDINGS[language]}#{name}) | {evidence} | {report} |"
 
 
 def span(finding: Mapping[str, Any], text: Mapping[str, str], newest: str) -> str:

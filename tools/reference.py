@@ -1,4 +1,4 @@
-"""Write the reference of the documentation as plain Markdown: settings, commands, public names and recipes.
+"""Write the reference of the book as plain Markdown: settings, commands, names, recipes and the doctor's findings.
 
     python -m tools.reference           compare docs/reference with the code; exit code 1 if a file differs
     python -m tools.reference --write   write the files
@@ -14,6 +14,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from manyheads.cli.recipes import MEASURED, headline
 from manyheads.config.load import json_schema, recipe_paths
 from manyheads.config.load.mistakes import number
 from tools.docstrings import class_signature, escaped, module_tree, paragraphs, public_methods, signature
+from tools.findings import findings_page
 
 PACKAGE = Path(manyheads.__file__).parent
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -40,6 +42,8 @@ def pages() -> dict[str, str]:
         "commands.md": commands_page(),
         "names.md": names_page(),
         "recipes.md": recipes_page(),
+        "findings.md": findings_page("en"),
+        "../ko/findings.md": chain(findings_page("ko"), ["<!-- reference/findings.md in Korean -->"]),
     }
     return {name: "\n".join([BANNER, "", *lines]).rstrip("\n") + "\n" for name, lines in pages_by_name.items()}
 

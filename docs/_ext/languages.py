@@ -1,7 +1,8 @@
 """The English and the Korean book: a switch on each page, and links from one book into the other.
 
-A Korean page names the English page that it translates in its first line: `% of tutorial/attention.md`. Both
-books are built into one folder, the Korean one into `ko/`, so a relative link is the same for files and pages.
+A comment at the end of a Korean page names the English page that it translates. Both books are built into one
+folder, the Korean one into `ko/`, so a relative link is the same for files and pages. A table of contents and
+an included file are comments, such as `<!-- toctree ... -->`, which the repository does not show.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent.parent
-ORIGIN = re.compile(r"\A% of (\S+)\.md\n")
-SWITCH = re.compile(r"(?m)^\[(?:한국어|English)\]\([^)\s]*\.md\)\n")  # for readers of the repository
+ORIGIN = re.compile(r"\n<!-- (\S+)\.md in Korean[^>]*-->\n\Z")
+DIRECTIVE = re.compile(r"(?ms)^<!-- (toctree|include)\b(.*?)^-->$")
+SWITCH = re.compile(r"(?m)^\[(?:한국어|English|Changes)\]\([^)\s]*\.md\)\n")  # for readers of the repository
 LINK = re.compile(r"\]\((?P<path>[\w./-]+)\.md(?:#(?P<section>[^)\s]*))?\)")
 
 
@@ -23,10 +25,9 @@ def counterparts(docs: Path = DOCS) -> dict[str, str]:
     """Return the path of the Korean page of each English one that has one, both below docs/ and without suffix."""
     found = {}
     for path in sorted((docs / "ko").rglob("*.md")):
-        origin = ORIGIN.match(path.read_text(encoding="utf-8"))
+        origin = ORIGIN.search(path.read_text(encoding="utf-8"))
         found[origin[1] if origin else "index"] = path.relative_to(docs).with_suffix("").as_posix()
-    findings = "reference/generated/findings"
-    return found | {"index": "ko/index", findings: f"ko/{findings}"}
+    return found
 
 
 def other_url(page: str, pairs: dict[str, str]) -> str:
@@ -49,7 +50,7 @@ def rewritten(text: str, page: str) -> str:
         scheme = "other-book-section" if section else "other-book"
         return f"]({scheme}:{found['path']}.html{'#' + section if section else ''})"
 
-    return LINK.sub(link, SWITCH.sub("", text))
+    return DIRECTIVE.sub(r"```{\1}\2```", LINK.sub(link, SWITCH.sub("", text)))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,6 +1,6 @@
 """Write a page for each package from its docstrings, and the schema for editors, each time the book is built.
 
-So is the page of the doctor's findings. `tools/reference.py` writes the other pages of the reference, which are
+`tools/reference.py` writes the other pages of the reference, which are
 committed.
 """
 
@@ -14,7 +14,6 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from tools.docstrings import module_page, module_tree, paragraphs
-from tools.findings import findings_page
 
 import manyheads
 from manyheads.config.load import json_schema
@@ -33,7 +32,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def write_all(docs: Path) -> None:
     """Write every generated page, and the schema for editors beside the book."""
     folder = docs / "reference" / "generated"
-    pages = package_pages() | {"findings": findings_page("en").splitlines()}
+    pages = package_pages()
     folder.mkdir(parents=True, exist_ok=True)
     for stale in {path.stem for path in folder.glob("*.md")} - set(pages):
         (folder / f"{stale}.md").unlink()

@@ -1,9 +1,11 @@
 """How much of the documentation is translated into Korean, and which translations are older than the English.
 
-The first line of a Korean page names its English page (`% of tutorial/attention.md`); the line below each heading
-is the fingerprint of the English section that was translated (`% 1a2b3c4d`). `python -m tests.docs.korean` prints
-the status; `--stamp PAGE` updates the fingerprints after you have compared a page; `--code PAGE` copies the blocks
-of code, commands and outputs from the English page, except those that differ only in their comments.
+A comment at the end of a Korean page names its English page and, for each section, the fingerprint of the English
+text that was translated: `<!-- tutorial/attention.md in Korean: 1a2b3c4d 5e6f7a8b -->`.
+
+`python -m tests.docs.korean` prints the status; `--stamp PAGE` updates the fingerprints after you have compared a
+page; `--code PAGE` copies the blocks of code, commands and outputs from the English page, except those that differ
+only in their comments.
 """
 
 from __future__ import annotations
@@ -11,14 +13,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 KOREAN = DOCS / "ko"
-ORIGIN = re.compile(r"\A% of (\S+)\n")
-STAMP = re.compile(r"(?m)^(#{1,3} .*)\n(?:% ([0-9a-f]{8})\n)?")
+ORIGIN = re.compile(r"\n<!-- (\S+) in Korean:?([0-9a-f\s]*)-->\n\Z")
 CODE = re.compile(r"(?ms)^```.*?^```$")
 BLOCK = re.compile(r"(?ms)^(?P<indent> *)```(?P<kind>[^\n]*)\n(?P<body>.*?)^ *```$")
 # Comments, and the language of pictures, in which a block of a Korean page may differ.
@@ -56,17 +58,20 @@ def sections(text: str) -> list[tuple[str, str]]:
 
 def origin(korean: str) -> str:
     """Return the English page that a Korean page names; an empty string if it names none."""
-    found = ORIGIN.match(korean)
+    found = ORIGIN.search(korean)
     return found[1] if found else ""
 
 
 def translation_status(name: str, english: str, korean: str | None) -> TranslationStatus:
     """Compare a page with its Korean translation, section by section in order."""
     mine = sections(english)
-    stamps = [found[2] for found in STAMP.finditer(CODE.sub("```", korean or ""))]
-    pairs = list(zip(mine, stamps, strict=False))
-    stale = tuple(heading for (heading, now), then in pairs if now != then)
-    return TranslationStatus(name, len(CODE.sub("", english).split()), len(mine), len(pairs), stale)
+    compared = ORIGIN.search(korean or "")
+    stamps = compared[2].split() if compared else []
+    translated = min(len(mine), len(sections(korean or "")))
+    stale = tuple(
+        heading for number, (heading, now) in enumerate(mine[:translated]) if stamps[number : number + 1] != [now]
+    )
+    return TranslationStatus(name, len(CODE.sub("", english).split()), len(mine), translated, stale)
 
 
 def translation_statuses() -> Iterator[TranslationStatus]:
@@ -80,14 +85,10 @@ def translation_statuses() -> Iterator[TranslationStatus]:
 
 def stamped(english: str, korean: str) -> str:
     """Return a Korean page with the fingerprints of the current English page."""
-    now = iter(sections(english))
-
-    def stamp(found: re.Match[str]) -> str:
-        _, mark = next(now, ("", ""))
-        return f"{found[1]}\n% {mark}\n" if mark else found[0]
-
-    parts = re.split(r"(?ms)(^```.*?^```$)", korean)
-    return "".join(part if index % 2 else STAMP.sub(stamp, part) for index, part in enumerate(parts))
+    stamps = [stamp for _, stamp in sections(english)][: len(sections(korean))]
+    comment = f"<!-- {origin(korean)} in Korean: {' '.join(stamps)} -->"
+    lines = textwrap.fill(comment, 120, break_long_words=False, break_on_hyphens=False)
+    return ORIGIN.sub(lambda _: f"\n{lines}\n", korean)
 
 
 def blocks(text: str) -> list[tuple[str, str]]:

@@ -41,7 +41,7 @@ TRANSLATIONS = [
     for name, text in PAGES.items()
     if origin(text) and not (DOCS / origin(text)).read_text("utf-8").startswith("<!-- Written by")
 ]
-KOREAN_PAGE = "% of page.md\n\n# 하나\n안녕하세요.\n\n```python\n# 낡음\n```\n\n## 둘\n더.\n"
+KOREAN_PAGE = "# 하나\n안녕하세요.\n\n```python\n# 낡음\n```\n\n## 둘\n더.\n\n<!-- page.md in Korean: -->\n"
 
 
 def test_a_page_that_was_just_compared_is_not_stale() -> None:

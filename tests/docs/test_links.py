@@ -1,4 +1,7 @@
-"""Every link of the documents leads to a file, and to a heading or anchor in it; other hosts are not checked."""
+"""The repository shows the documents as the book does: plain Markdown, and links that lead to a heading or a file.
+
+Links to other hosts are not checked.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tools.findings import labels
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [
@@ -20,7 +23,8 @@ LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?\)")
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
-TARGET = re.compile(r"^\(([\w.-]+)\)=$", re.MULTILINE)
+# What MyST alone understands: directives and their options, targets, comments, lists of definitions and roles.
+MYST = re.compile(r"^:::|^:\w+:|^\([\w.-]+\)=$|^% |^: |\{[\w:]+\}`|^\{", re.MULTILINE)
 
 
 @cache
@@ -40,8 +44,8 @@ def slug(heading: str) -> str:
 
 @cache
 def anchors(path: Path) -> frozenset[str]:
-    """Return the anchors of a document: headings, repeated ones numbered, and targets."""
-    found: set[str] = set(TARGET.findall(prose(path)))
+    """Return the anchors of a document: headings, repeated ones numbered."""
+    found: set[str] = set()
     for heading in HEADING.findall(prose(path)):
         name, number = slug(heading), 0
         while name in found:
@@ -49,12 +53,6 @@ def anchors(path: Path) -> frozenset[str]:
             name = f"{slug(heading)}-{number}"
         found.add(name)
     return frozenset(found)
-
-
-@cache
-def all_targets() -> frozenset[str]:
-    """Return the targets of all pages, which MyST finds from any page, those of the doctor's findings too."""
-    return frozenset(target for path in DOCUMENTS for target in TARGET.findall(prose(path))) | labels()
 
 
 def broken(document: Path, text: str) -> list[str]:
@@ -67,7 +65,7 @@ def broken(document: Path, text: str) -> list[str]:
         target = (document.parent / path).resolve() if path else document
         exists = target.exists()
         if exists and anchor and target.suffix == ".md":
-            exists = anchor in anchors(target) or (not path and anchor in all_targets())
+            exists = anchor in anchors(target)
         if not exists:
             found.append(link)
     return found
@@ -82,3 +80,26 @@ def test_no_link_of_a_document_is_broken() -> None:
 def test_a_broken_link_is_reported(link: str) -> None:
     assert broken(ROOT / "README.md", f"See [this]({link}).") == [link]
     assert not broken(ROOT / "README.md", "See [that](docs/index.md#start-here) and `[x](y)`.")
+
+
+def remains(document: str) -> list[str]:
+    """Return what MyST alone understands in what a reader of the rendered document sees."""
+    found = []
+    for token in MarkdownIt("gfm-like", {"linkify": False}).parse(document):
+        shown = {"text": "{}", "softbreak": "\n", "code_inline": "`code`"}
+        visible = "".join(shown.get(part.type, "").format(part.content) for part in token.children or ())
+        found += [match[0] for match in MYST.finditer(token.info if token.type == "fence" else visible)]
+    return found
+
+
+def test_the_repository_shows_each_document_without_remains_of_myst() -> None:
+    found = {document.relative_to(ROOT).as_posix(): remains(document.read_text("utf-8")) for document in DOCUMENTS}
+    assert {name: parts for name, parts in found.items() if parts} == {}
+
+
+@pytest.mark.parametrize(
+    "part", ["% 1a2b3c4d", "(anchor)=", "::::{grid} 1", ":hidden:", "see {doc}`x`", "```{note}\nx\n```"]
+)
+def test_what_myst_alone_understands_is_reported(part: str) -> None:
+    assert remains(f"# Title\n{part}\n")
+    assert not remains("A <!-- toctree\n:hidden:\n--> `{x}` and:\n\n```python\n(x)=1\n```\n")
