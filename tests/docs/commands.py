@@ -36,6 +36,7 @@ CANNOT_BE_RUN = {
     "libretranslate": "a server of another project, which fetches models itself",
     "jupyter lab": "opens a browser; the notebooks are run in test_notebooks.py",
     "first=$(scontrol": "needs Slurm",
+    "REPOSITORY=": "is filled in by the reader",
     "git clone": "needs the address of the repository",
     "cd ": "changes to the cloned directory",
     ". .venv/bin/activate": "changes the shell of the reader",
