@@ -118,7 +118,7 @@ def test_every_series_has_a_readable_name_and_axes_a_unit() -> None:
     found = Curves((read(step(10), step(20), validation(20)),))
     assert [line.name for line in found.charts("loss")[0].lines] == ["training loss", "validation loss"]  # type: ignore[union-attr]
     svg = found.to_svg("loss")
-    for text in ("training step", "cross-entropy (nats per token)", "validation loss: 2"):
+    for text in ("training step", "cross-entropy (nats per token), logarithmic", "validation loss: 2"):
         assert text in svg
 
 

@@ -25,6 +25,7 @@ _CONTROLS = {"\n": "↵", "\r": "␍", "\t": "⇥"}
 _UNSEEN = ("Cc", "Cs", "Co", "Zl", "Zp")
 _NOT_XML = frozenset("\ufffe\uffff")  # an SVG with one of these cannot be read
 _NEAR_ZERO = 0.4  # share of the highest value; an axis whose values come lower begins at 0
+_MANY_POWERS = 5  # an axis with more powers of ten has no number between them
 _BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -147,11 +148,12 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Lines(Drawing):
-    """Curves over a common axis."""
+    """Curves over a common axis; on a logarithmic y axis, values that are not positive are drawn at its low end."""
 
     lines: tuple[Line, ...]
     x_title: str
     y_title: str
+    logarithmic: bool = False
 
     def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return (lowest, highest) x and (lowest, highest) y of the axes; at least one curve has a point.
@@ -160,8 +162,28 @@ class Lines(Drawing):
         """
         x = [value for line in self.lines for value in line.x]
         y = [value for line in self.lines for value in line.y]
+        if self.logarithmic:
+            positive = [value for value in y if value > 0] or [1.0]
+            low, high = min(positive), max(positive)
+            return _widen(min(x), max(x)), (low, high) if low < high else (low / 2, high * 2)
         low = 0.0 if 0 < min(y) < _NEAR_ZERO * max(y) else min(y)
         return _widen(min(x), max(x)), _widen(low, max(y))
+
+    def height(self, value: float, low: float, high: float) -> float:
+        """Return the position of a value on a y axis: 0 at `low`, 1 at `high`."""
+        if not self.logarithmic:
+            return fraction(value, low, high)
+        return fraction(math.log(max(value, low)), math.log(low), math.log(high))
+
+    def y_ticks(self, low: float, high: float) -> list[float]:
+        """Return round numbers of a y axis; if it is logarithmic and long, 1, 2 and 5 times powers of ten."""
+        if self.logarithmic:
+            powers = [10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+            factors = (1, 2, 5) if len(powers) <= _MANY_POWERS else (1,)
+            numbers = [power * factor for power in powers for factor in factors if low <= power * factor <= high]
+            if len(numbers) > 2:
+                return numbers
+        return ticks(low, high)
 
 
 @dataclass(frozen=True, eq=False)

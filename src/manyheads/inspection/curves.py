@@ -18,8 +18,8 @@ from manyheads.inspection.words import localize, names_of
 
 # View: its title, the meaning of its values with their unit, its series.
 _VIEWS = {
-    "loss": ("Loss", "cross-entropy (nats per token)", ("train_loss", "valid_loss")),
-    "perplexity": ("Perplexity of the validation text", "perplexity", ("perplexity",)),
+    "loss": ("Loss", "cross-entropy (nats per token), logarithmic", ("train_loss", "valid_loss")),
+    "perplexity": ("Perplexity of the validation text", "perplexity, logarithmic", ("perplexity",)),
     "scores": ("Scores of the validation text", "score", ("bleu", "chrf", "accuracy", "macro_f1")),
     "learning-rate": ("Learning rate", "learning rate", ("learning_rate",)),
     "gradient-norm": ("Norm of the gradient before clipping", "norm", ("gradient_norm",)),
@@ -37,6 +37,7 @@ _CURVE_NAMES = {
     "gradient_norm": "gradient norm",
     "tokens_per_second": "training speed",
 }
+_LOGARITHMIC = ("train_loss", "perplexity")  # the high values of the first updates would flatten the rest
 _STEP = "training step"
 _ENTROPY = "attention_entropy"
 _MAX_POINTS = 400  # a longer curve is thinned evenly, and keeps its last point
@@ -117,7 +118,7 @@ class Curves(Document):
                 lines.append(_thin(full_label, curve.steps, curve.values))
         note = "; ".join(_progress(run) for run in self.runs)
         data = Table(title, note, names_of("run", "curve", "step", "value"), tuple(rows))
-        return Lines(data, tuple(lines), localize(_STEP), unit)
+        return Lines(data, tuple(lines), localize(_STEP), unit, logarithmic=series[0][0] in _LOGARITHMIC)
 
 
 def _head_name(series: str) -> str:

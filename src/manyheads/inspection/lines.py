@@ -159,19 +159,19 @@ def _curve_lines(chart: Lines, width: int) -> list[str]:
     lines = [localize("x: {x}; y: {y}", x=chart.x_title, y=chart.y_title)]
     for line in curves:
         lines.append(localize("{curve}, last {value:.4g}", curve=visible(line.name), value=line.y[-1]))
-        lines += _plot(line, *chart.extent())
+        lines += _plot(chart, line)
     return lines
 
 
-def _plot(line: Line, x_range: tuple[float, float], y_range: tuple[float, float]) -> list[str]:
+def _plot(chart: Lines, line: Line) -> list[str]:
     """Return one curve in braille dots between its axes."""
-    (x_low, x_high), (y_low, y_high) = x_range, y_range
+    (x_low, x_high), (y_low, y_high) = chart.extent()
     cells = [[0] * _PLOT_WIDTH for _ in range(_PLOT_HEIGHT)]
     wide, high = _PLOT_WIDTH * 2 - 1, _PLOT_HEIGHT * 4 - 1
     previous: tuple[int, int] | None = None
     for x, y in zip(line.x, line.y, strict=True):
         across = round(fraction(x, x_low, x_high) * wide)
-        down = round(fraction(y, y_high, y_low) * high)
+        down = round((1 - chart.height(y, y_low, y_high)) * high)
         for column, row in _between(previous, (across, down)):
             cells[row // 4][column // 2] |= _DOTS[row % 4][column % 2]
         previous = (across, down)

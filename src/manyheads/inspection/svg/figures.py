@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
+import numpy as np
+from numpy.typing import NDArray
+
 from manyheads.inspection.charts import Bars, Lines, Links, Table, fraction, minus, shown, tick_text, ticks
 from manyheads.inspection.colours import DASHES, INK, LINES, MARKERS, NEGATIVE, POSITIVE
 from manyheads.inspection.svg.canvas import SMALL, Canvas, clip, text_width, widest
@@ -17,7 +20,7 @@ _GRID = "#d0d0d0"
 _PLOT_HEIGHT, _PLOT_TOP = 260, 8.0
 _LEGEND_LINE_WIDTH = 30  # width of a piece of line in a legend
 _LINE = 15  # height of a line of a legend
-_BESIDE = 0.55  # least share of the width for a plot whose names are beside it
+_CLEAR = 12  # least distance from the middle of a name to a curve
 _MAX_MARKERS = 12
 # Marker: where its path begins beside the point, and the rest of the path.
 _OUTLINES = {
@@ -75,9 +78,9 @@ def draw_bars(chart: Bars, room: float) -> Canvas:
 
 
 def draw_lines(chart: Lines, room: float) -> Canvas:
-    """Draw curves that differ in colour, dash and marker, each with its name and last value beside its end.
+    """Draw curves that differ in colour, dash and marker, each with its name and last value near its end.
 
-    Where there is no room beside the plot, or too many curves, the names are below it.
+    Where the names would cover a curve, they are below the plot.
     """
     canvas = Canvas()
     lines = [line for line in chart.lines if line.x]
@@ -86,27 +89,29 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
         return canvas
     x_range, (y_low, y_high) = chart.extent()
     names = [f"{line.name}: {shown(line.y[-1])}" for line in lines]
-    left = widest(map(tick_text, ticks(y_low, y_high)), 10) + 28
-    legend = _LEGEND_LINE_WIDTH + 10 + widest(names, SMALL)
-    beside = room - left - legend >= _BESIDE * room and len(lines) * _LINE <= _PLOT_HEIGHT
-    plot_width = min(560.0, room - left - (legend + 10 if beside else 8))
+    left = widest(map(tick_text, chart.y_ticks(y_low, y_high)), 10) + 28
+    plot_width = min(560.0, room - left - 8)
     _draw_axes(canvas, chart, left, plot_width)
-    ends = []
-    for number, line in enumerate(lines):
-        points = [
-            (left + fraction(x, *x_range) * plot_width, _PLOT_TOP + fraction(y, y_high, y_low) * _PLOT_HEIGHT)
+    curves = [
+        [
+            (
+                left + fraction(x, *x_range) * plot_width,
+                _PLOT_TOP + (1 - chart.height(y, y_low, y_high)) * _PLOT_HEIGHT,
+            )
             for x, y in zip(line.x, line.y, strict=True)
         ]
+        for line in lines
+    ]
+    for number, points in enumerate(curves):
         _draw_curve(canvas, points, number)
         x, y = points[-1]
         canvas.path(f"M{x - 4:.1f} {y:.1f}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", fill="#ffffff", stroke=INK, width=1.5)
-        ends.append(y)
-    below = canvas.height + 16
-    rows = [below + _LINE * row for row in range(len(ends))]
-    if beside:
-        rows = _spread_heights(ends, _LINE, _PLOT_TOP + _PLOT_HEIGHT)
+    x = left + plot_width - _LEGEND_LINE_WIDTH - widest(names, SMALL) - 14
+    rows = _free_rows(curves, x, left + plot_width) if x > left else None
+    if rows is None:
+        x, below = 8.0, canvas.height + 16
+        rows = [below + _LINE * row for row in range(len(names))]
     for number, (name, y) in enumerate(zip(names, rows, strict=True)):
-        x = left + plot_width + 10 if beside else 8.0
         _draw_curve(
             canvas, [(x, y), (x + _LEGEND_LINE_WIDTH / 2, y), (x + _LEGEND_LINE_WIDTH, y)], number, markers=1
         )
@@ -114,16 +119,31 @@ def draw_lines(chart: Lines, room: float) -> Canvas:
     return canvas
 
 
-def _spread_heights(heights: list[float], distance: float, bottom: float) -> list[float]:
-    """Return heights near the given ones, in their order, at least `distance` pixels apart and above the bottom."""
-    order = sorted(range(len(heights)), key=heights.__getitem__)
-    moved, last = [0.0] * len(heights), -distance
-    for index in order:
-        last = moved[index] = max(heights[index], last + distance)
-    for index in reversed(order):
-        moved[index] = min(moved[index], bottom)
-        bottom = moved[index] - distance
-    return moved
+def _free_rows(curves: list[list[tuple[float, float]]], left: float, right: float) -> list[float] | None:
+    """Return the heights of the names of curves, as near as possible to the ends of the curves and in their order.
+
+    A name reaches from `left` to `right` and covers no curve and no other name; None if there is no room.
+    """
+    low, high = np.concatenate([_spans(points, left - _CLEAR, right) for points in curves], axis=1)
+    heights = np.arange(_PLOT_TOP + _LINE / 2, _PLOT_TOP + _PLOT_HEIGHT - _LINE / 2)
+    free = [float(row) for row in heights if not ((low - _CLEAR < row) & (row < high + _CLEAR)).any()]
+    rows: list[float] = []
+    ends = [points[-1][1] for points in curves]
+    for end in ends:
+        if not free:
+            return None
+        rows.append(min(free, key=lambda row: abs(row - end)))
+        free = [row for row in free if abs(row - rows[-1]) >= _LINE]
+    ranks = sorted(range(len(ends)), key=ends.__getitem__)
+    return [row for _, row in sorted(zip(ranks, sorted(rows), strict=True))]
+
+
+def _spans(points: list[tuple[float, float]], left: float, right: float) -> NDArray[np.float64]:
+    """Return the lowest and the highest y of each piece of a curve from `left` to `right`: (2, pieces)."""
+    x, y = np.array(points).T
+    ends = np.clip([left, right], x[0], x[-1])
+    heights = np.interp([ends[0], *x[(x > left) & (x < right)], ends[1]], x, y)
+    return np.stack([np.minimum(heights[:-1], heights[1:]), np.maximum(heights[:-1], heights[1:])])
 
 
 def _draw_axes(canvas: Canvas, chart: Lines, left: float, plot_width: float) -> None:
@@ -135,8 +155,8 @@ def _draw_axes(canvas: Canvas, chart: Lines, left: float, plot_width: float) -> 
         x = left + fraction(value, *x_range) * plot_width
         canvas.line(x, _PLOT_TOP, x, bottom, stroke=_GRID, width=0.5)
         canvas.text(x, bottom + 14, tick_text(value), anchor="middle", size=10)
-    for value in ticks(y_low, y_high):
-        y = _PLOT_TOP + fraction(value, y_high, y_low) * _PLOT_HEIGHT
+    for value in chart.y_ticks(y_low, y_high):
+        y = _PLOT_TOP + (1 - chart.height(value, y_low, y_high)) * _PLOT_HEIGHT
         canvas.line(left, y, left + plot_width, y, stroke=_GRID, width=0.5)
         canvas.text(left - 5, y + 3.5, minus(tick_text(value)), anchor="end", size=10)
     canvas.text(left + plot_width / 2, bottom + 32, chart.x_title, anchor="middle", size=SMALL)
