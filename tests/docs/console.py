@@ -17,7 +17,9 @@ PROGRAMS = (
     "libretranslate", "make", "manyheads", "pip", "srun", "sudo", "torchrun", "weblate", r"\. \.venv/bin/activate",
 )  # fmt: skip
 # The assignment of a variable also begins a command line, alone or before a program.
-COMMAND_LINE = re.compile(rf"(?:\$ )?(?:\w+=(?:\$\(.*\)|\S*)(?: |$))*(?:{'|'.join(PROGRAMS)})(?: |$)|\w+=\$\(|[A-Z]+=$")
+COMMAND_LINE = re.compile(
+    rf"(?:\$ )?(?:\w+=(?:\$\(.*\)|\S*)(?: |$))*(?:{'|'.join(PROGRAMS)})(?: |$)|\w+=\$\(|[A-Z]+=$"
+)
 
 
 @dataclass(frozen=True)

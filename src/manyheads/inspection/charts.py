@@ -153,7 +153,7 @@ class Lines(Drawing):
     lines: tuple[Line, ...]
     x_title: str
     y_title: str
-    logarithmic: bool = False
+    logarithmic: bool = field(default=False, kw_only=True)
 
     def extent(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return (lowest, highest) x and (lowest, highest) y of the axes; at least one curve has a point.
