@@ -4,7 +4,7 @@ import { lengthDivisor, makeOutput, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
-import { logSoftmax, packArray } from "./arrays.js";
+import { packArray } from "./arrays.js";
 import { BeamRecorder } from "./beam.js";
 import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, textOf, tokensOf, withoutEachWord } from "./inspection.js";
 
