@@ -92,8 +92,8 @@ def test_both_languages_have_the_same_strings() -> None:
 
 def test_the_scripts_are_small_and_load_nothing_from_other_hosts() -> None:
     scripts = [compact_script(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
-    # 64 kB, 17 for the steps of a head, 2 for the card, 2 for checks of null
-    assert sum(len(one.encode()) for one in scripts) < 88_000
+    # 64 kB, 17 for the steps of a head, 2 for the card, 2 for checks of null, 4 for effects and the opening
+    assert sum(len(one.encode()) for one in scripts) < 92_000
     for path in PAGE.iterdir():
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
         assert set(addresses) <= {f"http://www.w3.org/{name}" for name in NAMESPACES}, path.name
@@ -368,9 +368,11 @@ def test_heads_positions_and_layers_can_be_switched_off(driver: PageDriver, runs
     heads = Changes((HeadName("cross", 0, 0), HeadName("cross", 0, 1)))
     with isolated_with_changes(translator, heads) as changed:
         expected = changed.translate([SENTENCE])[0].translation  # type: ignore[union-attr]
-    texts = driver.page.locator(".effect [dir]").all_inner_texts()
+    outputs = driver.page.locator(".effect [lang]")
+    texts = outputs.all_inner_texts()
     assert texts == [translator.translate([SENTENCE])[0].translation, expected.strip()]
-    assert driver.page.locator(".effect u").count() > 0
+    assert driver.page.locator(".effect .different").count() > 0
+    assert driver.figure("change.switches").locator(".effect").count() == 1, "the effect stands beside its switches"
     assert driver.page.locator(".about-target").inner_text() != before
     assert driver.page.locator(".thumbnail.off").count() == 2
     driver.page.get_by_role("checkbox", name="without positions").check()
@@ -381,7 +383,7 @@ def test_heads_positions_and_layers_can_be_switched_off(driver: PageDriver, runs
     driver.page.locator("#tab-translate").click()
     driver.page.locator(".effect").wait_for()
     changed_text = driver.page.locator(".translation").inner_text().strip()
-    assert changed_text == driver.page.locator(".effect [dir]").last.inner_text()
+    assert changed_text == outputs.last.inner_text()
     driver.page.get_by_role("button", name="Turn on again: without positions").click()
     driver.wait_until("document.querySelectorAll('.chips li').length === 2")
     driver.page.get_by_role("button", name="Back to the model as it was trained").click()
@@ -389,6 +391,27 @@ def test_heads_positions_and_layers_can_be_switched_off(driver: PageDriver, runs
     driver.wait_for_view("translate")
     assert driver.page.locator(".translation").inner_text() == texts[0]
     assert "off=" not in driver.page.url
+
+
+def test_the_effect_of_a_change_is_told_in_words_scores_and_cells(
+    driver: PageDriver, runs: tuple[Path, ...]
+) -> None:
+    driver.open("attention", q=SENTENCE, kind="encoder", layer=0, head=0, off="cross.0.0")
+    translator = Translator.load(runs[0])
+    with isolated_with_changes(translator, Changes((HeadName("cross", 0, 0),))) as changed:
+        scores = [one.translate([SENTENCE])[0].score for one in (translator, changed)]  # type: ignore[union-attr]
+    cells = driver.page.locator("#effect .note")
+    cells.wait_for()
+    shown = driver.page.locator(".effect td:last-child").all_inner_texts()
+    assert [number(one) for one in shown] == printed(scores, 3)
+    size = len(inspect(runs[0], SENTENCE).attention[0].weights[0, 0])  # type: ignore[attr-defined]
+    assert f": 0 of {size**2} in this picture, 0 of " in cells.inner_text(), "the encoder precedes cross-attention"
+    driver.open("attention", q=SENTENCE, kind="encoder", layer=0, head=0, positions=0)
+    cells.wait_for()
+    assert not re.search(r": 0 of \d+ in this picture", cells.inner_text())
+    texts = [[], {"measure": "score", "score": -0.03}, {"measure": "score", "score": -0.727}]
+    told = driver.page.evaluate("(outputs) => effectSummary(...outputs)", texts)
+    assert told == "The words are the same; the score fell from −0.030 to −0.727."
 
 
 OTHERS = [("reviews", "a really lovely film", "classify"), ("writer", "ANNA:", "continue")]

@@ -484,6 +484,8 @@ interface View {
   tasks?: Task[];
   needsInspection?: boolean;
   needsEngine?: boolean;
+  /** Whether the view shows the switches of the model, with their effect. */
+  hasSwitches?: boolean;
   build(panel: HTMLElement, inspection: Inspection): Promise<void> | void;
 }
 
@@ -652,6 +654,13 @@ interface TextTranslation {
   sentences: SentenceTranslation[];
   tokens: number;
   seconds: number;
+}
+
+/** An output with its score: of a translation, of a label (its probability) or of the next token (its probability). */
+interface ScoredOutput {
+  text: string;
+  measure: "score" | "label" | "next";
+  score: number;
 }
 
 interface Occlusion {

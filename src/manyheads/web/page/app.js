@@ -80,7 +80,7 @@ async function render(keepScroll) {
   try {
     const inspection = view.needsInspection ? await fetchInspection() : null;
     if (number !== renderCount) return;
-    const content = stack((view.needsInspection || view.tasks) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
+    const content = stack((view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
     panel.replaceChildren(content);
     if (inspection || !view.needsInspection) await view.build(content, /** @type {Inspection} */ (inspection));
   } catch (error) {

@@ -2,7 +2,9 @@
 /* Attention: the weights of all heads, of one head in large or of two side by side; masks. */
 /* Number of <pad> tokens after the source that show the effect of the mask. */
 const PADDING = 3;
-views.attention = { needsInspection: true, build: buildAttention };
+/* Number of columns up to which the matrix leaves room for the switches beside it. */
+const MAX_COLUMNS_BESIDE = 16;
+views.attention = { needsInspection: true, hasSwitches: true, build: buildAttention };
 
 /** Return the attention of a kind; without it, the last one.
     @type {(inspection: Inspection, kind: string) => ShownAttention} */
@@ -57,6 +59,7 @@ function buildAttention(panel, inspection) {
   let current = exists(`${state.layer}.${state.head}`) ? `${state.layer}.${state.head}` : `${layers - 1}.mean`;
   let other = exists(state.other) ? state.other : "";
   const [large, switches] = [div("side-by-side"), div("")];
+  const both = div("with-switches", large, switches);
   const layerList = choice(t("attention.layer"), range(layers), "", (layer) => showHead(`${layer}.${current.split(".")[1]}`));
   const headList = choice(t("attention.head"), headOptions(count), "", (head) => showHead(`${current.split(".")[0]}.${head}`));
   /** @type {(changes: Partial<PageState>) => void} */
@@ -65,7 +68,7 @@ function buildAttention(panel, inspection) {
     kinds.length > 1 && choice(t("attention.kind"), kinds.map((name) => [name, t(`attention.${name}`)]), kind, (value) => update({ kind: /** @type {AttentionKind} */ (value), other: "" })), layerList, headList,
     choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; showHead(current); }),
     canCompute && !hasWorker && inspection.kind === "translation" && checkbox(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => update({ padding: on ? PADDING : 0 })),
-    canCompute && !hasWorker && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), large, switches, thumbnails());
+    canCompute && !hasWorker && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), both, thumbnails());
   showHead(current);
 
   /** Show a head in large, "layer.head", and the head to compare it with.
@@ -79,7 +82,10 @@ function buildAttention(panel, inspection) {
     panel.querySelectorAll(".thumbnail").forEach((thumbnail) => aria(thumbnail, "pressed", thumbnail.getAttribute("data-head") === name));
     large.replaceChildren(...(other ? [[name], [other], [name, other]] : [[name]]).map(largeFigure));
     large.classList.toggle("two", Boolean(other));
-    if (canCompute) switches.replaceChildren(changeSwitches(kind, layer, head, count, kinds.includes("decoder")));
+    both.classList.toggle("beside", canCompute && !other && width <= MAX_COLUMNS_BESIDE);
+    if (!canCompute) return;
+    switches.replaceChildren(changeSwitches(kind, layer, head, count, kinds.includes("decoder")));
+    showEffect();
   }
 
   /** Create the figure of a head, or of the difference of two heads.

@@ -2,25 +2,31 @@
 /* Changes of the model: heads, the causal mask or the positions turned off, and their effect on the output. */
 /* Number of generated tokens that are shown as the output of a language model. */
 const GREEDY_TOKENS = 16;
-/** The outputs before and after the changes, with their names.
-    @type {Cell[][]} */
-let effectOutputs = [];
+/* A cell whose weight differs less than that shows the same number. */
+const LEAST_DIFFERENCE = 0.005;
 
 /** @type {(changes: Partial<PageState>) => void} */
 const applyChange = (changes) => { change(changes); render(true); };
 
-/** Create the switches of a head or of all heads of a layer, of the causal mask, and of the positions.
+/** Create the switches of a head or of all heads of a layer, of the causal mask, and of the positions, with their effect.
     @type {(kind: AttentionKind, layer: string, head: string, count: number, masked: boolean) => HTMLElement} */
 function changeSwitches(kind, layer, head, count, masked) {
   const names = (head === "mean" ? range(count) : [head]).map((index) => `${kind}.${layer}.${index}`);
   const otherHeads = disabledHeads().filter((name) => !names.includes(name));
   const isOff = names.every((name) => disabledHeads().includes(name));
-  return figure({
-    key: "change.switches", chart: div("controls",
+  const switches = div("controls",
       checkbox(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) => applyChange({ off: [...otherHeads, ...(on ? names : [])].join("_") })),
       masked && checkbox(t("change.mask"), !state.mask, (on) => applyChange({ mask: on ? 0 : 1 })),
-      checkbox(t("change.positions"), !state.positions, (on) => applyChange({ positions: on ? 0 : 1 }))),
-  });
+      checkbox(t("change.positions"), !state.positions, (on) => applyChange({ positions: on ? 0 : 1 })));
+  return changedFigure("change.switches", stack(switches, changeEffect()));
+}
+
+/** Create a figure that is marked if the model is changed.
+    @type {(key: string, chart: HTMLElement) => HTMLElement} */
+function changedFigure(key, chart) {
+  const shown = figure({ key, chart });
+  shown.classList.toggle("changed-model", Boolean(modelChanges()));
+  return shown;
 }
 
 /** Return pairs of the name of each change and the change of the state that undoes it.
@@ -36,22 +42,20 @@ function activeChanges() {
   return active;
 }
 
-/** Create the notice that the model is changed; showEffect fills in the outputs before and after.
+/** Create the notice that the model is changed, of a view without switches.
     @type {() => HTMLElement | string} */
-function changeNotice() {
-  if (!canCompute || !modelChanges()) return "";
+const changeNotice = () => (canCompute && modelChanges() ? changedFigure("change.effect", stack(changeEffect())) : "");
+
+/** Create the list of the changes, with a place for their effect, which showEffect fills in.
+    @type {() => Child} */
+function changeEffect() {
+  if (!modelChanges()) return "";
   const items = activeChanges().map(([name, undo]) => h("li", {}, name, button("×", () => applyChange(undo), { "aria-label": t("change.undo", { name }) })));
-  const holder = h("div", { id: "effect", "aria-live": "polite" });
-  effectOutputs = [];
-  const notice = figure({
-    key: "change.effect", about: !state.mask && t("change.mask_note"), table: () => [columnTitles("model output"), effectOutputs],
-    chart: stack(div("chips-row", h("ul", { class: "chips", "aria-label": t("change.what") }, items), linkButton(t("change.reset"), () => applyChange(AS_TRAINED))), holder),
-  });
-  notice.classList.add("changed-model");
-  return notice;
+  return [h("div", { id: "effect", "aria-live": "polite" }), !state.mask && note(t("change.mask_note")),
+    div("chips-row", h("ul", { class: "chips", "aria-label": t("change.what") }, items), linkButton(t("change.reset"), () => applyChange(AS_TRAINED)))];
 }
 
-/** Show the outputs before and after the change in the notice.
+/** Show the outputs before and after the change, their scores, and how many words and cells differ.
     @type {() => Promise<void>} */
 async function showEffect() {
   const holder = document.getElementById("effect");
@@ -61,26 +65,58 @@ async function showEffect() {
   }
   const { q } = state;
   try {
-    const outputs = await Promise.all([undefined, modelChanges()].map(outputUnder));
+    const [before, after] = await Promise.all([undefined, modelChanges()].map(outputUnder));
+    const cells = state.tab === "attention" && await changedCells();
     if (state.q !== q || !holder.isConnected) return;
-    const names = [t("change.before"), t("change.after")];
-    const { target } = currentModel();
-    effectOutputs = names.map((name, i) => [name, outputs[i]]);
-    holder.replaceChildren(div("effect", names.map((name, i) => div("", para("axis", name), h("p", { dir: "auto", lang: target }, markDifferences(outputs[i], outputs[1 - i]))))),
-      outputs[0] === outputs[1] ? note(t("change.same")) : "");
+    const words = wordDifferences(after.text, before.text);
+    /** @type {(name: string, hidden: string, score: number) => Cell[]} */
+    const row = (name, hidden, score) => [t(name), h("span", { lang: currentModel().target }, markedWords(words.filter(([, change]) => change !== hidden))), n(score)];
+    holder.replaceChildren(para("strong", effectSummary(words.map(([, change]) => change), before, after)),
+      div("effect", tableOf([columnTitles("model output score"), [row("change.before", "new", before.score), row("change.after", "gone", after.score)]], t("change.effect"))), cells ? note(cells) : "");
   } catch { holder.replaceChildren(); } // the view itself shows the error
 }
 
-/** Return the output for the user's text under changes of the model: a translation, a label, or the next tokens.
-    @type {(changes?: ModelChanges) => Promise<string>} */
+/** Return a sentence about the difference of two outputs: their words and their scores.
+    @type {(changes: string[], before: ScoredOutput, after: ScoredOutput) => string} */
+function effectSummary(changes, before, after) {
+  const [gone, added] = ["gone", "new"].map((name) => changes.filter((change) => change === name).length);
+  const [from, to] = [n(before.score), n(after.score)];
+  const score = t(from === to ? "change.kept" : after.score < before.score ? "change.fell" : "change.rose", { score: t(`change.${before.measure}`), from, to });
+  return t(gone + added ? "change.words" : before.measure === "label" ? "change.same_label" : "change.same", { gone, new: added, score });
+}
+
+/** Return how many cells of the attention differ from those of the model as it was trained: of the shown head, and of all heads.
+    @type {() => Promise<string>} */
+async function changedCells() {
+  const inspections = await Promise.all([fetchInspection({ changes: undefined }), fetchInspection()]);
+  const [before, after] = inspections.map((inspection) => inspection && attentionOfKind(inspection, state.kind));
+  if (!before || !after) return "";
+  const pieces = inspections.map((inspection) => (inspection?.target ?? inspection?.text)?.tokens.map((token) => token.piece).join(" "));
+  if (state.kind !== "encoder" && pieces[0] !== pieces[1]) return t("change.other_rows");
+  const [, count, rows, columns] = unpack(after.weights).shape;
+  /** @type {(layer: number | string, head: number | string) => number} */
+  const countIn = (layer, head) => {
+    const [first, second] = [before, after].map((attention) => weightsOf(attention, layer, head));
+    return range(rows * columns).filter((i) => abs(first(floor(i / columns), i % columns) - second(floor(i / columns), i % columns)) >= LEAST_DIFFERENCE).length;
+  };
+  const heads = range(unpack(after.weights).shape[0] * count);
+  const all = heads.reduce((sum, head) => sum + countIn(floor(head / count), head % count), 0);
+  return t("change.cells", { least: n(LEAST_DIFFERENCE), here: countIn(state.layer, state.head), cells: rows * columns, all, total: heads.length * rows * columns });
+}
+
+/** Return the output for the user's text under changes of the model, with its score: a translation, a label, or the next tokens.
+    @type {(changes?: ModelChanges) => Promise<ScoredOutput>} */
 async function outputUnder(changes) {
   const { name: model, task } = currentModel();
-  if (task === "language-modeling") return (state.q + (await request("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS })).text).replaceAll("\n", " ↵ ");
+  if (task === "language-modeling") {
+    const text = (state.q + (await request("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS })).text).replaceAll("\n", " ↵ ");
+    return { text, measure: "next", score: (await request("api/next", { model, q: state.q, changes })).tokens[0].probability };
+  }
   if (task === "classification") {
     /** @type {Inspection} */
     const { label, classes } = await request("api/inspect", { model, changes, q: state.q });
-    return `${label} ${n(classes.find((candidate) => candidate.label === label)?.probability)}`;
+    return { text: label, measure: "label", score: classes.find((candidate) => candidate.label === label)?.probability ?? 0 };
   }
-  const result = await translateText(state.q, changes);
-  return state.tab === "translate" ? result.translation : sentenceOf(result).translation;
+  const { translation, hypotheses } = sentenceOf(await translateText(state.q, changes));
+  return { text: translation, measure: "score", score: hypotheses[0]?.score ?? 0 };
 }

@@ -85,7 +85,7 @@ const modelChanges = () => (state.off || !state.mask || !state.positions ? { hea
 const translateText = (q, changes) => request("api/translate", { model: currentModel().name, q, changes, ...(state.beam && { beam: Number(state.beam) }) });
 /** Return the selected sentence of a translation.
     @type {(result: TextTranslation) => SentenceTranslation} */
-const sentenceOf = ({ sentences }) => sentences[state.sentence] || sentences[0] || { source: "", translation: "" };
+const sentenceOf = ({ sentences }) => sentences[state.sentence] || sentences[0] || { source: "", translation: "", hypotheses: [] };
 
 /** Return the body of a request about the user's text; null without a text.
     @type {() => Promise<RequestBody | null>} */
@@ -101,7 +101,7 @@ async function requestBody() {
 }
 
 /** Return the inspection of the user's text, with further `options` of the request; null without a text.
-    @type {(options?: { temperature?: number, occlusion?: boolean }) => Promise<Inspection | null>} */
+    @type {(options?: { temperature?: number, occlusion?: boolean, changes?: ModelChanges }) => Promise<Inspection | null>} */
 async function fetchInspection(options) {
   if (!canCompute && embedded) return embedded.inspection;
   const body = await requestBody();

@@ -85,6 +85,7 @@ function sentencesFigure(sentences, below) {
   const buttons = sentences.map((sentence, i) => button(sentence.source, () => {
     change({ ...OWN_OUTPUT, sentence: i });
     setPressed(buttons, i);
+    showEffect();
     below.lastChild?.replaceWith(sentenceDetails(sentence));
   }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
   return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
@@ -115,19 +116,29 @@ function tokenFigure(tokens, onChoose, current, table) {
   return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
 }
 
-/** Create a text with its differences from another underlined: all words outside the longest common subsequence.
-    @type {(text: string, other: string) => HTMLElement} */
-function markDifferences(text, other) {
-  const [words, otherWords] = [text.split(" "), other.split(" ")];
+/** Return the words of a text and those that only another has, in order: all words outside the longest common subsequence are "new" or "gone".
+    @type {(text: string, other: string) => [word: string, change: "" | "new" | "gone"][]} */
+function wordDifferences(text, other) {
+  const [words, otherWords] = [text, other].map((line) => line.split(" ").filter(Boolean));
   const lengths = [...words, ""].map(() => [...otherWords, ""].map(() => 0));
   for (let i = words.length - 1; i >= 0; i -= 1) {
     for (let j = otherWords.length - 1; j >= 0; j -= 1) lengths[i][j] = words[i] === otherWords[j] ? lengths[i + 1][j + 1] + 1 : max(lengths[i + 1][j], lengths[i][j + 1]);
   }
-  let j = 0;
-  return span("", words.map((word, i) => {
-    while (j < otherWords.length && word !== otherWords[j] && lengths[i][j + 1] >= lengths[i + 1][j]) j += 1;
-    const same = word === otherWords[j];
-    if (same) j += 1;
-    return [i ? " " : "", same ? word : h("u", { class: "different" }, word)];
-  }));
+  /** @type {[string, "" | "new" | "gone"][]} */
+  const found = [];
+  let [i, j] = [0, 0];
+  while (i < words.length || j < otherWords.length) {
+    const same = words[i] === otherWords[j];
+    const gone = !same && (i === words.length || (j < otherWords.length && lengths[i][j + 1] >= lengths[i + 1][j]));
+    found.push(same ? [words[i], ""] : gone ? [otherWords[j], "gone"] : [words[i], "new"]);
+    if (same || !gone) i += 1;
+    if (same || gone) j += 1;
+  }
+  return found;
 }
+
+/** Create a text of words, new ones underlined and those that are gone struck through.
+    @type {(words: [string, "" | "new" | "gone"][]) => HTMLElement} */
+const markedWords = (words) => span("", words.map(([word, change], i) => [i ? " " : "", change ? h(change === "new" ? "u" : "del", { class: "different" }, word) : word]));
+/** @type {(text: string, other: string) => HTMLElement} */
+const markDifferences = (text, other) => markedWords(wordDifferences(text, other));
