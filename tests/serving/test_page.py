@@ -207,6 +207,25 @@ def test_the_numbers_are_those_of_the_inspection(driver: PageDriver, runs: tuple
         assert shown == printed(values[: row + 1], 4)
 
 
+def test_the_decoder_shows_that_a_row_reads_up_to_the_token_before(driver: PageDriver) -> None:
+    driver.open("attention", q=SENTENCE, kind="decoder", layer=0, head=0)
+    panel = driver.figure("attention.decoder")
+    assert panel.locator(".corner").inner_text().endswith("token predicted")
+    assert panel.locator("caption").inner_text().endswith("token read")
+    columns = panel.locator("thead th").all_inner_texts()
+    rows = [one.split(" → ") for one in panel.locator("tbody th").all_inner_texts()]
+    assert [before for before, _ in rows] == columns
+    assert [predicted for _, predicted in rows[:-1]] == columns[1:]
+    sentence = f"the row of {rows[1][1]} reads up to {rows[1][0]}, the token before it"
+    assert sentence in panel.inner_text()
+    panel.locator("td[data-at='1 0']").focus()
+    assert panel.locator("thead th.unread").all_inner_texts() == columns[2:]
+    driver.open("steps", q=SENTENCE, kind="decoder", layer=0, head=0)
+    assert sentence in driver.figure("steps.query").inner_text()
+    driver.open("attention", q=SENTENCE, kind="decoder", layer=0, head=0, mask=0)
+    assert "reads up to" not in panel.inner_text()
+
+
 def test_the_page_can_be_used_by_keyboard_with_a_visible_focus(driver: PageDriver) -> None:
     driver.open("translate", q=SENTENCE)
     keys = driver.page.keyboard

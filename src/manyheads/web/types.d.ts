@@ -550,6 +550,7 @@ interface Curve {
 
 interface MatrixOptions {
   rows: string[];
+  before?: string[];
   columns: string[];
   value: (row: number, column: number) => number;
   hidden?: (row: number, column: number) => boolean;
@@ -565,6 +566,7 @@ interface MatrixOptions {
 
 interface GridOptions {
   rows: string[];
+  before?: string[];
   columns: string[];
   value: (row: number, column: number) => number;
   hidden: (row: number, column: number) => boolean;

@@ -36,7 +36,15 @@ function attentionAxes({ text, inputs, source, target }, kind) {
     return ["query", "key"].map((role) => axis(tokens, t("classify.text"), role));
   }
   const [from, to] = [sideName("source", source), sideName("target", target)];
-  return [kind === "encoder" ? axis(source.tokens, from, "query") : axis(target.tokens, to, "query"), kind === "decoder" ? axis(inputs, to, "key_so_far") : axis(source.tokens, from, "key")];
+  return [kind === "encoder" ? axis(source.tokens, from, "query") : axis(target.tokens, to, "query_predicted"), kind === "decoder" ? axis(inputs, to, "key_read") : axis(source.tokens, from, "key")];
+}
+
+/** Return a sentence about the tokens that the decoder of a translator predicts and those that it reads; "" for all other attention.
+    @type {(inspection: Inspection, attention: ShownAttention, axes: Axis[]) => string} */
+function shiftNote({ source }, { kind, mask }, [rows, columns]) {
+  const example = min(1, rows.names.length - 1);
+  const hasCausalMask = !unpack(mask).data[columns.names.length - 1];
+  return source && kind === "decoder" && hasCausalMask ? t("attention.shift", { piece: pieceText(rows.names[example]), before: pieceText(columns.names[example]) }) : "";
 }
 
 /** Create the names along a side of a thumbnail, of at most 12 of its rows or columns.
@@ -97,14 +105,15 @@ function buildAttention(panel, inspection) {
     /** @type {(row: number, column: number) => number} */
     const value = differs ? (row, column) => first(row, column) - second(row, column) : first;
     const high = differs ? max(0.01, ...range(height * width).map((i) => abs(value(floor(i / width), i % width)))) : 1;
+    const shift = shiftNote(inspection, attention, [rows, columns]);
     /** @type {MatrixOptions} */
     const options = {
-      rows: rows.names, columns: columns.names, value, high, low: differs ? -high : 0, hidden: (row, column) => !mask[row * width + column],
+      rows: rows.names, before: shift ? columns.names : undefined, columns: columns.names, value, high, low: differs ? -high : 0, hidden: (row, column) => !mask[row * width + column],
       label: `${t(`attention.${kind}`)}, ${heads.map(([layer, head]) => named(layer, head)).join(" − ")}`, rowTitle: rows.title, columnTitle: columns.title, meaning: t(differs ? "attention.difference" : "attention.weight"),
     };
     return figure({
       key: `attention.${kind}`, title: options.label, about: t(differs ? "attention.difference_note" : "attention.note"), table: () => matrixTable(options),
-      chart: div("", matrix(options), note(span("swatch masked"), t(`mask.${kind}`))),
+      chart: div("", note(shift), matrix(options), note(span("swatch masked"), t(`mask.${kind}`))),
     });
   }
 

@@ -6,15 +6,15 @@ const MAX_TABLE_CELLS = 4096;
     @type {(value: number) => string} */
 const cellText = (value) => (value >= 0.995 ? "1.0" : value < 0.005 ? "0" : value.toFixed(2).slice(1));
 
-/** Create a matrix of values from `low` to `high`, with names of rows and columns; `hidden` returns whether a cell is masked.
+/** Create a matrix of values from `low` to `high`, with names of rows and columns; `hidden` returns whether a cell is masked, `before` are the last tokens that the rows read, if their names are tokens predicted.
     @type {(options: MatrixOptions) => HTMLElement} */
-function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1, label, meaning, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MAX_TABLE_CELLS }) {
+function matrix({ rows, before, columns, value, hidden = () => false, low = 0, high = 1, label, meaning, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MAX_TABLE_CELLS }) {
   const reading = para("reading", " ");
   /** @type {(row: number, column: number) => number} */
   const share = (row, column) => (value(row, column) - low) / (high - low || 1);
   /** @type {(row: number, column: number) => string} */
   const describe = (row, column) => `${rowTitle} ${pieceText(rows[row])} → ${columnTitle} ${pieceText(columns[column])}: ${hidden(row, column) ? t("masked") : n(value(row, column), digits)}`;
-  const { grid, moveCursor, cellAt } = (large ? canvasGrid : tableGrid)({ rows, columns, value, hidden, share, describe, label, low, high, rowTitle, columnTitle });
+  const { grid, moveCursor, cellAt } = (large ? canvasGrid : tableGrid)({ rows, before, columns, value, hidden, share, describe, label, low, high, rowTitle, columnTitle });
   let [cursor, pinned] = [[0, 0], false];
 
   /** Move the cursor to a cell and show its value.
@@ -56,10 +56,13 @@ function matrix({ rows, columns, value, hidden = () => false, low = 0, high = 1,
 
 /** Create the matrix as a table; narrow cells hide their numbers. Returns the grid, the cell of an event, and how to move the cursor.
     @type {(options: GridOptions) => Grid} */
-function tableGrid({ rows, columns, value, hidden, share, label, low, high, rowTitle, columnTitle }) {
+function tableGrid({ rows, before, columns, value, hidden, share, label, low, high, rowTitle, columnTitle }) {
   /** @type {(scope: string) => (name: string) => HTMLElement} */
   const headerCell = (scope) => (name) => h("th", { scope, dir: "auto" }, span("", pieceText(name)));
+  /** @type {(side: HTMLElement, row: number) => void} */
+  const addPrevious = (side, row) => side.prepend(before ? h("small", { "aria-hidden": true }, `${pieceText(before[row])} → `) : "");
   const [tops, sides] = [columns.map(headerCell("col")), rows.map(headerCell("row"))];
+  sides.forEach(addPrevious);
   /** @type {(amount: number) => string} */
   const text = (amount) => (high > 1 ? n(amount, 2) : (amount > -0.005 ? "" : "−") + cellText(abs(amount)));
   /** @type {(row: number, column: number) => HTMLElement} */
@@ -72,7 +75,7 @@ function tableGrid({ rows, columns, value, hidden, share, label, low, high, rowT
   const cells = rows.map((_, row) => columns.map((__, column) => cell(row, column)));
   const grid = h("table", { class: "matrix", role: "grid", "aria-label": label }, h("caption", {}, columnTitle), h("thead", {}, h("tr", {}, h("td", { class: "corner" }, rowTitle), tops)), h("tbody", {}, cells.map((row, i) => h("tr", {}, sides[i], row))));
   requestAnimationFrame(() => onResize(/** @type {Element} */ (grid.parentNode), (width) => {
-    const size = max(16, min(46, floor((width - min(150, width * 0.3)) / columns.length)));
+    const size = max(16, min(46, floor((width - (before ? min(190, width * 0.4) : min(150, width * 0.3))) / columns.length)));
     grid.style.setProperty("--cell", `${size}px`);
     grid.classList.toggle("bare", size < 30);
   }));
@@ -86,6 +89,7 @@ function tableGrid({ rows, columns, value, hidden, share, label, low, high, rowT
         for (const element of [tops[column], sides[row], cells[row][column]]) element.classList.toggle("current", on);
         cells[row][column].tabIndex = on ? 0 : -1;
       }
+      tops.forEach((top, column) => top.classList.toggle("unread", hidden(to[0], column)));
       if (focus) cells[to[0]][to[1]].focus();
     },
   };

@@ -48,8 +48,9 @@ async function headSteps(inspection, kind, layer, head) {
 /** @type {(panel: HTMLElement, inspection: Inspection) => Promise<void>} */
 async function buildSteps(panel, inspection) {
   const kinds = inspection.attention.map((part) => part.kind);
-  const { kind, weights } = attentionOfKind(inspection, state.kind);
-  const [layers, count] = unpack(weights).shape;
+  const attention = attentionOfKind(inspection, state.kind);
+  const { kind } = attention;
+  const [layers, count] = unpack(attention.weights).shape;
   const layer = range(layers).includes(state.layer) ? state.layer : layers - 1;
   const head = range(count).includes(Number(state.head)) ? Number(state.head) : 0;
   const steps = await headSteps(inspection, kind, layer, head);
@@ -69,7 +70,7 @@ async function buildSteps(panel, inspection) {
   holder.addEventListener("keydown", changeStage, true);
   panel.append(
     div("controls", kinds.length > 1 && stateChoice("kind", kinds.map((name) => [name, t(`attention.${name}`)]), kind), stateChoice("layer", range(layers), layer), stateChoice("head", range(count), head)),
-    figure({ key: "steps.query", about: t("steps.query_note", { side: rows.title }), chart: roving(h("div", { class: "tokens", role: "group", "aria-label": rows.title }, tokens), tokens, min(state.query, tokens.length - 1)) }),
+    figure({ key: "steps.query", about: `${t("steps.query_note", { side: rows.title })} ${shiftNote(inspection, attention, [rows, columns])}`, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": rows.title }, tokens), tokens, min(state.query, tokens.length - 1)) }),
     div("controls stages", roving(h("div", { class: "segments", role: "group", "aria-label": t("tab.steps") }, stages), stages, state.stage, showStage), back, next), holder);
   selectQuery(min(state.query, tokens.length - 1));
 
