@@ -478,12 +478,9 @@ def test_the_beam_tree_is_shown_step_by_step(driver: PageDriver) -> None:
     driver.open("beam", q=SENTENCE)
     nodes = driver.page.locator(".tree .node")
     every = nodes.count()
-    assert nodes.locator("visible=true").count() == every
-    slider = driver.figure("beam.tree").locator("input[type=range]")
-    slider.focus()
-    driver.page.keyboard.press("Home")
     first = nodes.locator("visible=true").count()
     assert 1 <= first < every
+    driver.figure("beam.tree").locator("input[type=range]").focus()
     driver.page.keyboard.press("ArrowRight")
     assert first < nodes.locator("visible=true").count() <= every
     assert "step=1" in driver.page.url
@@ -491,6 +488,23 @@ def test_the_beam_tree_is_shown_step_by_step(driver: PageDriver) -> None:
     driver.page.keyboard.press("ArrowLeft")
     assert driver.focused("e.className").startswith("node")
     assert driver.figure("beam.tree").locator(".reading").inner_text().strip()
+    driver.page.get_by_role("button", name="Next step").click()  # the driver prefers reduced motion
+    assert "step=2" in driver.page.url
+
+
+def test_play_shows_the_beam_tree_to_its_end(browser: Browser, address: str) -> None:
+    driver = PageDriver(browser, address)
+    driver.page.emulate_media(reduced_motion="no-preference")
+    driver.page.clock.install()
+    driver.open("beam", q=SENTENCE)
+    driver.page.get_by_role("button", name="Play").click()
+    driver.page.get_by_role("button", name="Pause").wait_for()
+    driver.page.clock.run_for(60_000)
+    driver.page.get_by_role("button", name="Play").wait_for()
+    nodes = driver.page.locator(".tree .node")
+    assert nodes.locator("visible=true").count() == nodes.count()
+    assert driver.faults == []
+    driver.close()
 
 
 def test_every_chart_has_a_table_and_can_be_saved(driver: PageDriver) -> None:

@@ -1,6 +1,8 @@
 "use strict";
 /* The beam search as a tree: a column for each step, candidates by rank; a slider sets the last step. */
 const [NODE, NODE_ROW, NODE_HEIGHT, NODE_GAP] = [104, 54, 46, 36];
+/* Milliseconds from step to step of Play. */
+const STEP_TIME = 900;
 views.beam = { tasks: ["translation"], needsInspection: true, build: buildBeam };
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => void} */
@@ -39,24 +41,49 @@ function buildBeam(panel, { beam }) {
   const scroll = h("div", { class: "tree-scroll", onkeydown: moveFocus }, h("div", { class: "tree", role: "group", "aria-label": t("beam.tree"), style: { width: `${size.width}px`, height: `${size.height}px` } },
     svg("svg", size, edges), boxes));
   const detail = para("reading", " ");
-  let step = state.step < 0 ? last : min(last, state.step);
+  let step = min(last, state.step);
   let current = 0;
 
   const keys = h("ul", { class: "keys" }, ["kept", "pruned", "finished", "best"].map((name) => h("li", {}, span(`node sample ${name}`), t(`beam.${name}`))));
+  const stepSlider = slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, showSteps);
   panel.append(figure({
     key: "beam.tree", values: { beam: beam.beam_size, penalty: compact(beam.length_penalty), stop },
-    chart: div("", slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, showSteps), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
+    chart: div("", div("controls", stepSlider, playButton()), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
     table: () => [columnTitles("step piece log_probability total score rank before reason"),
       nodes.map((node) => [node.step + 1, node.piece, node.log_probability, node.total, node.score, node.rank, node.parent === null ? "–" : nodes[node.parent].piece, reason(node)])],
   }));
   showSteps(step);
   selectNode(nodes.findLast((node) => node.best && node.step <= step)?.number ?? 0);
 
+  /** Create the button that shows step after step, or, for users who want no motion, the next step. */
+  function playButton() {
+    const bar = /** @type {HTMLInputElement} */ (stepSlider.querySelector("input"));
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    let timer = 0;
+    const stop = () => {
+      clearInterval(timer);
+      timer = 0;
+      play.textContent = t("beam.play");
+    };
+    const advance = () => {
+      bar.value = String(step === last ? 0 : step + 1);
+      bar.dispatchEvent(new Event("input"));
+      if (timer && (step === last || !bar.isConnected)) stop();
+    };
+    const start = () => {
+      advance();
+      timer = window.setInterval(advance, STEP_TIME);
+      play.textContent = t("beam.pause");
+    };
+    const play = isStill ? button(t("beam.next"), advance) : button(t("beam.play"), () => (timer ? stop : start)());
+    return play;
+  }
+
   /** Show the tree up to a step.
       @type {(value: number) => void} */
   function showSteps(value) {
     step = value;
-    change({ step: step === last ? -1 : step });
+    change({ step });
     nodes.forEach((node, i) => { boxes[i].hidden = node.step > step; });
     scroll.scrollLeft = (step + 1) * (NODE + NODE_GAP) - scroll.clientWidth;
     selectNode(nodes[current].step > step ? columns[step][0].number : current);

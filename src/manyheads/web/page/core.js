@@ -99,11 +99,11 @@ function unpack(packed) {
     @type {PageState} */
 const DEFAULT_STATE = {
   tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
-  other: "", threshold: 0, step: -1, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
+  other: "", threshold: 0, step: 0, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
 };
 const FRACTIONS = ["threshold", "temperature", "topp"];
 /* Changes of the state: back to the model's own output. */
-const OWN_OUTPUT = { prefix: "", target: "", more: 0, at: 0, step: -1, query: 0 };
+const OWN_OUTPUT = { prefix: "", target: "", more: 0, at: 0, step: 0, query: 0 };
 /* Changes of the state: back to the model as it was trained. */
 const AS_TRAINED = { off: "", mask: 1, positions: 1 };
 /** @type {PageState} */
