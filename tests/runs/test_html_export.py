@@ -30,8 +30,9 @@ from manyheads.inspection.codec import array_from_json, to_json_values
 from manyheads.interop.html import check
 from manyheads.runs import html_export
 from manyheads.runs.export import export
-from manyheads.runs.html_export import html_document, pack_run
+from manyheads.runs.html_export import export_for_browsers, html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
+from manyheads.runs.page import examples_of
 from manyheads.runs.train import train
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
@@ -42,6 +43,7 @@ from manyheads.tasks.isolation import isolated_with_changes
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.language_modeling.next_token import next_tokens
 from manyheads.tasks.translation.translator import Translator
+from manyheads.training.log import NO_LISTENER
 
 TEXTS = [source for source, _ in SENTENCES][:8]
 LONG = " ".join(TEXTS) + ". Haus! (der Hund) 17:45"
@@ -314,6 +316,59 @@ def test_every_view_of_an_exported_page_is_accessible_and_reached_by_keyboard(
             # The other views are checked by all rules in the page that a server sends (tests/serving/test_page.py).
             reader.check(f"exported-{view}-{task}", rules=view == views[0])
             assert controls_without_a_key(reader) == [], view
+
+
+def test_an_exported_page_opens_with_an_example_its_translation_and_its_attention(
+    runs: dict[str, Path], page_file: Any, browser: Browser
+) -> None:
+    with driving(browser, page_file()) as reader:
+        reader.page.goto(f"{reader.address}?lang=en")
+        reader.figure("translate.attention").locator(".matrix").wait_for()
+        box, examples = reader.page.locator("#source"), examples_of(runs["translation"])
+        assert box.input_value() == examples[0]
+        assert reader.page.locator(".translation").inner_text()
+        button = reader.page.get_by_role("button", name="Try an example")
+        seen = {examples[0]}
+        for _ in examples[1:]:
+            button.click()
+            seen.add(box.input_value())
+        assert seen == set(examples), "a click shows another example"
+        assert len(seen) > 1
+        intro = reader.page.locator(".intro")
+        assert "translates German into English runs inside this file" in intro.inner_text()
+        assert reader.page.title() == "Translate: German → English – manyheads"
+        assert reader.page.locator("footer").count() == 0
+        head = reader.page.locator("meta[name=description]").get_attribute("content") or ""
+        assert "a translator from German to English" in head
+        icon = reader.page.locator("link[rel=icon]").get_attribute("href") or ""
+        assert icon.startswith("data:image/svg+xml,")
+        intro.get_by_role("button").click()
+        reader.wait_for_view("card")
+
+
+def test_the_footer_of_a_page_links_to_the_project_of_the_exporter(
+    runs: dict[str, Path], browser: Browser, tmp_path: Path
+) -> None:
+    address, path = "https://example.org/translator", tmp_path / "page.html"
+    model = pack_run(runs["translation"], "int8")
+    path.write_text(html_document(runs["translation"], model, project=address), encoding="utf-8")
+    with driving(browser, path) as reader:
+        reader.open("translate")
+        link = reader.page.locator("footer a")
+        assert (link.get_attribute("href"), link.inner_text()) == (address, address)
+        reader.check("exported-footer", rules=True)
+
+
+@pytest.mark.parametrize(
+    ("to", "address"), [("html", "javascript:alert(1)"), ("javascript", "https://example.org")]
+)
+def test_an_address_that_no_footer_can_show_is_refused(
+    runs: dict[str, Path], tmp_path: Path, to: str, address: str
+) -> None:
+    with pytest.raises(UsageError, match=f"--project-url {re.escape(address)} is for --to html"):
+        export_for_browsers(
+            runs["translation"], tmp_path / "out", to, None, force=False, listener=NO_LISTENER, project=address
+        )
 
 
 # Open a view by its address, and wait until it is shown.

@@ -46,7 +46,8 @@ def test_the_models_are_listed_with_the_facts_that_the_page_needs(client: httpx.
     ]  # fmt: skip
     translator = document["models"][0]
     assert (translator["source"], translator["target"], translator["beam"]) == ("de", "en", 2)
-    assert translator["example"] in GERMAN
+    assert translator["examples"]
+    assert set(translator["examples"]) <= set(GERMAN)
     assert document["char_limit"] == 5_000
     assert document["key_required"] is False
 

@@ -53,6 +53,9 @@ _QUANTIZATIONS = [
     is_flag=True,
     help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
 )
+@option(
+    "--project-url", metavar="URL", default="", help="Web address of your project, for the footer of a page (html)."
+)
 @device_option
 @json_option
 def export(
@@ -62,6 +65,7 @@ def export(
     output: Path | None,
     quantization: str | None,
     force: bool,
+    project_url: str,
     device: str,
     as_json: bool,
 ) -> None:
@@ -83,7 +87,11 @@ def export(
 
     with open_progress(current_settings()) as progress:
         if to in FOR_BROWSERS:
-            result = export_for_browsers(run, destination, to, quantization, force=force, listener=progress)
+            result = export_for_browsers(
+                run, destination, to, quantization, force=force, listener=progress, project=project_url
+            )
+        elif project_url:
+            raise UsageError("--project-url is the footer of a page. Leave it out, or use --to html.")
         else:
             from manyheads.runs.export import export as export_run  # imports torch
 

@@ -26,7 +26,7 @@ from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
 from manyheads.languages import normal_form
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
-from manyheads.runs.page import PageModel, card_of, describe, example_of, model_document, page_of_run
+from manyheads.runs.page import PageModel, card_of, describe, examples_of, model_document, page_of_run
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of
@@ -130,20 +130,22 @@ def browser_numbers(to: str, quantization: str | None) -> str:
 
 
 def export_for_browsers(
-    run: Path, out: Path, to: str, quantization: str | None, *, force: bool, listener: Listener
+    run: Path, out: Path, to: str, quantization: str | None, *, force: bool, listener: Listener, project: str = ""
 ) -> Export:
     """Write a run as a page or a module, and compare it in Node.js if that is installed.
 
     Without torch, only translations are compared, what int8 costs is not measured, and a page does not show the
-    weights.
+    weights. `project` is the web address of the project, for the footer of a page.
 
     Raises:
         RunError: the run cannot be read.
-        UsageError: a page cannot hold such a model, or there is no such number format.
+        UsageError: a page cannot hold such a model, there is no such number format, or `project` is no address.
         ParityError: the engine gives other results than the run, or quantization costs too much.
         MissingExtraError: a module, whose card is written with its scores, needs torch.
     """
     numbers = browser_numbers(to, quantization)
+    if project and (to != "html" or not project.startswith(("https://", "http://"))):
+        raise UsageError(f"--project-url {project} is for --to html, and begins with https:// or http://.")
     model = pack_run(run, "fp32" if numbers == "float32" else numbers)
     loaded, cost, with_torch = model.loaded, None, is_installed("torch")
     with new_folder(out) as draft:
@@ -156,7 +158,7 @@ def export_for_browsers(
                 line = evaluation.card_line(run, listener)
         if to == "html":
             card = evaluation.with_line(card_of(run), line) if with_torch else card_of(run)
-            page = html_document(run, model, card=card)
+            page = html_document(run, model, card=card, project=project)
             write_atomically(draft / f"{run.resolve().name}.html", page.encode())
         else:
             model_card = require("manyheads.runs.model_card", purpose=f"--to {to}")
@@ -287,20 +289,22 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     return {"page": page, "tokenizers": {"source": describe_tokenizer(loaded.tokenizer), "target": None}}
 
 
-def html_document(run: Path, model: HtmlModel, *, card: str = "") -> str:
+def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str = "") -> str:
     """Return a self-contained page that computes with a model.
 
     Args:
         run: run directory.
         model: the packed run.
         card: the model card (Markdown).
+        project: web address in the footer; "" for a page without a footer.
     """
     loaded, name = model.loaded, run.resolve().name
     document = model_document(inspect_weights(loaded, run, name), card) if is_installed("torch") else None
     about = {
-        "models": [describe(loaded.config, name, example=example_of(run))],
+        "models": [describe(loaded.config, name, examples=examples_of(run))],
         "parts": ["inspection", *(["model"] if document else []), "curves"],
         "char_limit": _CHAR_LIMIT,
+        "project": project,
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
     }
     parts = list(_chunks(model.packed.block()))

@@ -24,7 +24,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
-from manyheads.languages import normal_form
+from manyheads.languages import language_name, normal_form
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.shown_card import shown_card
 from manyheads.web.scripts import PAGE, compact_script
@@ -68,9 +68,9 @@ def strings() -> dict[str, Any]:
     return {language: json.loads(_text_of(f"{language}.json")) for language in _LANGUAGES}
 
 
-def describe(config: Config, name: str, *, example: str = "", watched: bool = True) -> dict[str, Any]:
+def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched: bool = True) -> dict[str, Any]:
     """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
-    facts: dict[str, Any] = {"name": name, "task": config.spec.page, "example": example, "watched": watched}
+    facts: dict[str, Any] = {"name": name, "task": config.spec.page, "examples": list(examples), "watched": watched}
     if config.spec.decodes:
         source, target = map(normal_form, config.languages)
         facts |= {"source": source, "target": target, "beam": config.search.beam_size}
@@ -102,13 +102,15 @@ def _excerpts(locations: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     return sources
 
 
-def example_of(run: Path) -> str:
-    """Return an example sentence from the log of the run, or ""."""
+def examples_of(run: Path) -> list[str]:
+    """Return example sentences from the log of the run, first those that it translated as the reference does."""
     try:
         samples = curves([run]).runs[0].samples
     except RunError:
-        return ""
-    return samples[-1].source if samples else ""
+        return []
+    last = [sample for sample in samples if sample.step == samples[-1].step]
+    last.sort(key=lambda sample: (sample.output != sample.reference, len(sample.source)))
+    return list(dict.fromkeys(sample.source for sample in last))
 
 
 def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None = None) -> str:
@@ -153,7 +155,15 @@ def page_of_run(
         "model": document,
         "curves": training,
     }
-    return _page_with(data, run.resolve().name, model)
+    return _page_with(data, _title_of(about["models"][0]), model)
+
+
+def _title_of(facts: dict[str, Any]) -> str:
+    """Return the name of a model, and the languages of a translator in English, as the title of its page."""
+    name: str = facts["name"]
+    if "source" not in facts:
+        return name
+    return f"{name}: a translator from {language_name(facts['source'])} to {language_name(facts['target'])}"
 
 
 def _page_with(data: dict[str, Any], title: str, model: PageModel | None) -> str:
@@ -168,7 +178,9 @@ def _page_with(data: dict[str, Any], title: str, model: PageModel | None) -> str
     )
     document = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<title>{escape(title)}</title>\n'
-    index = re.sub(r"<script src=[^\n]*\n|<title>[^\n]*\n", "", index)
+    description = "The model runs in this file; every step of its computation can be seen." if model else ""
+    head += f'<meta name="description" content="{escape(f"{title}. {description}".strip())}">\n'
+    index = re.sub(r"<script src=[^\n]*\n|<title>[^\n]*\n|<meta name=\"description\"[^\n]*\n", "", index)
     index = index.replace('<meta name="viewport"', head + '<meta name="viewport"', 1)
     index = index.replace('<link rel="stylesheet" href="page/page.css">', f"<style>{style}</style>")
     inner = f'<script type="application/json" id="manyheads-data">{document}</script>\n'

@@ -21,7 +21,7 @@ from manyheads.errors import RunError, UsageError, is_installed
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
-from manyheads.runs.page import card_of, describe, example_of, model_document
+from manyheads.runs.page import card_of, describe, examples_of, model_document
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
@@ -152,7 +152,7 @@ class Models:
         name = next(name for name in names if name not in self.runs)
         is_run = not is_export(run)
         watched = is_run and is_installed("torch")
-        description = describe(loaded.config, name, example=example_of(run) if is_run else "", watched=watched)
+        description = describe(loaded.config, name, examples=examples_of(run) if is_run else (), watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
 

@@ -617,7 +617,7 @@ interface StageOfHead {
 interface ModelFacts {
   name: string;
   task: Task;
-  example: string;
+  examples: string[];
   watched: boolean;
   source: string;
   target: string;
@@ -629,6 +629,8 @@ interface About {
   parts: string[];
   char_limit: number;
   key_required: boolean;
+  /** The web address in the footer. */
+  project?: string;
   weights?: { precision: string; bytes: number };
 }
 

@@ -61,7 +61,8 @@ function drawTabs() {
   tabs.replaceChildren(roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, current, (to) => open(names[to])));
   if (focused) buttons[current].focus();
   aria(panel, "labelledby", `tab-${state.tab}`);
-  document.title = `${t(`tab.${state.tab}`)} – manyheads`;
+  const { name, task, source, target } = currentModel();
+  document.title = `${t(`tab.${state.tab}`)}: ${task === "translation" ? `${languageName(source)} → ${languageName(target)}` : name} – manyheads`;
   /** @type {(tab: string) => void} */
   function open(tab) { change({ tab }); render(); }
 }
@@ -80,7 +81,7 @@ async function render(keepScroll) {
   try {
     const inspection = view.needsInspection ? await fetchInspection() : null;
     if (number !== renderCount) return;
-    const content = stack((view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
+    const content = stack(hasWorker && state.tab === availableViews()[0] && introduction(), (view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
     panel.replaceChildren(content);
     if (inspection || !view.needsInspection) await view.build(content, /** @type {Inspection} */ (inspection));
   } catch (error) {
@@ -103,10 +104,17 @@ function textSummary({ kind, source, target, text, label, score }) {
   return div("about", texts, canCompute && (state.prefix || state.target) && div("changed", t(state.prefix ? "about.prefix" : "about.target"), reset));
 }
 
+/** Create the line about the model in an exported page, with a button that opens its card. */
+function introduction() {
+  const { task, source, target } = currentModel();
+  const card = availableViews().includes("card") && linkButton(t("intro.card"), () => { change({ tab: "card" }); render(); });
+  return para("note intro", t(`intro.${task}`, { source: languageName(source), target: languageName(target), size: n((mh.about.weights?.bytes ?? 0) / 2 ** 20, 1) }), " ", card);
+}
+
 /** Create the notice of a view without a text. */
 function emptyNotice() {
   const [first] = availableViews();
-  const { example: q } = currentModel();
+  const { examples: [q] } = currentModel();
   return div("empty", h("p", {}, t("empty")), div("controls",
     button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
 }
@@ -118,6 +126,9 @@ async function start() {
   await setLanguage(wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en");
   mh.about = await loadAbout();
   readAddress();
+  if (hasWorker && !state.prefix) state.q ||= currentModel().examples[0] ?? "";
+  const { project } = mh.about;
+  if (project) document.body.append(h("footer", { class: "footer" }, h("a", { href: project }, project)));
   window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });
   await render();
   byId("starting").remove();

@@ -8,14 +8,14 @@ const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
 
 views.translate = { tasks: ["translation"], needsEngine: true, build: buildTranslate };
 
-/** Create a text box with an example and the number of characters left; `run` is called after each change.
+/** Create a text box with examples and the number of characters left; `run` is called after each change.
     @type {(title: string, run: () => void) => HTMLElement} */
 function textBox(title, run) {
-  const { source, example } = currentModel();
+  const { source, examples } = currentModel();
   const count = h("p", { class: "count", id: "count" });
   const later = debounce(TYPING_DELAY, submit);
   const box = h("textarea", {
-    id: "source", rows: 4, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
+    id: "source", rows: 3, dir: "auto", lang: source, spellcheck: "false", placeholder: t("translate.placeholder"), "aria-describedby": "count",
     oninput: () => { updateCount(); later(); },
     onkeydown: (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); submit(); } },
   });
@@ -31,7 +31,7 @@ function textBox(title, run) {
     run();
   }
   return div("card side", h("label", { class: "side-head", for: "source" }, title), box, div("side-foot", count,
-    example && linkButton(t("translate.example"), () => { box.value = example; updateCount(); submit(); })));
+    examples.length > 0 && linkButton(t("translate.example"), () => { box.value = examples[(examples.indexOf(box.value) + 1) % examples.length]; updateCount(); submit(); })));
 }
 
 /** @type {(panel: HTMLElement) => Promise<void>} */
@@ -66,7 +66,10 @@ async function buildTranslate(panel) {
       text = result.translation;
       shown = para("translation", text);
       speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) });
-      if (result.sentences.length) below.append(sentencesFigure(result.sentences, below), sentenceDetails(sentenceOf(result)));
+      if (result.sentences.length) {
+        below.append(sentencesFigure(result.sentences, below), div("preview"), sentenceDetails(sentenceOf(result)));
+        previewAttention(below);
+      }
     } catch (error) {
       shown = para("wrong", error.message);
       if (number === runCount) speed.textContent = "";
@@ -78,6 +81,25 @@ async function buildTranslate(panel) {
   }
 }
 
+/** Show the cross-attention of the selected sentence in an exported page, whose readers see it without opening a view.
+    @type {(below: HTMLElement) => Promise<void>} */
+async function previewAttention(below) {
+  if (!hasWorker) return;
+  const inspection = await fetchInspection().catch(() => null);
+  const holder = below.querySelector(".preview");
+  if (!inspection || !holder?.isConnected) return;
+  const cross = attentionOfKind(inspection, "cross");
+  const layer = inspection.alignment?.layer ?? unpack(cross.weights).shape[0] - 1;
+  const [rows, columns] = attentionAxes(inspection, "cross");
+  const title = `${t("attention.cross")}, ${t("attention.named_mean", { layer })}`;
+  /** @type {MatrixOptions} */
+  const options = { rows: rows.names, columns: columns.names, value: weightsOf(cross, layer, "mean"), label: title, meaning: t("attention.weight"), rowTitle: rows.title, columnTitle: columns.title };
+  holder.replaceChildren(figure({
+    key: "translate.attention", table: () => matrixTable(options),
+    chart: div("", matrix(options), linkButton(t("translate.heads"), () => { change({ tab: "attention", kind: "cross", layer, head: "mean" }); render(); })),
+  }));
+}
+
 /** Create the buttons that select one of several sentences.
     @type {(sentences: SentenceTranslation[], below: HTMLElement) => HTMLElement | string} */
 function sentencesFigure(sentences, below) {
@@ -86,6 +108,7 @@ function sentencesFigure(sentences, below) {
     change({ ...OWN_OUTPUT, sentence: i });
     setPressed(buttons, i);
     showEffect();
+    previewAttention(below);
     below.lastChild?.replaceWith(sentenceDetails(sentence));
   }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
   return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
