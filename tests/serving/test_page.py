@@ -126,6 +126,21 @@ def test_every_view_of_a_translator_is_accessible_and_without_faults(
     driver.close()
 
 
+def test_the_tabs_of_a_narrow_window_are_one_row_that_scrolls_to_the_current_one(
+    browser: Browser, address: str
+) -> None:
+    driver = PageDriver(browser, address, language="ko", width=390)
+    for view in (VIEWS[-1], VIEWS[0]):
+        driver.open(view, q=SENTENCE)
+        tabs = [tab.bounding_box() for tab in driver.page.locator("[role=tab]").all()]
+        assert len({tab["y"] for tab in tabs if tab}) == 1
+        current = driver.page.locator("[role=tab][aria-selected=true]").bounding_box()
+        assert current
+        assert 0 <= current["x"] <= 390 - current["width"]
+        driver.check(f"tabs-{view}")
+    driver.close()
+
+
 @pytest.mark.slow
 def test_every_view_of_a_long_text_fits_a_narrow_window(browser: Browser, address: str) -> None:
     driver = PageDriver(browser, address, width=390)

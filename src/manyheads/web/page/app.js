@@ -59,6 +59,7 @@ function drawTabs() {
   const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": i === current || "false" }));
   aria(tabs, "label", t("tabs"));
   tabs.replaceChildren(roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, current, (to) => open(names[to])));
+  buttons[current].scrollIntoView({ block: "nearest", inline: "center" });
   if (focused) buttons[current].focus();
   aria(panel, "labelledby", `tab-${state.tab}`);
   const { name, task, source, target } = currentModel();
