@@ -1,7 +1,6 @@
 """Write a page for each package from its docstrings, and the schema for editors, each time the book is built.
 
-`tools/reference.py` writes the other pages of the reference, which are
-committed.
+`tools/reference.py` writes the other pages of the reference, which are committed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from specimens.plain_trainings import PLANTED, SOUND
+from specimens.plain_trainings import PLANTED, SOUND, Writer, writing
 from transformer_doctor import Report, examine
 from transformer_doctor.checks import rows
 from transformer_doctor.checks.learning import _ROWS
@@ -31,6 +31,19 @@ def examined(training: str) -> Report:
 @pytest.mark.parametrize("defect", OF_ROWS)
 def test_a_defect_of_rows_is_named_without_others(defect: str) -> None:
     assert examined(defect).names == [PLANTED[defect][1]]
+
+
+def test_positions_that_the_model_itself_sets_to_zero_in_training_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = Writer.forward
+    monkeypatch.setattr(
+        Writer,
+        "forward",
+        lambda self, ids, *_: usual(self, ids, None, torch.arange(ids.size(1)) * (not self.training)),
+    )
+    torch.manual_seed(1)
+    assert "no-positions" in examine(**writing()).names
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ function changeSwitches(kind, layer, head, count, masked) {
   const otherHeads = disabledHeads().filter((name) => !names.includes(name));
   const isOff = names.every((name) => disabledHeads().includes(name));
   const switches = div("controls",
-      checkbox(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) => applyChange({ off: [...otherHeads, ...(on ? names : [])].join("_") })),
-      masked && checkbox(t("change.mask"), !state.mask, (on) => applyChange({ mask: on ? 0 : 1 })),
-      checkbox(t("change.positions"), !state.positions, (on) => applyChange({ positions: on ? 0 : 1 })));
+    checkbox(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) => applyChange({ off: [...otherHeads, ...(on ? names : [])].join("_") })),
+    masked && checkbox(t("change.mask"), !state.mask, (on) => applyChange({ mask: on ? 0 : 1 })),
+    checkbox(t("change.positions"), !state.positions, (on) => applyChange({ positions: on ? 0 : 1 })));
   return changedFigure("change.switches", stack(switches, changeEffect()));
 }
 
