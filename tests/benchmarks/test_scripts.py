@@ -53,6 +53,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "serve": ("mib/*", []),
     "startup": ("rows/*/median", []),
     "techniques": ("rows/*/*/perplexity", []),
+    "unlike_training": ("rows/*", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)

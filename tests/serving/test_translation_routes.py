@@ -114,13 +114,22 @@ def test_the_server_and_the_command_line_give_the_same_text(
         assert translated[index] == [*lines, "   "][index]
     for end in ("\n", "\r\n"):
         text = end.join([*lines, "   ", ""])
-        assert post(server, "/translate", VALID | {"q": text})[1] == {"translatedText": end.join(translated)}
+        answer = post(server, "/translate", VALID | {"q": text})[1]
+        assert answer["translatedText"] == end.join(translated)
+        assert set(answer["warnings"]) >= {"unlike-training", "sentence-cut"}  # of line 8
         assert post(server, "/api/translate", {"q": text, "model": "de-en"})[1]["translation"] == end.join(
             translated
         )
     html = "".join(f"<p>{line}</p>" for line in lines)
     expected = "".join(f"<p>{line}</p>" for line in translated[:-2]).replace("\t", " ").replace("  ", " ")
     assert post(server, "/translate", VALID | {"q": html, "format": "html"})[1]["translatedText"] == expected
+
+
+def test_a_text_unlike_the_training_text_has_a_warning(server: Server) -> None:
+    assert "warnings" not in post(server, "/translate", VALID)[1]
+    answer = post(server, "/translate", VALID | {"q": [SENTENCE, "asdf qwer zxcv"]})[1]
+    assert answer["warnings"][0] == []
+    assert "unlike-training" in answer["warnings"][1]
 
 
 @pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b\u3164"])

@@ -17,6 +17,7 @@ _RUN_FILES = [
     "environment.json",
     "labels.json",
     "languages.json",
+    "source_model.json",
     "README.md",
 ]
 _UPLOADED = [*_RUN_FILES, "metrics.jsonl"]

@@ -165,7 +165,15 @@ def check_same_run(run: RunDirectory, config: Config, force: bool) -> None:
 
 def _refuse_foreign(out: Path) -> None:
     """Check that a directory without a run holds only remains of an interrupted start."""
-    names = ("cache", "tokenizer.", "labels.json", "languages.json", "environment.json", ".")  # .lock, and drafts
+    names = (
+        "cache",
+        "tokenizer.",
+        "labels.json",
+        "languages.json",
+        "source_model.json",
+        "environment.json",
+        ".",
+    )  # .lock, and drafts
     if out.exists() and not (out.is_dir() and all(path.name.startswith(names) for path in out.iterdir())):
         raise RunError(f"{out} exists and is no run of manyheads. Choose another --output.")
 

@@ -80,8 +80,7 @@ class TranslationJob:
         )
         if not self.overrides:
             return translator
-        config = with_overrides(translator.config, self.overrides)
-        return Translator(config, translator.tokenizers, translator.engine)
+        return translator.copy(config=with_overrides(translator.config, self.overrides))
 
     def read_digest(self) -> str:
         """Return the hash of the files of the runs that this machine has."""

@@ -145,6 +145,7 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     documents = [read_html(text) if query.html else Document(text) for text in query.texts]
     sources = [_source_of(document, query, service) for document in documents]
     results: list[list[str]] = [[document.unchanged] for document in documents]
+    warnings: list[list[str]] = [[] for _ in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
         if source == query.target:
@@ -161,9 +162,9 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
         by_pair.setdefault(pair, []).append(index)
     for pair, indices in by_pair.items():
         translated = _translate_documents(service, pair, query, [documents[index] for index in indices], handle)
-        for index, texts in zip(indices, translated, strict=True):
-            results[index] = texts
-    return _translation_json(query, results, [_language_json(language) for language in sources])
+        for index, (texts, warned) in zip(indices, translated, strict=True):
+            results[index], warnings[index] = texts, warned
+    return _translation_json(query, results, warnings, [_language_json(language) for language in sources])
 
 
 def _source_of(document: Document, query: _TranslationRequest, service: Service) -> LanguageConfidence:
@@ -184,8 +185,8 @@ def _translate_documents(
     query: _TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
-) -> list[list[str]]:
-    """Translate documents of one language; return the translations of each, the best first."""
+) -> list[tuple[list[str], list[str]]]:
+    """Translate documents of one language; return the translations of each, best first, and names of warnings."""
     translator = queued_translator(service.models.translators[pair], service.batcher, handle)
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
@@ -194,19 +195,28 @@ def _translate_documents(
     translated = translator.translate(texts, n_best=count + 1, options=options)
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)
-    return [document.assemble([next(remaining) for _ in document.texts]) for document in documents]
+    parts = [[next(remaining) for _ in document.texts] for document in documents]
+    return [
+        (document.assemble(own), list(dict.fromkeys(name for part in own for name in part.warnings)))
+        for document, own in zip(documents, parts, strict=True)
+    ]
 
 
 def _translation_json(
-    query: _TranslationRequest, results: list[list[str]], languages: list[dict[str, Any]]
+    query: _TranslationRequest,
+    results: list[list[str]],
+    warnings: list[list[str]],
+    languages: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the JSON object of a response; for a single text, without lists."""
+    """Return the JSON object of a response; for a single text, without lists; warnings if there are any."""
     alternatives = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
     content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
     if query.source == _AUTO:
         content["detectedLanguage"] = languages
     if query.alternatives:
         content["alternatives"] = alternatives
+    if any(warnings):
+        content["warnings"] = warnings
     return content if query.is_list else {name: values[0] for name, values in content.items()}
 
 

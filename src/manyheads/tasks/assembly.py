@@ -16,12 +16,14 @@ from manyheads.search.options import SearchOptions
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
+from manyheads.text.source_model import SourceModel
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 
 Link = tuple[int, int]  # numbers of a source word and a target word, from 0
 
 # Names that `Translation.warnings` may hold -> their meaning.
 WARNINGS = {
+    "unlike-training": "the text is unlike what the model was trained on, and its translation may be wrong",
     "sentence-cut": "a sentence longer than any in training was cut into pieces",
     "repetition": "the translation repeats itself",
     "length-ratio": "the translation is much longer or shorter than its source",
@@ -38,8 +40,15 @@ _MIN_LOOP_LENGTH = 8  # tokens of all repetitions together
 class Assembler:
     """Builder of the translations of lines from the outputs of their parts."""
 
-    def __init__(self, tokenizers: TokenizerPair, options: SearchOptions, longest_source: int) -> None:
+    def __init__(
+        self,
+        tokenizers: TokenizerPair,
+        options: SearchOptions,
+        longest_source: int,
+        sources: SourceModel | None = None,
+    ) -> None:
         self.tokenizers = tokenizers
+        self.sources = sources
         self.options = options
         self.longest_source = longest_source
 
@@ -129,6 +138,7 @@ class Assembler:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
         pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True)]
         signs = {
+            "unlike-training": self.sources is not None and self.sources.is_unlike(line.parts),
             "sentence-cut": line.cut_sentences > 0,
             "repetition": any(_repeats_itself(source, output) for source, output in pairs),
             "length-ratio": any(_unusual_length(len(source), len(output)) for source, output in pairs),

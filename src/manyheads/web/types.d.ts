@@ -217,6 +217,7 @@ type Link = [source: number, target: number];
 
 type Line = import("./text/parts.js").Line;
 type Tokenizer = import("./text/base.js").Tokenizer;
+type SourceModel = import("./text/sourcemodel.js").SourceModel;
 
 interface Tokenizers {
   source: Tokenizer;
@@ -304,6 +305,15 @@ type PageGenerator = import("./tasks/generation.js").PageGenerator;
 type PageModel = PageTranslator | PageClassifier | PageGenerator;
 
 /** What a page needs beside the weights (runs/html_export.py); each task has its own fields. */
+interface SourceModelDescription {
+  /** Occurrences of each piece, separated by blanks. */
+  counts: string;
+  /** First piece, second piece and occurrences of each kept pair, separated by blanks. */
+  pairs: string;
+  mean: number;
+  limits: number[];
+}
+
 interface PageSettings {
   run: string;
   facts: object;
@@ -313,6 +323,7 @@ interface PageSettings {
   labels: string[];
   literals: LiteralKind[] | null;
   lower_capitals: boolean;
+  sources: SourceModelDescription | null;
   max_length: number;
   texts: number;
   longest: number;
@@ -651,6 +662,7 @@ interface SentenceTranslation {
   source: string;
   translation: string;
   hypotheses: Hypothesis[];
+  warnings: string[];
 }
 
 interface TextTranslation {

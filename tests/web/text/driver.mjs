@@ -11,6 +11,7 @@ const { sentenceCase, sentenceSpans } = await load("sentences.js");
 const { Literals } = await load("literals.js");
 const { Line, Splitter } = await load("parts.js");
 const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
+const { SourceModel } = await load("sourcemodel.js");
 const { loadTokenizer } = await load("tokenizer.js");
 
 /* Convert spans from UTF-16 units to characters, as Python counts them. */
@@ -71,7 +72,8 @@ const FUNCTIONS = {
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
   copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
-  warnings: (name, fields, outputs, text, expected) => translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), expected),
+  warnings: (name, fields, outputs, text, { model, ...expected }) =>
+    translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), { ...expected, sources: model && new SourceModel(model) }),
   whole: (name, rows, source) => rows.map((ids) => {
     const { whole, broken } = tokenizers.get(name).wholeCharacters(ids, source);
     return [whole, broken];

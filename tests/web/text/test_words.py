@@ -25,6 +25,7 @@ from manyheads.tasks.assembly import Assembler, _copied_links, pharaoh, word_ali
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
+from manyheads.text.source_model import fit_source_model
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 
 LONGEST = 9
@@ -103,6 +104,8 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
     rng = random.Random(1)
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
     assembler = make_assembler(tokenizer)
+    usual = tokenizer.encode(sentences(400))
+    assembler.sources = fit_source_model(usual, usual, tokenizer.size)
     literals: dict[str, Any] = {"copy_literals": True, "lower_capitals": True}
     splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
     options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST}
@@ -118,11 +121,19 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
         required = ("", text[2:4].lower(), "x")[: rng.randint(0, 3)]
         expected = LineConstraints(forbidden=("a", text[1:3]), required=required)
-        phrases = {"forbidden": expected.forbidden, "required": expected.required}
+        phrases: dict[str, Any] = {"forbidden": expected.forbidden, "required": expected.required}
+        phrases["model"] = assembler.sources.to_json()
         python_result = assembler.warnings(line, hypotheses, text, expected)
         assert browser.call("warnings", "bpe", as_json(line), outputs, text, phrases) == python_result, line.text
         seen.update(python_result)
-    assert seen >= {"sentence-cut", "repetition", "length-ratio", "forbidden-phrase", "missing-phrase"}
+    assert seen >= {
+        "unlike-training",
+        "sentence-cut",
+        "repetition",
+        "length-ratio",
+        "forbidden-phrase",
+        "missing-phrase",
+    }
 
 
 def test_bytes_that_form_no_character_are_left_out_or_completed_as_by_python(browser: Browser) -> None:

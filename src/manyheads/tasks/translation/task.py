@@ -40,10 +40,12 @@ from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener
 from manyheads.training.objective import corpus_nll, translation_loss
 
+_MODELLED_PAIRS = 200_000  # evenly spread over the corpus
 _CARD_SENTENCES = 1_000  # sentences scored for a model card
 
 
@@ -77,7 +79,8 @@ class TranslationTask(Task[Translator]):
             validation=partial(Validation, config, corpus.valid, tokenizers),
             too_long=store.too_long,
             documents=lambda: {
-                LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()}
+                LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()},
+                SOURCES: _source_model(config, maker, corpus, tokenizers.source).to_json(),
             },
         )
 
@@ -199,6 +202,14 @@ def scores_line(config: Config, sentences: int, scores: Scores) -> str:
         f"- Scores on {first}{sentences:,} sentences of its test set, {config.search.method}: "
         f"BLEU {scores.bleu:.2f} ({scores.signature['bleu']}), chrF {scores.chrf:.2f} ({scores.signature['chrf']})"
     )
+
+
+def _source_model(config: Config, maker: PairBatches, corpus: Corpus, tokenizer: Tokenizer) -> SourceModel:
+    """Fit the model of the sources that the first epoch of a training shows, with their augmentation."""
+    epoch = maker.epoch(0)
+    rows = np.arange(0, len(maker.store), -(-len(maker.store) // _MODELLED_PAIRS))
+    sources = [source for source, _ in epoch.rows(rows, np.random.default_rng(config.training.seed))]
+    return fit_source_model(sources, tokenizer.encode([pair.source for pair in corpus.valid]), tokenizer.size)
 
 
 def _pair_batches(

@@ -13,7 +13,7 @@ from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.decoding.native.weights import parse_precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native_engine
-from manyheads.errors import UsageError, require
+from manyheads.errors import RunError, UsageError, require
 from manyheads.interop.bundle import is_export
 from manyheads.search.interface import Engine, LimitedEngine, never_cancelled
 from manyheads.search.options import SearchOptions
@@ -22,6 +22,7 @@ from manyheads.tasks.options import line_constraints
 from manyheads.tasks.parts import Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.text.interface import growing_text
+from manyheads.text.source_model import SOURCES, SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
 if TYPE_CHECKING:
@@ -42,11 +43,18 @@ class Translator:
         config: configuration of the run; `search` and `data.max_length` are used.
         tokenizers: tokenizers of source and target.
         engine: the search backend.
+        sources: model of the training sources, which gives the warning "unlike-training"; None gives none.
     """
 
     task: ClassVar[str] = "translation"  # of the runs that can be opened
 
-    def __init__(self, config: Config, tokenizers: TokenizerPair, engine: EncoderDecoder | Engine) -> None:
+    def __init__(
+        self,
+        config: Config,
+        tokenizers: TokenizerPair,
+        engine: EncoderDecoder | Engine,
+        sources: SourceModel | None = None,
+    ) -> None:
         """Make a translator from objects in memory; a model gets a new `TorchEngine`. `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
@@ -55,6 +63,11 @@ class Translator:
 
             engine = TorchEngine([engine])
         self.engine = engine
+        self.sources = sources
+
+    def copy(self, *, config: Config | None = None, engine: Engine | None = None) -> Self:
+        """Return a translator with another configuration or engine, and the same for the rest."""
+        return type(self)(config or self.config, self.tokenizers, engine or self.engine, self.sources)
 
     @property
     def model(self) -> EncoderDecoder:
@@ -116,11 +129,12 @@ class Translator:
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of(cls.task)
         tokenizers = directory.tokenizers(config)
+        sources = _read_source_model(directory, tokenizers)
         number_format = parse_precision(precision)
         if not ensemble:
             try:
                 native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
-                return cls(config, tokenizers, native)
+                return cls(config, tokenizers, native, sources)
             except NotNativeError as reason:
                 reason.check_torch()
         require("torch", purpose="An ensemble")
@@ -133,14 +147,14 @@ class Translator:
         models = [directory.model(config, tokenizers).to(torch_device)]
         models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
-        return cls(config, tokenizers, TorchEngine(models, combine, number_format))
+        return cls(config, tokenizers, TorchEngine(models, combine, number_format), sources)
 
     @classmethod
     def load_to_serve(cls, run: Path, device: str, *, engine: str, precision: str, beam: int | None) -> Self:
         """Open a run to serve it with this beam size; None is that of the run. For the other options see `load`."""
         loaded = cls.load(run, device=device, engine=engine, precision=precision)
         overrides = [] if beam is None else [f"search.beam_size={beam}"]
-        return cls(with_overrides(loaded.config, overrides), loaded.tokenizers, loaded.engine)
+        return loaded.copy(config=with_overrides(loaded.config, overrides))
 
     @classmethod
     def from_pretrained(cls, name: str, *, device: str = "auto", engine: str | None = None) -> Self:
@@ -212,7 +226,7 @@ class Translator:
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         found = iter(self.engine.search(rows, options, constraints, cancelled))
         outputs = [[next(found) for _ in line.parts] for line in lines]
-        assembler = Assembler(self.tokenizers, options, self.longest_source)
+        assembler = Assembler(self.tokenizers, options, self.longest_source, self.sources)
         return [
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
@@ -280,6 +294,17 @@ def _check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -
         )
     if ensemble:
         raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
+
+
+def _read_source_model(run: RunDirectory, tokenizers: TokenizerPair) -> SourceModel | None:
+    """Read the model of the training sources of a run; None if it has none: an old run, or one made elsewhere."""
+    path = run.path / SOURCES
+    if not path.is_file():
+        return None
+    try:
+        return SourceModel.from_json(run.document(SOURCES), tokenizers.source.size)
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: it holds no model of sources. Copy the run directory again.") from error
 
 
 def _other_models(

@@ -38,7 +38,7 @@ function textBox(title, run) {
 async function buildTranslate(panel) {
   const model = currentModel();
   const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
-  const speed = para("count");
+  const speed = para("count"), notices = h("div", { class: "notices", "aria-live": "polite" });
   const below = stack();
   let [runCount, text] = [0, ""];
 
@@ -48,7 +48,7 @@ async function buildTranslate(panel) {
   const copy = copyButton(t("copy"), () => text);
   panel.append(
     div("pair", textBox(languageName(model.source), run), swap,
-      div("card side", div("side-head", languageName(model.target)), output, div("side-foot", speed, copy))),
+      div("card side", div("side-head", languageName(model.target)), output, notices, div("side-foot", speed, copy))),
     div("controls",
       choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN_OUTPUT, beam }); run(); }),
       button(t("translate.go"), run, { class: "primary" }), span("hint", t("translate.keys"))), below);
@@ -64,6 +64,7 @@ async function buildTranslate(panel) {
       const result = state.q.trim() ? await translateText(state.q, modelChanges()) : { translation: "", sentences: [], tokens: 0, seconds: 0 };
       if (number !== runCount) return;
       text = result.translation;
+      notices.replaceChildren(...warningsOf(result.sentences).map((name) => para("notice", t(`warning.${name}`))));
       shown = para("translation", text);
       speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) });
       if (result.sentences.length) {
@@ -80,6 +81,10 @@ async function buildTranslate(panel) {
     output.replaceChildren(shown);
   }
 }
+
+/** Return the names of the warnings about any of several sentences.
+    @type {(sentences: SentenceTranslation[]) => string[]} */
+const warningsOf = (sentences) => [...new Set(sentences.flatMap(({ warnings }) => warnings))];
 
 /** Show the cross-attention of the selected sentence in an exported page, whose readers see it without opening a view.
     @type {(below: HTMLElement) => Promise<void>} */

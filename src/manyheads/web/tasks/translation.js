@@ -3,6 +3,7 @@
 import { lengthDivisor, makeOutput, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
+import { SourceModel } from "../text/sourcemodel.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
 import { packArray } from "./arrays.js";
 import { BeamRecorder } from "./beam.js";
@@ -20,6 +21,7 @@ export class PageTranslator {
     this.tokenizers = tokenizers;
     this.settings = settings;
     this.longest = model.settings.max_positions - 1;
+    this.sources = settings.sources ? new SourceModel(settings.sources) : undefined;
     const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
     this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
   }
@@ -53,7 +55,7 @@ export class PageTranslator {
       alignment: attended && hypotheses.length ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
       truncated: line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended),
       sentences: line.parts.length || 1,
-      warnings: !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target),
+      warnings: !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target, { sources: this.sources }),
     };
   }
 

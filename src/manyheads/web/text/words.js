@@ -78,11 +78,12 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
 }
 
 /** Return the names of the warnings about the translation `text` of a line by a tokenizer; `outputs` as in `lineAlignment`.
-    @type {(line: Line, outputs: { tokens: number[] }[], text: string, tokenizer: Tokenizer, phrases?: { forbidden?: string[], required?: string[] }) => string[]} */
-export function translationWarnings(line, outputs, text, tokenizer, { forbidden = [], required = [] } = {}) {
+    @type {(line: Line, outputs: { tokens: number[] }[], text: string, tokenizer: Tokenizer, options?: { forbidden?: string[], required?: string[], sources?: SourceModel }) => string[]} */
+export function translationWarnings(line, outputs, text, tokenizer, { forbidden = [], required = [], sources } = {}) {
   const pairs = line.parts.map((ids, index) => /** @type {const} */ ([ids, outputs[index].tokens]));
   /** @type {{ [name: string]: boolean }} */
   const detected = {
+    "unlike-training": sources !== undefined && sources.isUnlike(line.parts),
     "sentence-cut": line.cutSentences > 0,
     "repetition": pairs.some(([source, output]) => repeatsItself(source, output)),
     "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
