@@ -78,6 +78,7 @@ OTHERS_OPTIONS = {
     "Dask": {"--nthreads", "--nworkers"},
     "Docker": {"--build-arg", "--rm", "--user"},
     "curl": {"--data-urlencode"},
+    "argos-translate": {"--from-lang", "--to-lang"},
     "libretranslate": {"--load-only"},
     "sacreBLEU": {"--paired-bs"},
     "systemctl": {"--now"},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -16,8 +18,8 @@ import pytest
 import sentencepiece
 from tests.interop.parts import make_parts, sentences
 
-from manyheads.errors import ParityError, RunError
-from manyheads.interop.argos import check_argos, write_argos
+from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.interop.argos import PACKAGE_VERSION, check_argos, write_argos
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Samples
@@ -64,8 +66,8 @@ def test_the_archive_is_one_folder_with_all_files_of_argos(tmp_path: Path) -> No
     path, _ = write_package(tmp_path)
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
-        metadata = json.loads(archive.read("translate-de_en-1_0/metadata.json"))
-    assert {name.partition("/")[0] for name in names} == {"translate-de_en-1_0"}
+        metadata = json.loads(archive.read("translate-de_en-100_0/metadata.json"))
+    assert {name.partition("/")[0] for name in names} == {"translate-de_en-100_0"}
     inside = {name.partition("/")[2] for name in names}
     assert inside >= {"metadata.json", "README.md", "sentencepiece.model", "model/model.bin", "model/config.json"}
     assert metadata["type"] == "translate"
@@ -92,7 +94,7 @@ def test_a_package_has_the_codes_of_argos(tmp_path: Path, codes: tuple[str, str]
     folder = unpack(tmp_path / "x.argosmodel", tmp_path / "out")
     metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
     assert [metadata[f"{side}_{what}"] for side in ("from", "to") for what in ("code", "name")] == expected
-    assert folder.name == f"translate-{expected[0]}_{expected[2]}-1_0"
+    assert folder.name == f"translate-{expected[0]}_{expected[2]}-100_0"
 
 
 def test_the_same_model_gives_the_same_archive(tmp_path: Path) -> None:
@@ -166,37 +168,54 @@ def test_tokenizers_that_argos_does_not_support_are_refused(
         write_package(tmp_path, tokenizer=changes)
 
 
-ARGOS_PROGRAM = """
-import json, sys
-import spacy
-from pathlib import Path
-from argostranslate import package, settings, translate
-package.install_from_path(Path(sys.argv[1]))
-(folder,) = settings.package_data_dir.iterdir()
-spacy.blank("de").to_disk(folder / "spacy")  # else Argos would download a sentence splitter
-print(json.dumps([translate.translate(text, "de", "en") for text in json.loads(sys.argv[2])]))
-"""
+PAGE = Path(__file__).parents[2] / "docs" / "serving.md"
 
 
 @pytest.mark.skipif(
-    not all(find_spec(name) for name in ("argostranslate", "stanza", "minisbd")),
+    not all(find_spec(name) for name in ("argostranslate", "stanza", "minisbd", "spacy")),
     reason="argostranslate is not installed, or not with all that it needs",
 )
-def test_argos_translate_installs_and_uses_a_package(tmp_path: Path) -> None:
+def test_the_commands_of_the_page_install_and_use_a_package(tmp_path: Path) -> None:
+    import spacy
+
     path, _ = write_package(tmp_path, end_bias=3.0)
+    path = path.rename(tmp_path / "de-en.argosmodel")
+    page = PAGE.read_text(encoding="utf-8")
+    (install,) = re.findall(r"^python -c .*install_from_path.*$", page, re.MULTILINE)
+    (translate,) = re.findall(r"^argos-translate .*$", page, re.MULTILINE)
+    packages = tmp_path / "packages"
+    environment = {
+        **os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "ARGOS_CHUNK_TYPE": "SPACY",
+        "ARGOS_PACKAGES_DIR": str(packages), "ARGOS_DEVICE_TYPE": "cpu",
+    }  # fmt: skip
+
+    def run_command(command: str) -> str:
+        return subprocess.run(
+            shlex.split(command), env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    run_command(install)
+    (folder,) = packages.iterdir()
+    spacy.blank("de").to_disk(folder / "spacy")  # else Argos would download a sentence splitter
     texts = sentences(9, seed=5)
-    result = subprocess.run(
-        [sys.executable, "-c", ARGOS_PROGRAM, str(path), json.dumps(texts)],
-        env={**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"),
-             "ARGOS_CHUNK_TYPE": "SPACY",
-             "ARGOS_PACKAGES_DIR": str(tmp_path / "packages"), "ARGOS_DEVICE_TYPE": "cpu"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    _, expected = translate_like_argos(unpack(path, tmp_path / "out"), texts)
-    found = json.loads(result.stdout.splitlines()[-1])
+    _, expected = translate_like_argos(folder, texts)
     ended = [i for i, text in enumerate(expected) if len(text.split()) < 15]  # Argos has no limit of 40 tokens
-    assert [found[i].strip() for i in ended] == [expected[i] for i in ended]
     assert len(ended) > 4
+    *options, _ = shlex.split(translate)
+    found = run_command(shlex.join([*options, "\n".join(texts[i] for i in ended)]))
+    assert [line.strip() for line in found.splitlines()] == [expected[i] for i in ended]
+
+
+@pytest.mark.parametrize("version", ["", "1.0-beta", "../1", "one", "1..2", "9" * 10, "²"])
+def test_a_version_is_made_of_numbers(tmp_path: Path, version: str) -> None:
+    with pytest.raises(UsageError, match="is no version"):
+        write_argos(tmp_path / "x.argosmodel", LoadedModel(*make_parts()), "int8", "", version)
+
+
+def test_the_version_is_above_those_of_the_public_index_or_as_asked(tmp_path: Path) -> None:
+    assert float(PACKAGE_VERSION) >= 100
+    write_argos(tmp_path / "x.argosmodel", LoadedModel(*make_parts()), "int8", "", "101.2")
+    folder = unpack(tmp_path / "x.argosmodel", tmp_path / "out")
+    assert folder.name == "translate-de_en-101_2"
+    assert json.loads((folder / "metadata.json").read_text(encoding="utf-8"))["package_version"] == "101.2"

@@ -54,6 +54,12 @@ _QUANTIZATIONS = [
     help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
 )
 @option(
+    "--package-version",
+    metavar="VERSION",
+    show_default="100.0",
+    help="Version of an Argos package. LibreTranslate may replace a package by one with a higher version.",
+)
+@option(
     "--project-url", metavar="URL", default="", help="Web address of your project, for the footer of a page (html)."
 )
 @device_option
@@ -65,6 +71,7 @@ def export(
     output: Path | None,
     quantization: str | None,
     force: bool,
+    package_version: str | None,
     project_url: str,
     device: str,
     as_json: bool,
@@ -96,7 +103,14 @@ def export(
             from manyheads.runs.export import export as export_run  # imports torch
 
             result = export_run(
-                run, destination, to, quantization=quantization, force=force, device=device, listener=progress
+                run,
+                destination,
+                to,
+                quantization=quantization,
+                force=force,
+                package_version=package_version,
+                device=device,
+                listener=progress,
             )
     echo_result(result, as_json=as_json)
 

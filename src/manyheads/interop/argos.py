@@ -9,13 +9,14 @@ the first use.
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import sentencepiece
 
-from manyheads.errors import ParityError, RunError
+from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Parity, Reference
@@ -24,13 +25,16 @@ from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer
 
+PACKAGE_VERSION = (
+    "100.0"  # above those of the public index, by which LibreTranslate replaces a package at its start
+)
 _PIECES = "sentencepiece.model"
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the same model gives the same bytes
 
 
-def package_name(source: str, target: str) -> str:
+def package_name(source: str, target: str, version: str = PACKAGE_VERSION) -> str:
     """Return the name of the folder inside the archive, and of the archive without its suffix."""
-    return f"translate-{source}_{target}-1_0"
+    return f"translate-{source}_{target}-{version.replace('.', '_')}"
 
 
 def _sentencepiece_model(tokenizer: Tokenizer) -> bytes:
@@ -49,17 +53,21 @@ def _sentencepiece_model(tokenizer: Tokenizer) -> bytes:
     return tokenizer.model
 
 
-def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str) -> None:
-    """Write a package.
+def write_argos(
+    path: Path, loaded: LoadedModel, quantization: str, readme: str, version: str = PACKAGE_VERSION
+) -> None:
+    """Write a package with this version.
 
     Raises:
         RunError: the run has no SentencePiece model.
-        UsageError: there is no such quantisation.
+        UsageError: there is no such quantisation, or the version is not made of numbers and points.
     """
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,3}", version, re.ASCII):
+        raise UsageError(f"--package-version {version} is no version. Give numbers with points, such as 100.1.")
     data, pieces = loaded.config.data, _sentencepiece_model(loaded.tokenizers.source)
     source, target = libretranslate_code(data.source), libretranslate_code(data.target)
     metadata = {
-        "package_version": "1.0",
+        "package_version": version,
         "argos_version": "1.9.0",
         "type": "translate",
         "from_code": source,
@@ -78,7 +86,7 @@ def write_argos(path: Path, loaded: LoadedModel, quantization: str, readme: str)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(filter(Path.is_file, folder.rglob("*"))):
                 info = zipfile.ZipInfo(
-                    f"{package_name(source, target)}/{file.relative_to(folder).as_posix()}", _TIMESTAMP
+                    f"{package_name(source, target, version)}/{file.relative_to(folder).as_posix()}", _TIMESTAMP
                 )
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(info, file.read_bytes())

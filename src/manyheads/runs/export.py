@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
 from manyheads.files import new_folder
-from manyheads.interop.argos import check_argos, package_name, write_argos
+from manyheads.interop.argos import PACKAGE_VERSION, check_argos, package_name, write_argos
 from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.interop.ctranslate2.convert import (
     QUANTIZATIONS,
@@ -58,6 +59,7 @@ def export(
     *,
     quantization: str | None = None,
     force: bool = False,
+    package_version: str | None = None,
     device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Export:
@@ -72,6 +74,7 @@ def export(
         to: one of `_FORMATS`.
         quantization: number format of the matrices (default: float32; int8 for argos, html and javascript).
         force: whether to keep a quantized export that costs too much.
+        package_version: version of an Argos package; None is `argos.PACKAGE_VERSION`.
         device: device on which the cost of quantization is measured: "cpu", "cuda", "cuda:1" or "auto".
         listener: receives messages.
 
@@ -83,6 +86,8 @@ def export(
     """
     directory = RunDirectory.existing(run)
     config, texts, cost = directory.config(), None, None
+    if package_version is not None and to != "argos":
+        raise UsageError("--package-version is the version of an Argos package. Leave it out, or use --to argos.")
     numbers = check_format(config.task, to, quantization, str(run))
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
@@ -96,7 +101,8 @@ def export(
         expected = reference(opened.model, samples_of(opened))
         with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
-                parity = _WRITERS[to](draft, opened, numbers, expected)
+                writer = _WRITERS[to] if package_version is None else partial(_as_argos, version=package_version)
+                parity = writer(draft, opened, numbers, expected)
                 texts = _compare_lines(draft, opened, to, numbers)
             if to != "argos":
                 with listener.phase("scoring the test text for the model card"):
@@ -170,11 +176,13 @@ def _as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Re
     return check_ctranslate2(draft, expected)
 
 
-def _as_argos(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
+def _as_argos(
+    draft: Path, opened: LoadedModel, numbers: str, expected: Reference, version: str = PACKAGE_VERSION
+) -> Parity:
     """Write and compare an Argos package in a temporary folder."""
     data = opened.config.data
-    path = draft / f"{package_name(data.source, data.target)}.argosmodel"
-    write_argos(path, opened, numbers, _card_of(opened, "argos"))
+    path = draft / f"{package_name(data.source, data.target, version)}.argosmodel"
+    write_argos(path, opened, numbers, _card_of(opened, "argos"), version)
     return check_argos(path, opened, expected)
 
 
