@@ -63,8 +63,6 @@ _COPIES = {
 
 @dataclass(frozen=True)
 class _Call:
-    """Call of a torch function, the tensors among its arguments, and the first tensor of its result."""
-
     name: str
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
@@ -142,7 +140,6 @@ class AttentionTracer(TorchFunctionMode):
     def _record(
         self, func: Callable[..., Any], name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any
     ) -> None:
-        """Remember the facts about each tensor of a result."""
         changed = args[0] if name == "__setitem__" else result
         parts = changed if isinstance(changed, (tuple, list)) else [changed]
         if not any(isinstance(part, Tensor) for part in parts):
@@ -185,7 +182,6 @@ class AttentionTracer(TorchFunctionMode):
         return result
 
     def _trace_result(self, call: _Call) -> TensorTrace:
-        """Return the facts about the result of a function, apart from arrangements and lookups."""
         name, tensors = call.name, call.tensors
         traces = [self.trace(tensor) for tensor in tensors]
         if name in _READERS or name in PRODUCTS or name in _STATISTICS:
@@ -343,7 +339,6 @@ class AttentionTracer(TorchFunctionMode):
         return replace(base, attended=True)
 
     def _trace_fused_attention(self, base: TensorTrace, call: _Call) -> TensorTrace:
-        """Record `functional.scaled_dot_product_attention`, (B, H, T, E)."""
         named = arguments_of(call.name, call.args, call.kwargs)
         query, key, mask, scale = named["query"], named["key"], named.get("attn_mask"), named.get("scale")
         precise_key = precise(key.detach())
@@ -387,7 +382,6 @@ class AttentionTracer(TorchFunctionMode):
 
 
 def _trace_softmax(scores: ScorePart, call: _Call) -> ScorePart:
-    """Record the input, the output and the axis of a softmax."""
     attention, logits = scores.attention, call.tensors[0]
     axis = call.kwargs.get("dim", call.args[1] if len(call.args) > 1 else None)
     if axis is None:  # the default axis of functional.softmax

@@ -184,7 +184,6 @@ def _step(
     whole: bool,
     placed: bool,
 ) -> tuple[Tensor, Any]:
-    """Call a model with a continuation; return the scores of its new tokens, and the cache."""
     cache = begin() if item.first == 0 and item.cache is None else item.cache
     ids = {side: rows.to(adapter.device) for side, rows in item.ids.items()}
     real = {side: rows != (-1 if adapter.pad is None else adapter.pad) for side, rows in ids.items()}

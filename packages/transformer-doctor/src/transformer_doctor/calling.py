@@ -104,7 +104,6 @@ def as_function(sides: Sequence[str]) -> str:
 
 
 def _encode_and_decode(model: Any) -> Callee:
-    """Return the callee of a model with encode(source, ...) and decode(target, memory, ...)."""
     encoder_parameters, decoder_parameters = parameters_of(model.encode), parameters_of(model.decode)
 
     def both(values: Mapping[str, Any]) -> Any:

@@ -24,8 +24,6 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _VocabularySize(click.ParamType[Any]):
-    """A number of ids, or two for source and target: N or N,N."""
-
     name = "sizes"
 
     def convert(

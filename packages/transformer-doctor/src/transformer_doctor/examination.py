@@ -25,6 +25,7 @@ from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
 from transformer_doctor.checks.lengths import LengthLimit, affordable_length, examine_lengths, find_limit
 from transformer_doctor.checks.memorization import TrainingFunctions
 from transformer_doctor.checks.positions import repeated_positions
+from transformer_doctor.checks.settings import PACKED, packing_report
 from transformer_doctor.checks.stepping import STEPPING, Stepping, check_cache, check_stepper
 from transformer_doctor.checks.training import Collate, arguments
 from transformer_doctor.checks.trial import Trial, trace_half_precision
@@ -141,6 +142,7 @@ def _check_outputs(
         report += lengths + structure_report(adapter, symptoms, internals, limit)
         if adapter.tolerances.exact and not samples.fixed_length:
             report += attempt([DISTANCES], lambda: distance_report(adapter, samples))
+        report += attempt([PACKED], lambda: packing_report(adapter, samples))
         if adapter.device.type == "cpu" and not samples.fixed_length:
             known = [symptom for symptom, evidence in symptoms.items() if evidence]
             report += examine_lengths(adapter, samples, longest, limit, known)
@@ -153,7 +155,6 @@ def _check_outputs(
 
 
 def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Report:
-    """Check decoding with the cache that a model takes and returns, if it has one."""
     if any(symptoms[name] for name in ("random", "not_finite", "constant-scores", "future", "neighbours")):
         return report_on(STEPPING, reason="an error above changes the scores")
     call = None if adapter.cached is None else adapter.cached(adapter, samples)
@@ -163,18 +164,16 @@ def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) ->
 
 
 def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
-    """Make every possible check of the outputs; return a report without findings, and the symptoms."""
     adapter, samples = prepared.adapter, prepared.samples
     symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
     report = Report()
     for check in OUTPUT_CHECKS:
-        possible = check.possible(adapter, left_padding=left_padding)
-        reason = "" if possible else check.reason(adapter)
-        if possible and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
-            reason = "the scores do not depend on the tokens"
-        if reason:
-            report += report_on(check.sentence, reason=reason)
-        elif possible:
+        obstacle = check.obstacle(adapter, left_padding=left_padding)
+        if obstacle == "" and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
+            obstacle = "the scores do not depend on the tokens"
+        if obstacle:
+            report += report_on(check.sentence, reason=obstacle)
+        elif obstacle is not None:
             report += attempt([check.sentence], partial(_observe, check, adapter, samples, symptoms))
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
@@ -186,7 +185,6 @@ def _observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, sympto
 
 
 def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
-    """Look for the longest text that the model takes, and for positions that are embedded alike."""
     reason = "the model takes texts of one length alone" if samples.fixed_length else ""
     reason = reason if adapter.device.type == "cpu" else "lengths are tried on the CPU alone"
     if reason:

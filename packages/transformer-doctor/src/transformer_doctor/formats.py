@@ -15,7 +15,6 @@ Format = Literal["sarif", "junit", "markdown"]
 
 
 def _to_sarif(report: Report, language: Language = "en") -> str:
-    """Return the findings as SARIF 2.1.0; a code host shows findings with a known place at their line."""
     rules = [
         {
             "id": finding.name,
@@ -37,7 +36,6 @@ def _to_sarif(report: Report, language: Language = "en") -> str:
 
 
 def _sarif_result(finding: Finding, index: int, language: Language) -> dict[str, Any]:
-    """Return a finding as a result of SARIF; `index` is the index of its rule."""
     result: dict[str, Any] = {
         "ruleId": finding.name,
         "ruleIndex": index,
@@ -81,7 +79,6 @@ def _add_case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
 
 
 def _to_markdown(report: Report, language: Language = "en") -> str:
-    """Return the report as Markdown, short enough for the summary of a build."""
     return "\n".join(_markdown_lines(report, language)) + "\n"
 
 

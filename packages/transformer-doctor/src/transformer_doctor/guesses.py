@@ -107,7 +107,6 @@ def _names_in_code(model: Any, module: nn.Module | None) -> set[str]:
 
 
 def _names_of(code: CodeType) -> set[str]:
-    """Return the names that are used in a code object and in the functions nested in it."""
     inner = (_names_of(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 

@@ -165,7 +165,6 @@ def _cut(cache: Any, tokens: int) -> Any:
 
 
 def _table_size(layer: Callable[[], Any]) -> int | None:
-    """Return the number of ids of the embeddings or the output layer that a function returns, None without one."""
     try:
         return int(layer().weight.size(0))
     except (AttributeError, NotImplementedError):
@@ -186,7 +185,6 @@ def _stated_kind(model: Any, config: Mapping[str, Any]) -> Kind:
 
 
 def _first_id(config: Mapping[str, Any], names: Sequence[str], size: int) -> int | None:
-    """Return the first of the named fields that is a token id, or None."""
     values = (config.get(name) for name in names)
     return next((value for value in values if isinstance(value, int) and 0 <= value < size), None)
 

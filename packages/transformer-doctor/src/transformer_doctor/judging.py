@@ -111,8 +111,6 @@ def referee(
 
 @dataclass(frozen=True)
 class _Submission:
-    """A model and the loss that it reports."""
-
     model: Any
     options: Mapping[str, Any]
     loss: Callable[[Tensor], Any] | None

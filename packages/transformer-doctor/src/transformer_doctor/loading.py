@@ -64,7 +64,6 @@ def is_model(subject: str) -> bool:
 
 
 def _origin_of(subject: str) -> str:
-    """Return the file or the module in the name of a model; a path may hold a colon, as C: of Windows."""
     match = _SUBJECT.fullmatch(subject)
     assert match is not None
     return match["file"] or match["module"]
@@ -171,7 +170,6 @@ def _errors_of(origin: str) -> Iterator[None]:
 
 
 def _load(subject: str) -> dict[str, Any]:
-    """Return the arguments of `examine` from the name of a model."""
     folder = Path(subject)
     return {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
 

@@ -97,12 +97,10 @@ def _is_padding(name: str) -> bool:
 
 
 def _with_axes(real: Tensor, layout: Layout) -> Tensor:
-    """Insert axes for heads and queries into a mask (B, S)."""
     return {"heads": real[:, None, None], "queries": real[:, None]}.get(layout, real)
 
 
 def _encode(keep: Tensor, encoding: Encoding) -> Tensor:
-    """Return a mask, True where a key may be seen, in an encoding."""
     if encoding == "added":
         return torch.zeros(keep.shape, device=keep.device).masked_fill(~keep, -torch.inf)
     mask = ~keep if encoding.startswith("hide") else keep

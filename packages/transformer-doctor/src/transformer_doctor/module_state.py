@@ -125,7 +125,6 @@ def held_tensors(module: nn.Module | None, make: Callable[[Tensor], Tensor | Non
 
 
 def _put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
-    """Set the data and the gradient of a tensor; the gradient has the dtype of the data."""
     if tensor.is_leaf:
         tensor.grad = None
     tensor.data = data

@@ -32,7 +32,6 @@ def place_of(model: Any) -> Place | None:
 
 @functools.cache
 def _relative_path(file: str, folder: str) -> str:
-    """Return a path with forward slashes, relative to a folder where it is below it."""
     path = Path(file).resolve()
     return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 

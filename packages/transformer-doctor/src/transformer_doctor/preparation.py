@@ -67,8 +67,6 @@ class Preparation:
 
 @dataclass(frozen=True)
 class _FirstCalls:
-    """Result of the first calls of a model: ids that it takes, or the error that it raises."""
-
     samples: Samples
     remarks: tuple[str, ...] = ()
     error: UsageError | None = None
@@ -158,22 +156,28 @@ def prepare_training(adapter: ModelAdapter, step: Callable[[], Any]) -> Iterator
 
 
 def _succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
-    fresh: list[Optimizer] = []
-    hook = register_optimizer_step_pre_hook(lambda one, *_: fresh.extend([] if one.state else [one]))
-    with restore_weights(module), torch.enable_grad():
+    with restore_weights(module), without_moments(), torch.enable_grad():
         try:
             step()
         except Exception:  # any exception of the user's code; the step is repeated, and raises it then
-            for optimizer in fresh:  # its moments have the precision that failed
-                optimizer.state.clear()
             return False
-        finally:
-            hook.remove()
     return True
 
 
+@contextmanager
+def without_moments() -> Iterator[None]:
+    """Clear the moments of optimizers that make their first step inside the context: those of another precision."""
+    fresh: list[Optimizer] = []
+    hook = register_optimizer_step_pre_hook(lambda one, *_: fresh.extend([] if one.state else [one]))
+    try:
+        yield
+    finally:
+        hook.remove()
+        for optimizer in fresh:
+            optimizer.state.clear()
+
+
 def _try_sizes(adapter: ModelAdapter, seed: int) -> _FirstCalls:
-    """Call a model with ids of the usual sizes, then of others, until it takes them."""
     samples = Samples(adapter, seed)
     remarks = []
     try:
@@ -241,8 +245,6 @@ def _as_float32(adapter: ModelAdapter, seed: int, name: str, own: _FirstCalls) -
 
 
 class _LowestPrecision(TorchFunctionMode):
-    """Mode that records the least precise floating-point dtype of any result."""
-
     def __init__(self) -> None:
         super().__init__()
         self.dtype = torch.float64
@@ -287,7 +289,6 @@ def _measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
 
 @torch.no_grad()
 def _state_remarks(adapter: ModelAdapter, samples: Samples) -> Iterator[str]:
-    """Yield a remark if the model keeps something between calls that changes its scores."""
     assert adapter.state is not None
     ids, keeping = samples.ids(), replace(adapter, state=None)
     scores = adapter(ids)

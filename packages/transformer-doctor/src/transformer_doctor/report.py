@@ -287,7 +287,6 @@ class Diagnosis:
 
 
 def _count_severities(findings: Sequence[Finding], language: Language) -> str:
-    """Return the number of findings of each severity, such as "2 errors, 1 note"."""
     counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     return ", ".join(_with_count(severity, count, language) for severity, count in counts.items() if count)
 

@@ -64,7 +64,6 @@ def compare_resume(make: Callable[[], Any], step: Callable[[Any], float], update
 
 
 def _train(training: Any, step: Callable[[Any], float], updates: int) -> tuple[list[float], list[int]]:
-    """Return the losses of some updates, and a hash of the ids of each call of a model."""
     read: list[int] = []
 
     def note(module: nn.Module, args: Any, named: Any) -> None:
@@ -91,7 +90,6 @@ def _parts(training: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Return whether two states are equal."""
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return torch.equal(left.cpu(), right.cpu())
     if isinstance(left, dict) and isinstance(right, dict):

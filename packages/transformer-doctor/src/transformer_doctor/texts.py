@@ -53,7 +53,6 @@ def _check_agreement(english: Mapping[str, Any], other: Mapping[str, Any], file:
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted name and the text of each entry of nested tables."""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{prefix}{name}.")

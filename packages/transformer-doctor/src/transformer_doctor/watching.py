@@ -225,7 +225,6 @@ class Watch:
             self._compare_batch(sum(map(hash_of_ids, ids)))
 
     def _compare_batch(self, batch: int) -> None:
-        """Compare a batch with those before it, by its hash."""
         self.told.asked.add(_BATCHES)
         again = bool(self._recent) and self._recent[-1][1] == batch
         self._recent.append((self.told.update, batch))
@@ -354,7 +353,6 @@ def _same(saved: Tensor, weight: Tensor) -> bool:
 
 
 def _depends_on(model: nn.Module, changed: set[int], module: nn.Module, args: Any, named: Any) -> bool:
-    """Return whether other values of some weights change the scores of a call; nothing is left changed."""
     modes, state = [(part, part.training) for part in model.modules()], ModuleState(model)
 
     def scores() -> Tensor:

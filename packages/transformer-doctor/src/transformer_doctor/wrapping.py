@@ -75,7 +75,6 @@ def wrap_model(
 
 
 def _unwrap(model: Any) -> tuple[Any, list[str]]:
-    """Return the model inside of torch.compile and data parallelism, and remarks on them."""
     remarks = []
     while True:
         if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
@@ -89,7 +88,6 @@ def _unwrap(model: Any) -> tuple[Any, list[str]]:
 
 
 def _refuse(model: Any) -> None:
-    """Raise a UsageError for an object that is no model of token ids."""
     if isinstance(model, partial) and isinstance(model.func, type):
         raise UsageError("the model is a partial of a class. Examine what it returns: call it first.")
     if isinstance(model, type):

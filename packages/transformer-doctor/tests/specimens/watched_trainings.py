@@ -25,11 +25,11 @@ Training = Callable[[str], Iterator[Any]]
 class Writer(nn.Module):
     """A language model that returns scores (B, T, V), or logits and a loss where targets are given."""
 
-    def __init__(self, dropout: float = 0.1, tied: bool = False, detached: bool = False) -> None:
+    def __init__(self, layers: int = 1, dropout: float = 0.1, tied: bool = False, detached: bool = False) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(V, D), nn.Embedding(64, D)
         self.layers = nn.ModuleList(
-            nn.TransformerEncoderLayer(D, 2, 32, dropout, batch_first=True) for _ in range(2)
+            nn.TransformerEncoderLayer(D, 2, 32, dropout, batch_first=True) for _ in range(layers)
         )
         self.head = nn.Linear(D, V, bias=False)
         self.detached = detached
@@ -82,7 +82,7 @@ def own_loop(fault: str) -> Iterator[Any]:
         model.layers.requires_grad_(False)
     optimizer = torch.optim.AdamW(trained, rate, weight_decay=decay)
     if fault == "layer replaced":
-        model.layers[1] = nn.TransformerEncoderLayer(D, 2, 32, 0.1, batch_first=True)
+        model.layers[0] = nn.TransformerEncoderLayer(D, 2, 32, 0.1, batch_first=True)
     factor: Callable[[int], float] = lambda _: 1.0  # noqa: E731
     if "warm-up" in fault:
         factor = lambda step: min(1.0, step / 1000)  # noqa: E731

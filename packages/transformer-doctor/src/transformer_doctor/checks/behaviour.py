@@ -156,7 +156,6 @@ def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | 
 
 
 def _independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Check that other sources change the scores (invariant N)."""
     ids = samples.ids()
     others = {**ids, "source": samples.others("source", ids["source"])}
     if relative_change(run(adapter, ids), run(adapter, others)) > 0:
@@ -183,23 +182,15 @@ class OutputCheck:
     observe: Callable[[ModelAdapter, Samples], str | None]
     needs: tuple[str, ...] = ()
 
-    def possible(self, adapter: ModelAdapter, *, left_padding: bool) -> bool:
-        """Return whether the check can be made of a model."""
-        available = {
-            "pad": adapter.pad is not None,
-            "left_padding": left_padding,
-            "exact": adapter.tolerances.exact,
-        }
-        available |= {side: side in adapter.sides for side in ("source", "target")}
-        return all(available[need] for need in self.needs)
-
-    def reason(self, adapter: ModelAdapter) -> str:
-        """Return why the check cannot be made of a model, empty where it does not apply."""
+    def obstacle(self, adapter: ModelAdapter, *, left_padding: bool) -> str | None:
+        """Return why the check cannot be made of a model, empty where it can, None where it does not apply."""
         if not {"source", "target"} & {*self.needs} <= {*adapter.sides}:
-            return ""
-        if "exact" in self.needs:
+            return None
+        if "exact" in self.needs and not adapter.tolerances.exact:
             return "the model computes in half precision"
-        return "no id of padding was given" if adapter.pad is None else "left_padding was not given"
+        if "pad" in self.needs and adapter.pad is None:
+            return "no id of padding was given"
+        return "left_padding was not given" if "left_padding" in self.needs and not left_padding else ""
 
 
 OUTPUT_CHECKS = (

@@ -76,7 +76,6 @@ class Comparison:
         return self._weights_case(part, full)
 
     def _weights_case(self, part: Attention, full: Attention) -> tuple[str, str]:
-        """Return the case of weights that differ though queries and keys agree."""
         seen = min(part.keys, full.keys)
         ours, theirs = _weights(part)[..., :seen], _weights(full)[..., -self.new :, -seen:]
         if ours.shape != theirs.shape or not bool(((ours - theirs).abs() > _NO_WEIGHT).any()):

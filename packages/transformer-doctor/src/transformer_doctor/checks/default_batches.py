@@ -49,7 +49,6 @@ def default_collate(adapter: ModelAdapter, *, time_first: bool) -> Collate:
 
 
 def _padded(adapter: ModelAdapter, rows: Rows, first: int | None, last: int | None, pad: int) -> Tensor:
-    """Return rows between marks, padded at the end."""
     before, after = [[] if mark is None else [mark] for mark in (first, last)]
     marked = [[*before, *row, *after] for row in rows]
     longest = max(map(len, marked))

@@ -92,7 +92,6 @@ def _round_trips(
     target: Tokenizer,
     marks: set[int],
 ) -> Iterator[Finding]:
-    """Decode the ids of each text, and compare them with the ids that both tokenizers give."""
     for side, (own, other) in enumerate(((source, target), (target, source))):
         name = ("source", "target")[side]
         texts = [pair[side] for pair in pairs]
@@ -226,7 +225,6 @@ def _sides_of(batch: Any, pad: int) -> tuple[Tensor, Tensor]:
 
 
 def _fixed_padding(short: tuple[Tensor, Tensor], middling: tuple[Tensor, Tensor], pad: int) -> Iterator[Finding]:
-    """Yield a finding for each side on which two batches of different lengths are padded to one length."""
     for side, (first, second) in zip(("source", "target"), zip(short, middling, strict=True), strict=True):
         share = float((first == pad).float().mean())
         if first.size(1) == second.size(1) and share > _MUCH_PADDING:

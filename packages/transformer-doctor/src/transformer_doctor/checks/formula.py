@@ -32,7 +32,6 @@ def examine_attention(attend: Attend) -> Report:
 
 
 def _attention_findings(attend: Attend) -> Iterator[Finding]:
-    """Compare with equation 1, without and with hidden keys; name the scale or mask that explains a difference."""
     generator = torch.Generator().manual_seed(0)
     query, key = (_STRENGTH**0.5 * torch.randn(_B, _H, length, _E, generator=generator) for length in (_T, _S))
     value = torch.randn(_B, _H, _S, _E, generator=generator)
@@ -70,7 +69,6 @@ def _attention_findings(attend: Attend) -> Iterator[Finding]:
 
 
 def _result_and_weights(returned: Any) -> tuple[Tensor, Any]:
-    """Return what an attention function returned, and its weights, None where it returns none."""
     return (returned[0], returned[1]) if isinstance(returned, tuple) else (returned, None)
 
 

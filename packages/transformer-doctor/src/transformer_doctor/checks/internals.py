@@ -238,7 +238,6 @@ def _padded_ids(
 
 
 def _reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
-    """Return whether the scores at the last target position depend on earlier target tokens."""
     if "target" not in adapter.sides:
         return True
     ids = samples.ids()
@@ -250,7 +249,6 @@ def _reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
 
 
 def _tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
-    """Return the factor of logits that an embedding matrix computes, None if another matrix computes them."""
     trace = tracer.trace(scores)
     layer = trace.projection
     if layer is None or id(layer.weight) not in {lookup.table for lookup in tracer.lookups}:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.training import BEGIN, IGNORED, UNKNOWN, TrainedBatch
+from transformer_doctor.checks.training import BEGIN, IGNORED, UNKNOWN, TrainedBatch, start_of
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding
 
@@ -144,12 +144,10 @@ def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         if not batch.trained[row].any():  # a row that is left out as a whole ignores no token
             continue
         inputs = batch.inputs[row].tolist()
-        start = next(
-            (at for at in range(len(inputs)) if target and inputs[at : at + BEGIN] == target[:BEGIN]), None
-        )
+        start = start_of(inputs, target[:BEGIN])
         for index, token in enumerate(target[1:], 1):
-            position = None if start is None else start + index - int(not alignment.labels_are_inputs)
-            if position is not None and position < len(inputs):
+            position = start + index - int(not alignment.labels_are_inputs)
+            if start >= 0 and position < len(inputs):
                 trained[token] = trained.get(token, False) or bool(batch.labels[row, position] != IGNORED)
     ignored = [token for token, is_trained in trained.items() if not is_trained]
     return sorted(ignored) if 2 * len(ignored) < len(trained) else []

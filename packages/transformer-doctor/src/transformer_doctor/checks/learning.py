@@ -336,7 +336,6 @@ def _symbols_before(batch: TrainedBatch) -> list[int]:
 
 
 def _below(loss: float, floor: float, updates: int) -> str:
-    """Return the evidence if a loss is below chance, else an empty text."""
     if loss >= _LEAKING * floor:
         return ""
     return f"on fresh random targets the loss is {loss:.3f} after {updates} updates; chance allows {floor:.3f}"

@@ -75,7 +75,6 @@ def affordable_length(adapter: ModelAdapter, longest: int) -> int:
 
 
 def _error_at(adapter: ModelAdapter, samples: Samples, side: str, length: int) -> Exception | None:
-    """Return the exception at a length of one side, the other side being short; None where there is none."""
     lengths = {"source": 3, "target": 2} | {side: length}
     ids = samples.ids(batch=samples.smallest_batch, source=lengths["source"], target=lengths["target"])
     return error_of(adapter, ids)

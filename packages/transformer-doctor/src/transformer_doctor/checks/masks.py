@@ -172,7 +172,6 @@ def _fault_of(attention: Attention, order: int, hidden: Tensor, hide: Tensor, sh
 
 
 def _score_factor(attention: Attention) -> float:
-    """Return the number that scores are multiplied with, 1 where it is unknown."""
     factor = attention.factor / attention.input_factor if attention.input_factor else 1.0
     return factor if math.isfinite(factor) else 1.0
 

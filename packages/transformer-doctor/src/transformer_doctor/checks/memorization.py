@@ -24,7 +24,7 @@ from transformer_doctor.checks.training import (
     TrainStep,
     Vocabulary,
     arguments,
-    contains,
+    start_of,
 )
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.progress import Advance
@@ -179,7 +179,7 @@ def decoder_ids(tracer: StepTracer, table: int, sources: Rows) -> list[Tensor]:
 def _holds_any(ids: Tensor, parts: Rows) -> bool:
     """Return whether a row of ids, batch first or time first, holds one of the parts, in either direction."""
     rows = [row for matrix in (ids, ids.t()) for row in matrix.tolist()]
-    return any(contains(row, part) or contains(row, part[::-1]) for row in rows for part in parts)
+    return any(start_of(row, part, reverse=True) >= 0 for row in rows for part in parts)
 
 
 def start_findings(trained_batch: TrainedBatch, fed: Sequence[Tensor]) -> Iterator[Finding]:

@@ -70,7 +70,6 @@ def examine_bleu(bleu: Callable[[list[str], list[str]], float]) -> Report:
 
 
 def _bleu_findings(bleu: Callable[[list[str], list[str]], float]) -> Iterator[Finding]:
-    """Compare a BLEU with that of sacreBLEU, with all outputs and with one empty output more."""
     corpus_bleu = require("sacrebleu", "the examination of a BLEU").corpus_bleu
 
     hypotheses, references = list(_HYPOTHESES), list(_REFERENCES)

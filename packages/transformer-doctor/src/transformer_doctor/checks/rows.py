@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,16 @@ from torch import Tensor
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.memorization import WithoutDropout
 from transformer_doctor.checks.step_tracer import StepTracer
-from transformer_doctor.checks.training import BEGIN, LENGTHS, Rows, TrainedBatch, arguments, read_batch, token_rows
+from transformer_doctor.checks.training import (
+    BEGIN,
+    LENGTHS,
+    Rows,
+    TrainedBatch,
+    arguments,
+    read_batch,
+    start_of,
+    token_rows,
+)
 from transformer_doctor.checks.trial import Trial
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import restore_weights, seed_generators
@@ -26,6 +36,7 @@ from transformer_doctor.module_state import filled_zero_weights
 from transformer_doctor.report import Finding
 from transformer_doctor.tolerances import NO_GRADIENT, SAME_NATS
 
+_start_of = partial(start_of, reverse=True)
 _DRAWS = 50  # of rows until they can be told apart
 _COPIES = 7  # of a row, another number than that of its tokens
 _SAME_NATS_IN_HALF = 0.1  # as `SAME_NATS`, for scores in half precision
@@ -135,12 +146,6 @@ def _positions(read: TrainedBatch, targets: Rows) -> Iterator[tuple[int, int, in
         )
         if trained:
             yield row, start + trained[(len(trained) - 1) // 2], own
-
-
-def _start_of(row: Sequence[int], text: Sequence[int]) -> int:
-    """Return where a text begins in a row, forwards or in reverse, -1 where it does not."""
-    parts = [row[index : index + len(text)] for index in range(len(row) - len(text) + 1)]
-    return next((parts.index(part) for part in ([*text], [*text][::-1]) if part in parts), -1)
 
 
 def _lookups(tracer: StepTracer, sources: Rows, targets: Rows) -> Iterator[tuple[Tensor, Tensor, bool]]:

@@ -199,7 +199,6 @@ class SeenLoss:
 
 
 def _agreement(ids: Tensor, labels: Tensor, trained: Tensor, offset: int, axis: int) -> float:
-    """Return the share of the labels that are the inputs so many positions later."""
     length = ids.size(axis) - abs(offset)
     if length < 1:
         return 0.0

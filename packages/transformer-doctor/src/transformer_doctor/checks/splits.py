@@ -65,7 +65,6 @@ def _in_another_process(split: Callable[[], Any]) -> Any:
 
 
 def _overlap(train: Sequence[Pair], test: Sequence[Pair]) -> Iterator[Finding]:
-    """Yield a finding if test pairs or near copies of them stand in the training data."""
     exact = {_text_of(pair) for pair in train}
     near = {key for pair in train for key in near_keys(words_of(pair))}
     same = [pair for pair in test if _text_of(pair) in exact]

@@ -149,7 +149,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
     inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
     labels, weights, nats = zip(*(read_labels(*aligned) for _, _, aligned in parts), strict=True)
     return TrainedBatch(
-        [next((target for target in targets if contains(row, target[:BEGIN])), ()) for row in inputs.tolist()],
+        [next((target for target in targets if start_of(row, target[:BEGIN]) >= 0), ()) for row in inputs.tolist()],
         inputs,
         join(labels, IGNORED),
         join(weights, 0),
@@ -197,7 +197,7 @@ def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | 
     for rows in (ids.cpu(), ids.cpu().t()) if ids.dim() == 2 and ids.size(-1) > 0 else ():
         if rows.size(1) > 1 and bool((rows.diff(dim=1) == 1).all()):
             continue  # positions
-        matching = sum(any(contains(row, text[:begin]) for text in texts) for row in rows.tolist())
+        matching = sum(any(start_of(row, text[:begin]) >= 0 for text in texts) for row in rows.tolist())
         if 2 * matching >= len(rows):
             return rows
     return None
@@ -295,8 +295,11 @@ def arguments(batch: Any) -> Sequence[Any]:
     return batch if isinstance(batch, (tuple, list)) else (batch,)
 
 
-def contains(row: Sequence[int], part: Sequence[int]) -> bool:
-    """Return whether a row holds a sequence of tokens."""
-    if part and part[0] not in row:  # a short cut, as most rows and parts have no token in common
-        return False
-    return any(list(row[index : index + len(part)]) == list(part) for index in range(len(row)))
+def start_of(row: Sequence[int], text: Sequence[int], *, reverse: bool = False) -> int:
+    """Return where a text begins in a row, with `reverse` one that is read backwards too; -1 where it does not."""
+    for wanted in (list(text), list(text)[::-1])[: 1 + reverse]:
+        # a short cut, as most rows and texts have no token in common
+        for start in range(len(row) - len(wanted) + 1) if not wanted or wanted[0] in row else ():
+            if list(row[start : start + len(wanted)]) == wanted:
+                return start
+    return -1

@@ -18,7 +18,7 @@ from transformer_doctor.checks.training import LENGTHS, Vocabulary, arguments, r
 from transformer_doctor.checks.update_tracer import UpdateTracer
 from transformer_doctor.checks.updates import UpdateRecord
 from transformer_doctor.model_adapter import ModelAdapter, Samples, restore_weights
-from transformer_doctor.preparation import half_precision
+from transformer_doctor.preparation import half_precision, without_moments
 from transformer_doctor.progress import Listener
 from transformer_doctor.report import reason_of
 
@@ -31,7 +31,6 @@ _MOST_CLASSES = 16  # classes that are tried as labels
 
 
 def _estimate(functions: TrainingFunctions, seconds: float) -> str:
-    """Return the largest number of updates of the training checks, and the time that they take in seconds."""
     updates = TRACED + RANDOM_UPDATES + (functions.updates if functions.greedy is not None else 0)
     return f"about {updates * seconds:.0f} s: {updates} updates"
 
@@ -162,7 +161,6 @@ class Trial:
 
     def make_step(self, sources: list[list[int]], targets: list[list[int]]) -> None:
         """Make a step on a batch, and record it."""
-        self.record.updates.begin_call()
         tracer, loss = self.traced_step(arguments(self.functions.collate(sources, targets)))
         self.losses.append(loss)
         self.normalized_twice |= tracer.probabilities > 0
@@ -188,7 +186,7 @@ def trace_half_precision(adapter: ModelAdapter, functions: TrainingFunctions, se
     """Return the record of an update in half precision, None for a model in another one or a step that fails."""
     if half_precision(adapter.module) is None:
         return None
-    with restore_weights(adapter.module), torch.enable_grad():
+    with restore_weights(adapter.module), without_moments(), torch.enable_grad():
         trial = Trial.of(adapter, functions, seed)
         sources, targets = next(trial.step_rows())
         try:
@@ -197,9 +195,6 @@ def trace_half_precision(adapter: ModelAdapter, functions: TrainingFunctions, se
                     trial.make_step(sources, targets)
         except Exception:  # any exception of the user's code; the steps of the trial raise it again
             return None
-        finally:
-            for optimizer in trial.record.updates.fresh:  # moments in half precision are of no use in float32
-                optimizer.state.clear()
     return trial.record
 
 

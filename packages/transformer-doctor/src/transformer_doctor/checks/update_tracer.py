@@ -35,7 +35,6 @@ class UpdateTracer:
         reached: names of parameters with a gradient other than zero.
         rates: by identity of a parameter that an optimizer of torch updates, its highest learning rate.
         rate_grows: whether a learning rate was higher at a later step.
-        fresh: optimizers that had no state before their first step.
         moving, lost: numbers of weights of half precision with a gradient, and of those that no step changed.
         left_over: names of parameters that code without an optimizer updates, and whose old gradient was still
             there when the next one came.
@@ -49,14 +48,12 @@ class UpdateTracer:
     reached: set[str] = field(default_factory=set)
     rates: dict[int, float] = field(default_factory=dict)
     rate_grows: bool = False
-    fresh: list[Optimizer] = field(default_factory=list)
     moving: int = 0
     lost: int = 0
     left_over: set[str] = field(default_factory=set)
     count: int = 0
     passes: dict[int, int] = field(default_factory=dict)
     _arrivals: Counter[str] = field(default_factory=Counter)
-    _updated: set[str] = field(default_factory=set)
     _latest: dict[str, Tensor] = field(default_factory=dict)
     _moving: dict[str, tuple[Tensor, Tensor]] = field(default_factory=dict)  # weights before a step, and a mask
     _held: dict[int, WatchedOptimizer] = field(default_factory=dict)  # by the identity of the optimizer
@@ -85,29 +82,18 @@ class UpdateTracer:
             hooks.callback(watch_clipping(self._after_clipping))
             yield
 
-    def begin_call(self) -> None:
-        """Record which parameters were updated by code that is no optimizer of torch."""
-        if self.rates:
-            return
-        for name, parameter in self.parameters.items():
-            known = self._latest.get(name, self.start[name])
-            if not _same_bits(parameter, known):
-                self._updated.add(name)
-                self._latest[name] = parameter.detach().clone()
-
     def _receive(self, name: str, gradient: Tensor) -> None:
         self._arrivals[name] += 1
         self.passes[self.count] = max(self.passes.get(self.count, 0), self._arrivals[name])
-        before = self.parameters[name].grad
         if _is_nonzero(gradient):
             self.reached.add(name)
-        if name in self._updated:
-            self._updated.discard(name)
-            if before is not None and _is_nonzero(before):
+        parameter = self.parameters[name]
+        if not self.rates and not _same_bits(parameter, self._latest.get(name, self.start[name])):
+            self._latest[name] = parameter.detach().clone()
+            if parameter.grad is not None and _is_nonzero(parameter.grad):
                 self.left_over.add(name)
 
     def _hold(self, optimizer: Optimizer) -> WatchedOptimizer | None:
-        """Return the watched optimizer, None if it holds no parameter of the module."""
         updated = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         own = {name: parameter for name, parameter in self.parameters.items() if id(parameter) in updated}
         if own and id(optimizer) not in self._held:
@@ -129,7 +115,6 @@ class UpdateTracer:
         held = self._hold(optimizer)
         if held is None:
             return
-        self.fresh += [] if optimizer.state else [optimizer]
         for group in optimizer.param_groups:
             rate = rate_of(group)
             for parameter in group["params"]:
@@ -156,7 +141,6 @@ class UpdateTracer:
 
 
 def _is_nonzero(gradient: Tensor) -> bool:
-    """Return whether any value of a gradient, which may be sparse, is not zero."""
     return bool((gradient.coalesce().values() if gradient.is_sparse else gradient).any())
 
 

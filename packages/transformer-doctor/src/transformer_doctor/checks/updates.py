@@ -174,7 +174,6 @@ def _scores_depend_on(adapter: ModelAdapter, samples: Samples, parameter: nn.Par
 
 
 def _accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
-    """Yield a finding about the micro-batches of an update."""
     for update, totals in record.totals.items():
         if update < record.updates.count and 1 < record.updates.passes.get(update, 0) == len(totals):
             fault = accumulation_fault(totals, _UNEQUAL)

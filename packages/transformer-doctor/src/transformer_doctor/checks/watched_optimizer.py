@@ -261,7 +261,6 @@ class WatchedOptimizer:
                 self.told.find("rate-not-as-planned", evidence, RATE)
 
     def _judge_clipping(self, limit: float, norm: float, weight: Tensor, after: float) -> None:
-        """Judge the last clipping at the step: its limit, and whether gradients were unscaled after it."""
         self._clipped = None
         factor = float(weight.grad.norm()) / after if weight.grad is not None and after > 0 else 1.0
         if 0 < factor < _UNSCALED:
