@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
+from typing import Any
 
 import pytest
 
-from transformer_doctor import Report
+from transformer_doctor import Report, examination
+from transformer_doctor.preparation import Preparation
 
 
 @pytest.fixture(scope="session", params=range(1, 1 + int(os.environ.get("MANYHEADS_TEST_SEEDS", "1"))))
@@ -17,15 +20,33 @@ def training_seed(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def few_updates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make 5 updates on random targets instead of 40, in tests that do not judge the loss they lead to."""
-    for module in ("trial", "learning"):
-        monkeypatch.setattr(f"transformer_doctor.checks.{module}.RANDOM_UPDATES", 5)
+    """Make 2 updates on random targets instead of 40, in tests that do not judge the loss they lead to."""
+    for name in ("trial.RANDOM_UPDATES", "learning.RANDOM_UPDATES", "learning._NUM_LAST_UPDATES"):
+        monkeypatch.setattr(f"transformer_doctor.checks.{name}", 2)
 
 
 @pytest.fixture
 def training_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask nothing about the outputs, in tests of training steps whose model is sound."""
     monkeypatch.setattr("transformer_doctor.examination._check_outputs", lambda *args, **options: Report())
+
+
+@pytest.fixture
+def cache_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask about decoding with a cache alone, in tests of models whose other outputs are sound."""
+
+    def check(prepared: Preparation, *_: Any, **options: Any) -> Report:
+        return examination._check_cache(prepared.adapter, prepared.samples, defaultdict(str))
+
+    monkeypatch.setattr(examination, "_check_outputs", check)
+
+
+@pytest.fixture
+def one_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask nothing about longer texts, in tests of defects that short ones show."""
+    monkeypatch.setattr(examination, "_observe_lengths", lambda *_: (Report(), None))
+    for name in ("distance_report", "examine_lengths"):
+        monkeypatch.setattr(examination, name, lambda *_: Report())
 
 
 @pytest.fixture(autouse=True)

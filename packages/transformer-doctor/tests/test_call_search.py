@@ -14,6 +14,8 @@ from specimens.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
 from transformer_doctor import Report, examine
 from transformer_doctor.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("one_length")
+
 TIME_FIRST_REMARK = "ids are given with the time first, (S, B): with the batch first, rows influence each other"
 
 

@@ -17,7 +17,7 @@ from transformer_doctor.catalogue import CATALOGUE
 from transformer_doctor.errors import UsageError
 
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 64}
-LIKE_OTHERS = ("marian", "t5", "bert-masked-lm", "gpt2")
+LIKE_OTHERS = ("marian", "marian-scaled", "t5", "bert", "bert-masked-lm", "bert-classifier", "gpt2")
 D, H = 16, 2
 E = D // H
 # Pairs of defects in the same function; each defect of the model is in one.
@@ -134,6 +134,7 @@ def test_other_styles_of_writing_attention_give_no_alarm(style: str) -> None:
     assert not report.findings or style == "assigned"  # -inf at a padded first key would leave a row empty
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("style", "name", "severity"),
     [
@@ -153,6 +154,7 @@ def test_further_defects_are_named(style: str, name: str, severity: str) -> None
     assert set(found) <= {name, "sees-the-future"}, found
 
 
+@pytest.mark.usefixtures("one_length")
 def test_scores_that_are_nan_are_named() -> None:
     class Empty(Written):
         def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
@@ -162,6 +164,7 @@ def test_scores_that_are_nan_are_named() -> None:
     assert "not-a-number" in examined(Empty("plain"), kind="decoder").names
 
 
+@pytest.mark.usefixtures("one_length")
 def test_a_mask_that_one_head_lacks_is_named() -> None:
     class OneHead(Written):
         def masked(self, scores: Tensor, hidden: Tensor) -> Tensor:
@@ -175,6 +178,7 @@ def test_a_mask_that_one_head_lacks_is_named() -> None:
     assert "self-attention 1 of 1 with a mask that some heads lack" in report.findings[0].evidence
 
 
+@pytest.mark.usefixtures("one_length")
 def test_left_padding_is_checked_on_request() -> None:
     torch.manual_seed(2)
     assert examined(Transformer(), left_padding=True).names == ["depends-on-left-padding"]
@@ -193,6 +197,7 @@ class EncodeDecode:
         return self.model(memory, target)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize("how", ["parts", "masks", "time first"])
 def test_a_model_may_be_given_in_other_ways(how: str) -> None:
     torch.manual_seed(2)
@@ -247,6 +252,7 @@ class Untraceable(nn.Module):
         return self.output(x + weights / weights.sum(-1, keepdim=True) @ x)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("style", "names"),
     [("sound", []), ("no look-ahead mask", ["sees-the-future"]), ("mask on queries", ["padding-mask-on-queries"])],
@@ -276,6 +282,7 @@ class GradientLeak(Transformer):
         return scores + (leak - leak.detach())[:, None, None]
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(("what", "name"), [("future", "sees-the-future"), ("padding", "depends-on-the-batch")])
 def test_leaks_that_only_gradients_show_are_named(what: str, name: str) -> None:
     torch.manual_seed(2)
@@ -284,6 +291,7 @@ def test_leaks_that_only_gradients_show_are_named(what: str, name: str) -> None:
     assert "gradient" in report.findings[0].evidence
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(("defect", "output_first"), [(False, True), (True, False), (True, True)])
 def test_dropout_on_the_residual_is_found_for_both_orders_of_the_sum(defect: bool, output_first: bool) -> None:
     class Encoder(nn.Module):

@@ -17,13 +17,19 @@ from transformer_doctor import referee
 from transformer_doctor.command import transformer_doctor
 from transformer_doctor.errors import UsageError
 
+# The other ones differ in parts of the model that are examined elsewhere, not in what they report.
+QUICK = ("a model alone", "bits", "lstm", "bigrams, one loss of all rows", "mixture with a uniform distribution")
 
-@pytest.mark.parametrize("name", HONEST)
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in HONEST]
+)
 def test_an_honest_model_is_accepted(name: str) -> None:
     verdict = referee(HONEST[name], train=TRAIN, test=TEST)
     assert verdict.facts["verdict"] == "accepted", verdict.report
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_refused(name: str) -> None:
     make, finding = CHEATS[name]
@@ -32,6 +38,7 @@ def test_a_cheat_is_refused(name: str) -> None:
     assert verdict.facts["verdict"] == "refused"
 
 
+@pytest.mark.usefixtures("one_length")
 def test_text_that_is_trained_and_tested_on_is_named() -> None:
     assert "tested-on-training-data" in referee(HONEST["a model alone"], train=TRAIN + TEST, test=TEST).report.names
 
@@ -49,11 +56,13 @@ class Counting(nn.Module):
         return scores
 
 
+@pytest.mark.usefixtures("one_length")
 def test_a_part_that_is_not_saved_is_named() -> None:
     shifts = [0.0, 3.0]
     assert "reload-differs" in referee(lambda: with_loss(Counting(shifts))).report.names
 
 
+@pytest.mark.usefixtures("one_length")
 def test_the_verdict_is_signed_by_model_code_and_versions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

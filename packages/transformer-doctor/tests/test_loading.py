@@ -13,6 +13,7 @@ import torch
 from specimens import peers
 from transformer_doctor.command import transformer_doctor
 
+pytestmark = pytest.mark.usefixtures("one_length")
 PROGRAM = """
 from specimens.planted import BOS, EOS, PAD, Trainer, Transformer
 from beside import DEFECT

@@ -37,6 +37,7 @@ def examined(model: nn.Module, **options: Any) -> Report:
     return report
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(("name", "dtype"), covering(product(["bert", "t5", "gpt2"], HALVES)))
 def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(3)
@@ -45,6 +46,7 @@ def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dty
     assert any("examined in float32" in remark for remark in report.remarks)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("make", "defects", "names", "dtype"),
     covering(
@@ -67,6 +69,7 @@ def test_defects_are_named_in_every_precision(
     assert examined(make(*defects).to(dtype), **MARKS | {"kind": None}).names == names
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(("causal", "dtype"), [(True, torch.bfloat16), (False, torch.float16)])
 def test_a_model_that_runs_in_one_precision_only_is_examined_in_that_precision(
     causal: bool, dtype: torch.dtype
@@ -78,6 +81,7 @@ def test_a_model_that_runs_in_one_precision_only_is_examined_in_that_precision(
     assert ("scores depend on the order of the tokens", "the model computes in half precision") in report.skipped
 
 
+@pytest.mark.usefixtures("one_length")
 def test_autocast_inside_a_model_widens_the_tolerances() -> None:
     class Autocast(unusual_models.NanoGPT):
         def forward(self, ids: Tensor) -> Tensor:
@@ -89,6 +93,7 @@ def test_autocast_inside_a_model_widens_the_tolerances() -> None:
         assert examined(Autocast(causal=causal)).names == ([] if causal else ["sees-the-future"])
 
 
+@pytest.mark.usefixtures("one_length")
 def test_scores_that_overflow_in_half_precision_are_named() -> None:
     class Large(unusual_models.NanoGPT):
         def forward(self, ids: Tensor) -> Tensor:
@@ -103,6 +108,7 @@ def test_scores_that_overflow_in_half_precision_are_named() -> None:
     assert "in float16, the precision of the weights" in report.findings[0].evidence
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("zero", "causal", "dtype"),
     covering(
@@ -120,6 +126,7 @@ def test_zero_weights_hide_no_defect(zero: tuple[str, ...], causal: bool, dtype:
     assert any("all zero were given small random numbers" in remark for remark in report.remarks)
 
 
+@pytest.mark.usefixtures("one_length")
 def test_gates_frozen_weights_and_heads_of_encoder_decoders_may_be_zero() -> None:
     torch.manual_seed(3)
     assert examined(unusual_models.ReZero(causal=False)).names == ["sees-the-future"]
@@ -177,6 +184,7 @@ def test_a_short_length_limit_shortens_the_texts_of_the_checks() -> None:
     assert "scores depend on the order of the tokens" in report.asked
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize(
     ("dtype", "defects", "names"),

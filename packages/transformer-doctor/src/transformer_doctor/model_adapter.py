@@ -227,13 +227,14 @@ class Samples:
         self.generator = torch.Generator().manual_seed(seed)
         self.batch, self.source, self.target = _BATCH, SOURCE, TARGET
         self.smallest_batch, self.fixed_length, self.longer = 1, False, True
+        self._known = {side: torch.tensor(adapter.content(side)) for side in adapter.sides}
         for side in adapter.sides:
             size = adapter.size(side)
             marks = {"pad": adapter.pad} | ({"bos": adapter.bos} if side == "target" else {})
             for name, mark in marks.items():
                 if mark is not None and not 0 <= mark < size:
                     raise UsageError(f"{name} = {mark} is no id of the {side} side: vocab_size there is {size}.")
-            if len(adapter.content(side)) < 3:
+            if len(self._known[side]) < 3:
                 raise UsageError(
                     f"of the {side} side's ids too few are left that are no marks: vocab_size is the number of all "
                     "ids, or a pair (source, target)."
@@ -241,7 +242,7 @@ class Samples:
 
     def content(self, side: str, batch: int, length: int) -> Tensor:
         """Return ids that are no marks: (batch, length)."""
-        ids = torch.tensor(self.adapter.content(side))
+        ids = self._known[side]
         steps = torch.randint(1, len(ids), (batch, length), generator=self.generator)
         return ids[steps.cumsum(1) % len(ids)]
 
@@ -259,15 +260,13 @@ class Samples:
         """Return ids of each side with the highest id at the end of each row."""
         ids = self.ids()
         for side, rows in ids.items():
-            rows[:, -1] = self.adapter.content(side)[-1]
+            rows[:, -1] = self._known[side][-1]
         return ids
 
     def others(self, side: str, ids: Tensor) -> Tensor:
         """Return ids without marks that differ from ids (B, length) at every position."""
-        known = torch.tensor(self.adapter.content(side))
-        fresh = self.content(side, *ids.shape)
-        position = (known[None] == fresh.flatten()[:, None]).long().argmax(1).view(ids.shape)
-        return torch.where(fresh == ids, known[(position + 1) % len(known)], fresh)
+        known, fresh = self._known[side], self.content(side, *ids.shape)
+        return torch.where(fresh == ids, known[(torch.searchsorted(known, fresh) + 1) % len(known)], fresh)
 
     def padded(self, ids: Mapping[str, Tensor], side: str, amount: int) -> tuple[dict[str, Tensor], int]:
         """Return ids with padding at the end of one side, and the number of its real positions.

@@ -13,6 +13,7 @@ DEFECTS = [(*planted, case) for planted, case in cached_decoders.DEFECTS.items()
 QUICK = covering(DEFECTS)
 
 
+@pytest.mark.usefixtures("cache_alone")
 @pytest.mark.parametrize(
     ("make", "defect", "case"),
     [pytest.param(*planted, marks=[pytest.mark.slow] * (planted not in QUICK)) for planted in DEFECTS],

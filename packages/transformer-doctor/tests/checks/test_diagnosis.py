@@ -73,6 +73,7 @@ TOGETHER = [case for style in STYLES for case in together(style)]
 QUICK = covering(TOGETHER)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("style", "look_ahead", "padding", "scale"),
     [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in TOGETHER],
@@ -89,6 +90,7 @@ def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(
     assert f"cross-attention 1 of 1 {_PHRASES['absent' if padding == 'queries' else padding]}" in observed
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("style", "axis", "dtype"),
     covering((style, axis, dtype) for style in STYLES for axis in STYLES[style].axes for dtype in DTYPES),
@@ -97,6 +99,7 @@ def test_a_softmax_over_another_axis_is_named(style: str, axis: str, dtype: torc
     assert serious(examined(style, Plan(axis=axis), dtype)) == ["softmax-axis"]
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("style", "tied", "dtype"), [("einsum", "up", torch.float32), ("torch", "down", torch.bfloat16)]
 )
@@ -117,6 +120,7 @@ class WrittenNorm(torch.nn.Module):
         return self.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("norm", "positions", "named", "dtype"),
     [
@@ -144,6 +148,7 @@ class ConstantOutput(torch.nn.Module):
         return torch.full_like(x, 0.5)
 
 
+@pytest.mark.usefixtures("one_length")
 def test_a_constant_memory_is_not_taken_for_a_mask() -> None:
     torch.manual_seed(3)
     model = Transformer()
@@ -222,6 +227,7 @@ class OverTime(nn.Module):
         return (x - x.mean(1, keepdim=True)) / (x.std(1, keepdim=True) + 1e-5)
 
 
+@pytest.mark.usefixtures("one_length")
 def test_where_the_masks_are_right_the_cure_is_not_a_mask() -> None:
     torch.manual_seed(3)
     model = Transformer()

@@ -81,6 +81,7 @@ def test_a_loss_that_grows_is_a_warning(decodes: bool) -> None:
     assert "it was" in found["not-learned"].evidence
 
 
+@pytest.mark.usefixtures("one_length")
 def test_quick_skips_training_and_lists_the_skipped_checks() -> None:
     def never(*batch: Tensor) -> float:
         raise AssertionError
@@ -111,6 +112,7 @@ def test_defects_of_the_training_are_named(defects: tuple[str, ...], training_se
         assert "on fresh random targets the loss is" in report.findings[0].evidence
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize(("model_defect", "training_defect"), [(9, 5), (18, 1)])
 def test_defects_of_the_training_are_named_beside_those_of_the_model(
@@ -139,6 +141,7 @@ def test_a_leak_of_unknown_cause_is_named_by_its_low_loss(training_seed: int) ->
     assert report.names == ["below-the-floor"], report
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.usefixtures("few_updates")
 def test_weights_modes_and_the_random_state_are_left_unchanged() -> None:
     torch.manual_seed(1)

@@ -12,7 +12,14 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LinearLR, ReduceLROnPlateau, SequentialLR
 
 from transformer_doctor import examine_schedule
+from transformer_doctor.checks import schedules
 from transformer_doctor.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedules, "_FEW_STEPS", 120)
+    monkeypatch.setattr(schedules, "_MANY_STEPS", 1200)
 
 
 def adam() -> Optimizer:
@@ -28,7 +35,7 @@ class Noam:
     def step(self) -> None:
         self.steps += 1
         for group in self.optimizer.param_groups:
-            group["lr"] = min(self.steps**-0.5, self.steps * 4000**-1.5)
+            group["lr"] = min(self.steps**-0.5, self.steps * 400**-1.5)
         self.optimizer.step()
 
 
@@ -117,12 +124,12 @@ def test_an_object_without_an_optimizer_or_a_step_is_refused() -> None:
 @pytest.mark.parametrize(
     ("rate", "evidence"),
     [
-        (lambda step: step // 4000, "the rate is 0 in the first 100 steps"),
-        (lambda step: step**0.5, "the rate still grows after 20,000 steps"),
+        (lambda step: step // 400, "the rate is 0 in the first 100 steps"),
+        (lambda step: step**0.5, "the rate still grows after 1,200 steps"),
         (lambda step: abs(math.sin(step / 7)), "the rate falls and climbs again"),
         (lambda step: 1.0 if step % 2 else 0.01, "the rate falls and climbs again"),
         (lambda step: 1 - step % 10 / 10, ""),
-        (lambda step: min(step / 4000, 1.0), ""),
+        (lambda step: min(step / 400, 1.0), ""),
         (lambda step: min(max(step, 1) ** -0.5, step * 500**-1.5), ""),
     ],
 )

@@ -46,6 +46,7 @@ class Configured(nn.Module):
         return self.output(x)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("way", "name", "evidence"),
     [
@@ -96,6 +97,7 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
     assert all("0 (sliding_attention), 1 (sliding_attention), 2 (full" in one.evidence for one in report.findings)
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize("way", ["mask", "embedding", "ignored"])
 def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> None:
     class Packed(Configured):

@@ -111,6 +111,7 @@ def test_a_stepper_that_reorders_a_part_of_its_cache_is_named(layers: int, cause
     assert [found.cause for found in report.findings] == causes
 
 
+@pytest.mark.usefixtures("cache_alone")
 @pytest.mark.parametrize("make", cached_decoders.SOUND)
 def test_a_sound_cache_is_found_in_any_code_style_and_gives_no_finding(make: type[cached_decoders.Base]) -> None:
     torch.manual_seed(0)
@@ -125,6 +126,7 @@ def test_a_model_whose_scores_are_wrong_already_is_not_decoded() -> None:
     assert (stepping.STEPPING, "an error above changes the scores") in cached_decoders.examined(model).skipped
 
 
+@pytest.mark.usefixtures("cache_alone")
 def test_a_model_of_transformers_is_decoded_in_every_way() -> None:
     torch.manual_seed(0)
     report = examine(peers.make("gpt2"), quick=True)

@@ -61,6 +61,7 @@ class ShiftedIds(Transformer):
         return super().forward(source, torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], 1))
 
 
+@pytest.mark.usefixtures("one_length")
 def test_a_model_that_shifts_its_embeddings_needs_no_other_shift() -> None:
     torch.manual_seed(1)
     model = Transformer()
@@ -70,6 +71,7 @@ def test_a_model_that_shifts_its_embeddings_needs_no_other_shift() -> None:
     assert _LABELS in report.asked
 
 
+@pytest.mark.usefixtures("one_length")
 def test_a_model_that_shifts_its_ids_needs_no_other_shift() -> None:
     torch.manual_seed(1)
     trainer = Unshifted(ShiftedIds().bfloat16())

@@ -35,6 +35,7 @@ def examine_project(project: str, defect: str, dtype: torch.dtype) -> list[str]:
     return [finding.name for finding in report.findings if finding.severity != "note"]
 
 
+@pytest.mark.usefixtures("one_length")
 @pytest.mark.usefixtures("few_updates")
 @pytest.mark.parametrize("project", PROJECTS)
 @pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.slow)])
