@@ -32,6 +32,12 @@ def training_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def rows_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask nothing about the dependence of rows, in tests of the labels, the loss and the updates of a step."""
+    monkeypatch.setattr("transformer_doctor.checks.learning.row_findings", lambda *_, **options: [])
+
+
+@pytest.fixture
 def cache_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask about decoding with a cache alone, in tests of models whose other outputs are sound."""
 

@@ -70,7 +70,7 @@ def test_steps_of_hugging_face_have_no_finding(name: str, style: str) -> None:
     assert "labels are the next tokens, from the first to the end mark" in report.asked
 
 
-@pytest.mark.usefixtures("few_updates", "training_alone")
+@pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 @pytest.mark.parametrize("style", ["tensors", pytest.param("mapping", marks=pytest.mark.slow)])
 def test_pairs_are_decoded_with_generate(style: str) -> None:
     torch.manual_seed(1)

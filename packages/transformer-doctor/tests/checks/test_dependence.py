@@ -13,6 +13,7 @@ from transformer_doctor.checks.dependence import depends_on_own_token
 from transformer_doctor.model_adapter import Samples
 from transformer_doctor.wrapping import wrap_model
 
+pytestmark = pytest.mark.usefixtures("one_length")
 DTYPES = (torch.float32, torch.bfloat16)
 
 

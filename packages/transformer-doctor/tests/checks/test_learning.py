@@ -15,7 +15,7 @@ from transformer_doctor import Report, examine
 from transformer_doctor.catalogue import CATALOGUE
 from transformer_doctor.checks.learning import _MEMORIZED, _SCORED, TRAINING_CHECKS
 
-alone = pytest.mark.usefixtures("few_updates", "training_alone")
+alone = pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 
 
 @alone

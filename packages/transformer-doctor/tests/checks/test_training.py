@@ -17,7 +17,7 @@ from transformer_doctor import examine
 from transformer_doctor.checks.learning import _LABELS, _LOSS_ABOVE_CHANCE, _UPDATES, TRAINING_CHECKS
 
 pytestmark = pytest.mark.usefixtures("few_updates")
-alone = pytest.mark.usefixtures("training_alone")
+alone = pytest.mark.usefixtures("training_alone", "rows_unasked")
 
 
 @alone

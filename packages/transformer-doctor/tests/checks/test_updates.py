@@ -44,14 +44,14 @@ def test_a_sound_project_has_no_finding(project: str, dtype: torch.dtype) -> Non
     assert examine_project(project, "", dtype) == []
 
 
-@pytest.mark.usefixtures("few_updates", "training_alone")
+@pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 @pytest.mark.parametrize(("project", "defect"), IN_FLOAT32)
 @pytest.mark.filterwarnings("ignore")
 def test_a_planted_defect_is_named_without_others(project: str, defect: str) -> None:
     assert examine_project(project, defect, torch.float32) == [defect]
 
 
-@pytest.mark.usefixtures("few_updates", "training_alone")
+@pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 @pytest.mark.parametrize(("project", "defect"), IN_BFLOAT16)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
@@ -59,7 +59,7 @@ def test_a_planted_defect_is_named_in_bfloat16_too(project: str, defect: str) ->
     assert examine_project(project, defect, torch.bfloat16) == [defect]
 
 
-@pytest.mark.usefixtures("few_updates", "training_alone")
+@pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 @pytest.mark.parametrize("defect", OF_UPDATES)
 @pytest.mark.filterwarnings("ignore")
 def test_a_defect_of_the_loss_or_of_an_update_is_named(defect: str) -> None:
@@ -71,7 +71,7 @@ def test_a_defect_of_the_loss_or_of_an_update_is_named(defect: str) -> None:
     ]
 
 
-@pytest.mark.usefixtures("few_updates", "training_alone")
+@pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 def test_a_rate_that_still_grows_from_zero_is_no_finding() -> None:
     torch.manual_seed(1)
     given = PLAIN["tiny rate"][0]()

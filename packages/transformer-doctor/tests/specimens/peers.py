@@ -98,7 +98,7 @@ def make(name: str) -> Any:
 
 def updating(model: Any) -> Callable[..., Tensor]:
     """Return a function of a batch, its entries by name, that makes one update and returns the loss."""
-    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
 
     def update(**batch: Tensor) -> Tensor:
         model.train()
