@@ -67,6 +67,16 @@ def test_a_model_that_is_not_as_configured_is_named(way: str, name: str | None, 
     assert SETTINGS in report.asked
 
 
+@pytest.mark.usefixtures("one_length")
+@pytest.mark.parametrize(("setting", "found"), [("attention_dropout", []), ("dropout_rate", ["not-as-configured"])])
+def test_a_rate_of_zero_in_the_attention_says_nothing_of_other_dropouts(setting: str, found: list[str]) -> None:
+    model = Configured("sound")
+    model.config = SimpleNamespace(**{setting: 0.0})
+    torch.manual_seed(3)
+    report = examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
+    assert report.names == found
+
+
 def test_without_a_configuration_nothing_is_said_about_it() -> None:
     model = Configured("untied")
     del model.config

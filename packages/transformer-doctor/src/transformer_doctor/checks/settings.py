@@ -29,6 +29,7 @@ _TEXT_NUMBERS = re.compile(
     "(segment|sequence|document|doc)_ids?"
 )  # of each token; not token_type_ids, for embeddings
 _TIED = {"tie", "tied", "tying"}
+_RATE = {"dropout", "drop", "rate", "prob", "p"}  # words of settings that concern every dropout
 _OTHER_TIES = {"encoder", "decoder", "projs", "layers"}  # words of settings that tie something else
 
 
@@ -53,7 +54,9 @@ def setting_findings(
     entries = [entry for config in configs if isinstance(config, Mapping) for entry in config.items()]
     stated = {name: value for name, value in entries if "drop" in str(name) and isinstance(value, float)}
     other = [f"{rate:g}" for rate in sorted(rates) if rate and rate not in stated.values()]
-    if stated and other:
+    # "attention_dropout" = 0 alone says nothing of the head of a classifier
+    concerns_all = any(rate > 0 or {*words_of(str(name))} <= _RATE for name, rate in stated.items())
+    if concerns_all and other:
         says = ", ".join(f"{name} = {value:g}" for name, value in stated.items())
         evidence = f"in train() dropout of {', '.join(other)} is active; the configuration states {says}"
         yield model_finding("not-as-configured", evidence)
