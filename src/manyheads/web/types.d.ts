@@ -497,6 +497,8 @@ interface View {
   needsEngine?: boolean;
   /** Whether the view shows the switches of the model, with their effect. */
   hasSwitches?: boolean;
+  /** Whether the view itself shows the text and the output. */
+  showsText?: boolean;
   build(panel: HTMLElement, inspection: Inspection): Promise<void> | void;
 }
 
@@ -523,6 +525,8 @@ interface PageState {
   other: string;
   threshold: number;
   step: number;
+  /** The step of the whole model. */
+  part: number;
   checkpoint: number;
   symbol: string;
   temperature: number;
@@ -623,6 +627,37 @@ interface StageOfHead {
   table: () => Table;
 }
 
+/** A step of the computation of the whole model, and the view that shows its details. */
+interface ModelStep {
+  name: string;
+  door: Partial<PageState>;
+  note: string;
+  chart: () => Child;
+}
+
+/** A block of the picture of the whole model: a part of the model, or a text. */
+interface ModelBlock {
+  label: string;
+  value: string;
+  step: number;
+  /** The steps of the parts of an attention. */
+  cells?: number[];
+  readsEncoder?: boolean;
+  thin?: boolean;
+  tokens?: boolean;
+  /** The number of layers that begin with this block. */
+  layers?: number;
+  endsLayers?: boolean;
+}
+
+interface StrongestWeight {
+  layer: number;
+  head: number;
+  row: number;
+  column: number;
+  weight: number;
+}
+
 /* --- data of the page --- */
 
 interface ModelFacts {
@@ -687,7 +722,7 @@ interface Occlusion {
 /** What POST /api/inspect answers; each task has its own fields. */
 interface Inspection {
   kind: Task;
-  model: { positions: string };
+  model: { positions: string; norm: string; d_model: number; d_ff: number; num_heads: number; num_encoder_layers: number; num_decoder_layers: number };
   source: ShownText;
   target: ShownText;
   text: ShownText;

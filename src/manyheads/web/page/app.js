@@ -3,7 +3,7 @@
     @type {{ [code: string]: string }} */
 const LANGUAGES = { en: "English", ko: "한국어" };
 const THEMES = ["auto", "light", "dark"];
-const TAB_ORDER = ["translate", "classify", "continue", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
+const TAB_ORDER = ["translate", "classify", "continue", "whole", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
 const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
 let renderCount = 0;
 
@@ -82,7 +82,7 @@ async function render(keepScroll) {
   try {
     const inspection = view.needsInspection ? await fetchInspection() : null;
     if (number !== renderCount) return;
-    const content = stack(hasWorker && state.tab === availableViews()[0] && introduction(), (view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (inspection ? textSummary(inspection) : emptyNotice()));
+    const content = stack(hasWorker && state.tab === availableViews()[0] && introduction(), (view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (!inspection ? emptyNotice() : (!view.showsText || state.prefix || state.target) && textSummary(inspection)));
     panel.replaceChildren(content);
     if (inspection || !view.needsInspection) await view.build(content, /** @type {Inspection} */ (inspection));
   } catch (error) {

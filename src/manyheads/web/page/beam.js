@@ -45,39 +45,14 @@ function buildBeam(panel, { beam }) {
   let current = 0;
 
   const keys = h("ul", { class: "keys" }, ["kept", "pruned", "finished", "best"].map((name) => h("li", {}, span(`node sample ${name}`), t(`beam.${name}`))));
-  const stepSlider = slider(t("column.step"), { min: 0, max: last, value: step, show: (value) => `${value + 1} / ${last + 1}` }, showSteps);
   panel.append(figure({
     key: "beam.tree", values: { beam: beam.beam_size, penalty: compact(beam.length_penalty), stop },
-    chart: div("", div("controls", stepSlider, playButton()), scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
+    chart: div("", stepper({ label: t("column.step"), last, value: step, time: STEP_TIME }, showSteps).field, scroll, detail, keys, h("details", {}, h("summary", {}, t("beam.list")), list())),
     table: () => [columnTitles("step piece log_probability total score rank before reason"),
       nodes.map((node) => [node.step + 1, node.piece, node.log_probability, node.total, node.score, node.rank, node.parent === null ? "–" : nodes[node.parent].piece, reason(node)])],
   }));
   showSteps(step);
   selectNode(nodes.findLast((node) => node.best && node.step <= step)?.number ?? 0);
-
-  /** Create the button that shows step after step, or, for users who want no motion, the next step. */
-  function playButton() {
-    const bar = /** @type {HTMLInputElement} */ (stepSlider.querySelector("input"));
-    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    let timer = 0;
-    const stop = () => {
-      clearInterval(timer);
-      timer = 0;
-      play.textContent = t("beam.play");
-    };
-    const advance = () => {
-      bar.value = String(step === last ? 0 : step + 1);
-      bar.dispatchEvent(new Event("input"));
-      if (timer && (step === last || !bar.isConnected)) stop();
-    };
-    const start = () => {
-      advance();
-      timer = window.setInterval(advance, STEP_TIME);
-      play.textContent = t("beam.pause");
-    };
-    const play = isStill ? button(t("beam.next"), advance) : button(t("beam.play"), () => (timer ? stop : start)());
-    return play;
-  }
 
   /** Show the tree up to a step.
       @type {(value: number) => void} */

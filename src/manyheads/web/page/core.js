@@ -95,11 +95,11 @@ function unpack(packed) {
 }
 
 /** The state of the page. It is in the address after "#", which browsers do not send to a server. */
-/** q: text; prefix, target: forced output; more: tokens to generate; at: token; kind, layer, head, other: attention, compared head; off: disabled heads.
+/** q: text; prefix, target: forced output; more: tokens to generate; at: token; part: step of the whole model; kind, layer, head, other: attention, compared head; off: disabled heads.
     @type {PageState} */
 const DEFAULT_STATE = {
   tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
-  other: "", threshold: 0, step: 0, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
+  other: "", threshold: 0, step: 0, part: 0, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
 };
 const FRACTIONS = ["threshold", "temperature", "topp"];
 /* Changes of the state: back to the model's own output. */
@@ -121,12 +121,13 @@ function readAddress() {
   }
 }
 
-/** Return the address of the state, without parameters that have their default.
-    @type {() => string} */
-function addressOf() {
-  const changed = Object.entries(state).filter(([name, value]) => name !== "tab" && value !== Object(DEFAULT_STATE)[name]);
+/** Return the address of the state after changes, without parameters that have their default.
+    @type {(changes?: Partial<PageState>) => string} */
+function addressOf(changes) {
+  const { tab, ...others } = { ...state, ...changes };
+  const changed = Object.entries(others).filter(([name, value]) => value !== Object(DEFAULT_STATE)[name]);
   const query = new URLSearchParams(changed.map(([name, value]) => [name, String(value)]));
-  return `#/${state.tab}${changed.length ? `?${query}` : ""}`;
+  return `#/${tab}${changed.length ? `?${query}` : ""}`;
 }
 
 /** Change the state and the address; a change of the tab adds an entry to the history of the browser.
@@ -231,6 +232,38 @@ function slider(label, { show = String, value, ...limits }, onMove) {
   });
   bar.value = String(value);
   return h("label", { class: "field slider" }, span("", label, " ", shown), bar);
+}
+
+/** Create a slider over the steps from 0 to `last`, with a button that plays them (not for users who want no motion) and one for the next step;
+    `onEnd` returns the step after the last one. `set` goes to a step.
+    @type {(options: { label: string, last: number, value: number, time: number, onEnd?: () => number }, show: (step: number) => void) => { field: HTMLElement, set: (step: number) => void }} */
+function stepper({ label, last, value, time, onEnd }, show) {
+  const field = slider(label, { min: 0, max: last, value, show: (step) => `${step + 1} / ${last + 1}` }, show);
+  const bar = /** @type {HTMLInputElement} */ (field.querySelector("input"));
+  let timer = 0;
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = t("step.play");
+  };
+  /** @type {(step: number) => void} */
+  const go = (step) => {
+    bar.value = String(step);
+    bar.dispatchEvent(new Event("input"));
+  };
+  const advance = () => {
+    const step = Number(bar.value) < last ? Number(bar.value) + 1 : onEnd?.() ?? 0;
+    go(step);
+    if (timer && (!step || !bar.isConnected || (step === last && !onEnd))) stop();
+  };
+  const start = () => {
+    advance();
+    timer = window.setInterval(advance, time);
+    play.textContent = t("step.pause");
+  };
+  const play = button(t("step.play"), () => (timer ? stop : start)(), { class: "primary" });
+  const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  return { field: div("controls", field, !isStill && play, button(t("step.next"), () => { stop(); advance(); })), set: (step) => { stop(); go(step); } };
 }
 
 /** Create a checkbox.

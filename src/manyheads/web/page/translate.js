@@ -51,7 +51,7 @@ async function buildTranslate(panel) {
       div("card side", div("side-head", languageName(model.target)), output, notices, div("side-foot", speed, copy))),
     div("controls",
       choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN_OUTPUT, beam }); run(); }),
-      button(t("translate.go"), run, { class: "primary" }), span("hint", t("translate.keys"))), below);
+      button(t("translate.go"), run, { class: "primary" }), availableViews().includes("whole") && button(t("translate.whole"), () => { change({ tab: "whole", part: 0 }); render(); }), span("hint", t("translate.keys"))), below);
   await run();
 
   async function run() {
