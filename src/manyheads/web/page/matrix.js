@@ -1,6 +1,10 @@
 "use strict";
 /* Matrices with a cursor: a table of cells with their numbers, or, if large, a canvas. */
 const MAX_TABLE_CELLS = 4096;
+/* Width of a cell, in pixels: the matrix takes the width of its card, and scrolls if its cells would be narrower. */
+const [MIN_CELL, MAX_CELL] = [16, 96];
+/* Height above the first row of cells, in pixels, of a view with a matrix: all cells fit into the rest of the window if they can. */
+const ABOVE_CELLS = 430;
 
 /** Format a number from 0 to 1 in at most three characters, as .07 for 0.07.
     @type {(value: number) => string} */
@@ -75,8 +79,10 @@ function tableGrid({ rows, before, columns, value, hidden, share, label, low, hi
   const cells = rows.map((_, row) => columns.map((__, column) => cell(row, column)));
   const grid = h("table", { class: "matrix", role: "grid", "aria-label": label }, h("caption", {}, columnTitle), h("thead", {}, h("tr", {}, h("td", { class: "corner" }, rowTitle), tops)), h("tbody", {}, cells.map((row, i) => h("tr", {}, sides[i], row))));
   requestAnimationFrame(() => onResize(/** @type {Element} */ (grid.parentNode), (width) => {
-    const size = max(16, min(46, floor((width - (before ? min(190, width * 0.4) : min(150, width * 0.3))) / columns.length)));
+    const size = max(MIN_CELL, min(MAX_CELL, floor((width - (before ? min(190, width * 0.4) : min(150, width * 0.3))) / columns.length)));
+    const height = max(MIN_CELL, min(size, MAX_CELL / 2, max(MIN_CELL * 1.5, floor((innerHeight - ABOVE_CELLS) / rows.length))));
     grid.style.setProperty("--cell", `${size}px`);
+    grid.style.setProperty("--cell-height", `${height}px`);
     grid.classList.toggle("bare", size < 30);
   }));
   return {

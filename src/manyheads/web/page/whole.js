@@ -35,15 +35,16 @@ async function modelSteps(inspection) {
   const { kind: task, model: { d_model, d_ff, num_heads, num_encoder_layers, num_decoder_layers, norm, positions }, text, inputs, source, target, predictions } = inspection;
   const at = task === "translation" ? clamp(state.at, predictions.length - 1) : 0;
   const prediction = predictions?.[at];
+  const available = availableViews();
+  const first = ["translate", "classify", "continue"].find((name) => available.includes(name));
   /** @type {ModelStep[]} */
   const steps = [];
   /** @type {(name: string, door: Partial<PageState>, values?: { [name: string]: unknown }, chart?: () => Child) => number} */
-  const step = (name, door, values = {}, chart = () => "") => steps.push({ name, door, note: t(`whole.${name}_note`, values), chart }) - 1;
+  const step = (name, door, values = {}, chart = () => "") => steps.push({ name, door: available.includes(door.tab ?? "") ? door : { part: steps.length }, note: t(`whole.${name}_note`, values), chart }) - 1;
   /** @type {(label: string, step: number, value?: string, more?: Partial<ModelBlock>) => ModelBlock} */
   const block = (label, number, value = "", more = {}) => ({ label: label && t(`whole.${label}`), step: number, value, ...more });
   /** @type {(tokens: { piece: string }[], weight: (column: number) => number, to: number) => HTMLElement} */
   const topWeights = (tokens, weight, to) => bars(tokens.map((token, i) => ({ i, label: pieceText(token.piece), value: weight(i) })).sort((a, b) => b.value - a.value).slice(0, 4).map(({ i, label, value }) => [label, value, n(value, 2), "", i === to]), 1);
-  const [first] = availableViews();
 
   /** Add the blocks and steps from a text to the top of a stack of layers, with the numbers of the strongest attention of a head.
       @type {(kind: AttentionKind, tokens: ShownToken[], text: string, layers: number) => Promise<ModelBlock[]>} */
@@ -57,7 +58,7 @@ async function modelSteps(inspection) {
     /** @type {(names: ["queries" | "keys" | "values" | "outputs", string][]) => Child} */
     const strips = (names) => computed && facts(names.map(([name, letter]) => [letter, colourStrip(computed.vector(name, row), largestOf([computed.vector(name, row)]))]), "strip-facts");
     /** @type {(stage: number) => Partial<PageState>} */
-    const inHead = (stage) => ({ tab: availableViews().includes("steps") ? "steps" : "attention", kind, layer, head: String(head), query: row, stage });
+    const inHead = (stage) => ({ tab: available.includes("steps") ? "steps" : "attention", kind, layer, head: String(head), query: row, stage });
     const weights = weightsOf(attentionOfKind(inspection, kind), layer, head);
     const reading = step("text", { tab: first });
     const cutting = step("pieces", { tab: "model" }, { count: tokens.length });
@@ -179,7 +180,7 @@ async function buildWhole(panel, inspection) {
       link.setAttribute("class", `block${step === to ? " now" : step < to ? " done" : ""}`);
     });
     detail.replaceChildren(stack(div("", h("h3", {}, t(`whole.${name}_title`)), para("", text)), chart(),
-      availableViews().includes(door.tab ?? "") && h("a", { href: addressOf(door) }, t("whole.open", { view: t(`tab.${door.tab}`) }))));
+      door.tab && h("a", { href: addressOf(door) }, t("whole.open", { view: t(`tab.${door.tab}`) }))));
   }
 }
 
