@@ -557,6 +557,12 @@ interface FigureOptions {
   table?: () => Table;
 }
 
+/** The words of a text, with punctuation apart or not, and the index of the unit of each token. */
+interface Units {
+  texts: string[];
+  unitOf: (number | null)[];
+}
+
 interface Curve {
   name: string;
   x: number[];

@@ -1,6 +1,8 @@
 "use strict";
 /* Alignment: which source word each output word attends to, and the effect of leaving out a word. */
 const WORD_ROW = 34;
+/* Weights that differ by less are equal: the first one counts. */
+const LEAST_WEIGHT = 1e-6;
 views.alignment = { tasks: ["translation"], needsInspection: true, build: buildAlignment };
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => void} */
@@ -10,10 +12,10 @@ function buildAlignment(panel, inspection) {
     panel.append(note(t("alignment.none")));
     return;
   }
-  const links = alignment;
   const cross = attentionOfKind(inspection, "cross");
   const [layers, count] = unpack(cross.weights).shape;
-  const selected = { layer: links.layer, head: "mean" };
+  const selected = { layer: alignment.layer, head: "mean" };
+  const [shown, words] = [true, false].map((apart) => [source, target].map((text) => unitsOf(text, apart)));
   const holder = div("");
   panel.append(div("controls",
     choice(t("attention.layer"), range(layers), selected.layer, (value) => { selected.layer = Number(value); draw(); }),
@@ -23,48 +25,73 @@ function buildAlignment(panel, inspection) {
   draw();
 
   function draw() {
-    const standard = selected.layer === links.layer && selected.head === "mean";
-    const weights = standard ? unpack(links.weights).data : wordWeights();
+    const value = weightsOf(cross, selected.layer, selected.head);
+    const weights = unitWeights(value, shown);
+    const pairs = linksOf(weights);
+    const pharaoh = linksOf(unitWeights(value, words)).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((pair) => pair.join("-")).join(" ");
     /** @type {(to: number, from: number) => number} */
-    const weight = (to, from) => weights[to * source.words.length + from];
-    const limit = state.threshold;
-    /** @type {(to: number) => number} */
-    const best = (to) => range(source.words.length).reduce((top, from) => (weight(to, from) > weight(to, top) ? from : top), 0);
-    /** @type {Link[]} */
-    let pairs = standard ? links.links : range(target.words.length).map((to) => [best(to), to]);
-    if (limit) pairs = range(target.words.length).flatMap((to) => range(source.words.length).filter((from) => weight(to, from) >= limit).map((from) => /** @type {Link} */ ([from, to])));
-    const pharaoh = [...pairs].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((pair) => pair.join("-")).join(" ");
+    const weight = (to, from) => weights[to][from];
     holder.replaceChildren(figure({
-      key: "alignment.links", chart: div("", wordLinks(inspection, pairs, weight), para("pharaoh", "Pharaoh ", h("code", {}, pharaoh || "–"))),
-      table: () => [columnTitles("target source weight"), pairs.map(([from, to]) => [target.words[to], source.words[from], weight(to, from)])],
+      key: "alignment.links", chart: div("", wordLinks(inspection, shown.map(({ texts }) => texts), pairs, weight), para("pharaoh", "Pharaoh ", h("code", {}, pharaoh || "–"))),
+      table: () => [columnTitles("target source weight"), pairs.map(([from, to]) => [shown[1].texts[to], shown[0].texts[from], weight(to, from)])],
     }));
   }
 
-  /** Return the attention of output words to source words, summed over the tokens of a source word and averaged over those of an output word. */
-  function wordWeights() {
-    const value = weightsOf(cross, selected.layer, selected.head);
-    const sums = new Float32Array(target.words.length * source.words.length);
-    const tokens = target.words.map(() => 0);
-    target.tokens.forEach(({ word }, row) => {
-      if (word === null) return;
-      tokens[word] += 1;
-      source.tokens.forEach((token, column) => { if (token.word !== null) sums[word * source.words.length + token.word] += value(row, column); });
+  /** Return the attention of the units of the output to those of the source, summed over the tokens of a source unit and averaged over those of an output unit.
+      @type {(value: (row: number, column: number) => number, units: Units[]) => number[][]} */
+  function unitWeights(value, [from, to]) {
+    /** @type {(unitOf: (number | null)[], unit: number) => number[]} */
+    const tokensOf = (unitOf, unit) => range(unitOf.length).filter((i) => unitOf[i] === unit);
+    /** @type {(values: number[]) => number} */
+    const sum = (values) => values.reduce((a, b) => a + b, 0);
+    return to.texts.map((_, row) => from.texts.map((__, column) => {
+      const rows = tokensOf(to.unitOf, row);
+      return sum(rows.flatMap((i) => tokensOf(from.unitOf, column).map((k) => value(i, k)))) / max(1, rows.length);
+    }));
+  }
+
+  /** Return the links that are shown: of each unit of the output the best one, or all from the threshold on.
+      @type {(weights: number[][]) => Link[]} */
+  function linksOf(weights) {
+    const { threshold } = state;
+    return weights.flatMap((row, to) => {
+      const limit = threshold || max(...row) - LEAST_WEIGHT;
+      const columns = range(row.length).filter((from) => row[from] >= limit);
+      return (threshold ? columns : columns.slice(0, 1)).map((from) => /** @type {Link} */ ([from, to]));
     });
-    return sums.map((sum, i) => sum / max(1, tokens[floor(i / source.words.length)]));
   }
 }
 
-/** Draw two columns of words, with lines between aligned words.
-    @type {(inspection: Inspection, pairs: Link[], weight: (to: number, from: number) => number) => HTMLElement} */
-function wordLinks(inspection, pairs, weight) {
+/** Return the words of a text as units, each with its tokens; `apart`: punctuation at the beginning and the end of a word is a unit of its own.
+    @type {(text: ShownText, apart: boolean) => Units} */
+function unitsOf({ words, tokens }, apart) {
+  /** @type {Units} */
+  const units = { texts: [], unitOf: tokens.map(() => null) };
+  words.forEach((word, index) => {
+    const own = range(tokens.length).filter((i) => tokens[i].word === index);
+    const signs = own.map((i) => tokens[i].piece.replace("▁", "")).map((piece) => (apart && /^\p{P}+$/u.test(piece) ? piece : ""));
+    const [first, last] = [signs.findIndex((sign) => !sign), signs.findLastIndex((sign) => !sign)];
+    const [before, after] = [signs.slice(0, max(0, first)), signs.slice(last + 1)];
+    const isSplit = first >= 0 && word.startsWith(before.join("")) && word.endsWith(after.join(""));
+    const inner = word.slice(before.join("").length, word.length - after.join("").length);
+    const texts = isSplit ? [...before, inner, ...after] : [word];
+    own.forEach((i, k) => { units.unitOf[i] = units.texts.length + (isSplit ? (k <= first ? k : max(first, first + k - last)) : 0); });
+    units.texts.push(...texts);
+  });
+  return units;
+}
+
+/** Draw two columns of words, `texts`, with lines between aligned words.
+    @type {(inspection: Inspection, texts: string[][], pairs: Link[], weight: (to: number, from: number) => number) => HTMLElement} */
+function wordLinks(inspection, texts, pairs, weight) {
   const names = /** @type {const} */ (["source", "target"]);
   const paths = pairs.map(([from, to]) => svg("path", { class: "link", "stroke-width": 1 + 4 * min(1, weight(to, from)) }));
-  const lines = svg("svg", { class: "links", height: max(...names.map((name) => inspection[name].words.length)) * WORD_ROW }, paths);
+  const lines = svg("svg", { class: "links", height: max(...texts.map((words) => words.length)) * WORD_ROW }, paths);
   /** @type {(side: number, i: number) => Link[]} */
   const pairsOf = (side, i) => pairs.filter((pair) => pair[side] === i);
-  const sides = names.map((name, side) => inspection[name].words.map((word, i) => {
+  const sides = texts.map((words, side) => words.map((word, i) => {
     const [on, off] = [() => highlight(side, i), () => highlight()];
-    const partners = pairsOf(side, i).map((pair) => inspection[names[1 - side]].words[pair[1 - side]]);
+    const partners = pairsOf(side, i).map((pair) => texts[1 - side][pair[1 - side]]);
     return h("button", { type: "button", class: "word", dir: "auto", "aria-label": `${word}: ${partners.join(", ") || "–"}`, onfocus: on, onblur: off, onpointerenter: on, onpointerleave: off }, word);
   }));
   /** Highlight a word and its partners; without arguments none.

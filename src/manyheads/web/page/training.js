@@ -7,6 +7,8 @@ const TRAINING_CHARTS = {
   loss: ["train_loss", "valid_loss"], perplexity: ["perplexity"], scores: ["bleu", "chrf", "accuracy", "macro_f1"],
   learning_rate: ["learning_rate"], gradient_norm: ["gradient_norm"], speed: ["tokens_per_second"],
 };
+/* The high values of the first updates would flatten the rest of these charts. */
+const LOGARITHMIC_CHARTS = ["training.loss", "training.perplexity"];
 const MAX_POINTS = 300;
 
 /** @type {(panel: HTMLElement) => Promise<void>} */
@@ -36,7 +38,7 @@ async function buildTraining(panel) {
 
 /** Create a figure of curves.
     @type {(key: string, series: Curve[], xTitle: string, yTitle: string, values?: { [name: string]: unknown }) => HTMLElement} */
-const curvesFigure = (key, series, xTitle, yTitle, values) => figure({ key, values, chart: curves({ label: t(key, values), series, xTitle, yTitle }), table: () => curvesTable(series, xTitle) });
+const curvesFigure = (key, series, xTitle, yTitle, values) => figure({ key, values, chart: curves({ label: t(key, values), series, xTitle, yTitle, logarithmic: LOGARITHMIC_CHARTS.includes(key) }), table: () => curvesTable(series, xTitle) });
 
 /** Return a curve with at most about MAX_POINTS points, the last one included.
     @type {(series: LogSeries, name: string) => Curve} */
