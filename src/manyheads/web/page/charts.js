@@ -30,19 +30,21 @@ const textColourOn = ([red, green, blue]) => (0.2126 * red ** 2 + 0.7152 * green
     @type {(low: number, high: number, text: string) => HTMLElement} */
 const legend = (low, high, text) => span("legend", span("", text), n(low, 2), span(low < 0 ? "ramp signed" : "ramp"), n(high, 2));
 
-/** Create a chart with a title and a note from the strings, and its values as a table: `table` returns [titles, rows].
+/** Create a chart with a title and a note from the strings, to save as a picture, and its values as a table: `table` returns [titles, rows].
     @type {(options: FigureOptions) => HTMLElement} */
 function figure({ key, values, title = t(key, values), about = localized(`${key}_note`) && t(`${key}_note`, values), chart, table }) {
-  const holder = h("div", { hidden: true });
+  const holder = h("div", { class: "figure-table", hidden: true });
   const toggle = button(t("table.show"), () => {
     if (table && !holder.firstChild) holder.append(tableOf(table(), title));
     holder.hidden = !holder.hidden;
     aria(toggle, "expanded", !holder.hidden);
     toggle.textContent = t(holder.hidden ? "table.show" : "table.hide");
   }, { class: "quiet", "aria-expanded": "false" });
-  const save = linkButton("CSV", () => table && download(`${key}.csv`, csvOf(table())), t("table.csv", { title }));
-  return h("section", { class: "figure", "data-figure": key },
-    div("figure-head", h("h2", {}, title), table && div("actions", toggle, save)), about && note(about), chart, holder);
+  const save = linkButton("CSV", () => table && download(`${key}.csv`, "text/csv", "\ufeff", csvOf(table())), t("table.csv", { title }));
+  const pictures = /** @type {const} */ (["svg", "png"]).map((format) => linkButton(format.toUpperCase(), () => savePicture(section, key, format), t("figure.save", { format: format.toUpperCase(), title })));
+  const section = h("section", { class: "figure", "data-figure": key },
+    div("figure-head", h("h2", {}, title), table && div("actions", toggle, save, pictures)), about && note(about), chart, holder);
+  return section;
 }
 
 /** Create a table [titles, rows] in a box that scrolls.
@@ -68,9 +70,9 @@ function csvOf([columns, rows]) {
   return [columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
 }
 
-/** @type {(name: string, text: string) => void} */
-function download(name, text) {
-  const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv" }));
+/** @type {(name: string, type: string, ...parts: BlobPart[]) => void} */
+function download(name, type, ...parts) {
+  const address = URL.createObjectURL(new Blob(parts, { type }));
   h("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
