@@ -720,6 +720,20 @@ interface ScoredOutput {
   score: number;
 }
 
+/** A change of the model: its name, the changes of the state that show it, and the changes of a request. */
+interface PossibleChange {
+  name: string;
+  shown: Partial<PageState>;
+  changes: ModelChanges;
+}
+
+/** A change with its effect: the words that differ, and the difference of the scores. */
+interface TriedChange extends PossibleChange {
+  words: number;
+  gap: number;
+  effect: string;
+}
+
 interface Occlusion {
   columns: string[];
   words: { word: number; drop: number; drops: number[]; output: string }[];
