@@ -61,7 +61,7 @@ async function showExamples(holder) {
       found.push({ ...change, words, gap: abs(after.score - before.score), effect: words ? t("change.example_words", { words }) : `${n(before.score, 2)} → ${n(after.score, 2)}` });
     }
     found.sort((a, b) => b.words - a.words || b.gap - a.gap);
-    if (state.q === q) foundChanges = { text, found };
+    if (state.q === q && holder.isConnected) foundChanges = { text, found };
     const buttons = found.slice(0, EXAMPLES).map(({ name, shown, effect }) => button([name, " ", h("small", {}, effect)], () => applyChange({ ...AS_TRAINED, ...shown }), { "data-focus": name }));
     if (found.length) holder.replaceChildren(note(t("change.examples")), div("examples", buttons));
   } catch { holder.replaceChildren(); } // the view itself shows the error

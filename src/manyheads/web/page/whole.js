@@ -198,11 +198,10 @@ function modelPicture(steps, columns) {
   const width = columns.length > 1 ? 46 : 100;
   let [memory, crossing] = [0, 0];
 
-  /** Add the link of a block, or of a part of an attention block.
-      @type {(block: ModelBlock, label: string, children: Element[]) => Element} */
-  const link = (block, label, children) => {
-    const { name, door } = steps[block.step];
-    const element = svg("a", { class: "block", href: addressOf(door), "aria-label": `${label}: ${t(`whole.${name}_title`)}` }, children);
+  /** Add the link of a block, or of a part of an attention block, with its accessible name if that is not its text.
+      @type {(block: ModelBlock, children: Element[], label?: string) => Element} */
+  const link = (block, children, label) => {
+    const element = svg("a", { class: "block", href: addressOf(steps[block.step].door), "aria-label": label }, children);
     links.push(/** @type {HTMLElement} */ (element));
     blocks.push(block);
     return element;
@@ -233,13 +232,13 @@ function modelPicture(steps, columns) {
       if (i) wires.push(wire(53, below, 53, y + size + 1, true));
       const label = block.label || block.value;
       const lineAt = block.cells ? y + 13 : middle;
-      boxes.push(link(block, label, [svg("rect", { x: "8%", y, width: "90%", height: size, rx: 5, class: !block.label && !block.tokens && "text-box" }),
+      boxes.push(link(block, [svg("rect", { x: "8%", y, width: "90%", height: size, rx: 5, class: !block.label && !block.tokens && "text-box" }),
         text(block.label ? 11 : 53, lineAt, label, block.label ? "label" : "middle"), ...(block.label && block.value ? [text(96, lineAt, block.value, "value")] : [])]));
       let left = 10;
       ATTENTION_CELLS.slice(0, block.cells?.length ?? 0).forEach(([name, share], k) => {
         const cellWidth = (share / 100) * 86;
-        boxes.push(link({ ...block, step: block.cells?.[k] ?? 0 }, `${label}, ${t(`whole.${name}`)}`,
-          [svg("rect", { x: `${left}%`, y: y + size - 23, width: `${cellWidth - 1}%`, height: 19, rx: 4 }), text(left + (cellWidth - 1) / 2, y + size - 13, t(`whole.${name}`), "middle small")]));
+        boxes.push(link({ ...block, step: block.cells?.[k] ?? 0 },
+          [svg("rect", { x: `${left}%`, y: y + size - 23, width: `${cellWidth - 1}%`, height: 19, rx: 4 }), text(left + (cellWidth - 1) / 2, y + size - 13, t(`whole.${name}`), "middle small")], `${label}: ${t(`whole.${name}`)}`));
         left += cellWidth;
       });
       if (start && block.thin && !block.layers) {

@@ -1,0 +1,235 @@
+"""What the views of an exported page draw, compute and save, asked of one page that is loaded once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Download
+from tests.serving.browser import PageDriver, open_browser
+from tests.tolerances import printed, within
+
+from manyheads.inspection.documents import TranslationInspection
+from manyheads.runs.html_export import html_document, pack_run
+from manyheads.runs.inspect import inspect
+from manyheads.tasks.inspecting.options import Changes
+from manyheads.tasks.isolation import isolated_with_changes
+from manyheads.tasks.translation.translator import Translator
+
+SENTENCE = "der Mann isst heute Brot"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def page(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageDriver]:
+    path = tmp_path_factory.mktemp("views") / "page.html"
+    path.write_text(html_document(translator_run, pack_run(translator_run, "fp32")), encoding="utf-8")
+    with open_browser() as browser:
+        found = PageDriver(browser, path.as_uri())
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def driver(page: PageDriver) -> Iterator[PageDriver]:
+    yield page
+    assert page.faults == []
+
+
+@pytest.fixture(scope="module")
+def inspection(translator_run: Path) -> TranslationInspection:
+    found = inspect(translator_run, SENTENCE)
+    assert isinstance(found, TranslationInspection)
+    return found
+
+
+def current_step(driver: PageDriver) -> str:
+    return driver.page.locator(".whole-detail h3").inner_text()
+
+
+def test_the_whole_model_goes_from_the_text_to_the_next_token(
+    driver: PageDriver, inspection: TranslationInspection
+) -> None:
+    driver.open("whole", q=SENTENCE)
+    driver.check("whole", rules=True)
+    next_step = driver.page.get_by_role("button", name="Next step")
+    titles = [current_step(driver)]
+    while titles[-1] != "The next token":
+        next_step.click()
+        titles.append(current_step(driver))
+        assert driver.page.locator(".block.now").count() > 0
+        assert len(driver.page.locator(".whole-detail p").first.inner_text()) > 20
+    expected = [
+        "Pieces",
+        "Queries, keys, values",
+        "Scores",
+        "Feed-forward",
+        "Masked self-attention",
+        "Cross-attention",
+        "Logits",
+    ]
+    assert [title for title in titles if title in expected] == [
+        *expected[:4],
+        "Masked self-attention",
+        "Cross-attention",
+        "Feed-forward",
+        "Logits",
+    ]
+    first, second = inspection.predictions[:2]
+    assert f"→ {first.piece.replace('▁', '␣')}" in driver.page.locator(".whole").inner_text()
+    next_step.click()  # the token is read, and the next one is written
+    driver.wait_until("document.querySelectorAll('.whole-figure .token')[1].ariaPressed === 'true'")
+    assert current_step(driver) == "What is written so far"
+    assert f"→ {second.piece.replace('▁', '␣')}" in driver.page.locator(".whole").inner_text()
+    driver.check("whole-second", rules=True)
+
+
+def test_a_step_of_the_whole_model_shows_the_strongest_weight_and_opens_its_head(
+    driver: PageDriver, inspection: TranslationInspection
+) -> None:
+    driver.open("whole", q=SENTENCE, at=1)
+    driver.page.locator(".block", has_text="Cross-attention").first.focus()
+    assert current_step(driver) == "Cross-attention"
+    words = [i for i, token in enumerate(inspection.source.tokens) if token.word is not None]
+    weights = inspection.attention[2].weights[-1, :, 1, words]  # (words, H)
+    strongest, head = divmod(int(weights.argmax()), weights.shape[1])
+    piece = inspection.source.tokens[words[strongest]].piece.replace("▁", "␣")
+    shown = re.search(r"most at (\S+): ([\d.]+) ", driver.page.locator(".whole-detail").inner_text())
+    assert shown
+    assert (shown[1], float(shown[2])) == (piece, printed(float(weights.max()), 2))
+    driver.page.keyboard.press("Enter")
+    driver.wait_for_view("attention")
+    state = parse_qs(driver.page.url.partition("?")[2].partition("?")[2])
+    assert (state["kind"], state["head"]) == (["cross"], [str(head)])
+    driver.page.go_back()
+    driver.wait_for_view("whole")
+    driver.page.locator(".block[tabindex='0']").focus()
+    driver.page.keyboard.press("Home")
+    assert current_step(driver) == "The next token", "the arrow keys move from the top of the picture to its bottom"
+
+
+def save(driver: PageDriver, key: str, form: str) -> Download:
+    with driver.page.expect_download() as download:
+        driver.figure(key).get_by_role("button", name=f"Save this picture as {form}").click()
+    assert download.value.suggested_filename == f"{key}.{form.lower()}"
+    return download.value
+
+
+@pytest.mark.parametrize(
+    ("view", "key"),
+    [("whole", "whole.model"), ("attention", "attention.cross"), ("steps", "steps.scores"), ("beam", "beam.tree")],
+)
+def test_a_figure_is_saved_as_a_picture_with_its_texts_where_they_are(
+    driver: PageDriver, tmp_path: Path, view: str, key: str
+) -> None:
+    driver.open(view, q=SENTENCE, kind="cross", layer=0, head=0)
+    save(driver, key, "SVG").save_as(tmp_path / "picture.svg")
+    picture = ElementTree.parse(tmp_path / "picture.svg").getroot()
+    texts = ["".join(text.itertext()) for text in picture.iter(f"{SVG}text")]
+    assert driver.figure(key).locator("h2").inner_text() in texts
+    drawn = (
+        driver.figure(key).locator("tbody th, .node:visible > span, .block text, .strips td").all_text_contents()
+    )
+    saved = "".join("".join(texts).split())
+    assert not [text for text in drawn if "".join(text.split()) not in saved]
+    width, height = (float(picture.get(name, "0")) for name in ("width", "height"))
+    for text in picture.iter(f"{SVG}text"):
+        if "transform" not in text.attrib and text.get("text-anchor") is None:
+            assert 0 < float(text.get("x", "0")) < width
+            assert 0 < float(text.get("y", "0")) < height
+    assert not {"class", "href", "style"} & {
+        name for element in picture.iter() for name in element.attrib if element.tag != f"{SVG}image"
+    }
+    save(driver, key, "PNG").save_as(tmp_path / "picture.png")
+    head = (tmp_path / "picture.png").read_bytes()[:24]
+    assert head[1:4] == b"PNG"
+    assert int.from_bytes(head[16:20]) == round(2 * width)
+    assert driver.figure(key).evaluate("e => e.className === 'figure' && !e.style.width"), (
+        "the figure is as it was before"
+    )
+
+
+def test_all_rows_of_a_matrix_are_seen_at_once_on_a_projector(driver: PageDriver) -> None:
+    driver.page.set_viewport_size({"width": 1280, "height": 720})
+    driver.open("attention", q=SENTENCE, kind="cross")
+    last = driver.page.locator(".matrix tbody tr").last.bounding_box()
+    card = driver.figure("attention.cross").bounding_box()
+    assert last
+    assert card
+    assert last["y"] + last["height"] <= 720
+    assert last["width"] > 0.85 * card["width"]
+    driver.page.set_viewport_size({"width": 1280, "height": 850})
+
+
+def test_punctuation_stands_alone_in_an_alignment(driver: PageDriver, inspection: TranslationInspection) -> None:
+    driver.open("alignment", q=SENTENCE)
+    pharaoh = driver.page.locator(".pharaoh code").inner_text()
+    assert inspection.alignment
+    assert sorted(pharaoh.split()) == sorted(inspection.alignment.pharaoh.split())
+    words = ["(So,", "U.S.", "it's", "…"]
+    pieces = [["▁(", "So", ","], ["▁U", ".", "S", "."], ["▁it", "'", "s"], ["▁…"]]
+    tokens = [{"id": 0, "piece": piece, "word": word} for word, own in enumerate(pieces) for piece in own]
+    units = driver.page.evaluate(
+        "([words, tokens]) => [true, false].map((apart) => unitsOf({ words, tokens }, apart))",
+        [words, [*tokens, {"id": 2, "piece": "</s>", "word": None}]],
+    )
+    assert units[0]["texts"] == ["(", "So", ",", "U.S", ".", "it's", "…"]
+    assert units[0]["unitOf"] == [0, 1, 2, 3, 3, 3, 4, 5, 5, 5, 6, None]
+    assert units[1]["texts"] == words
+    assert units[1]["unitOf"] == [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, None]
+
+
+def test_the_changes_with_the_largest_effect_are_offered(driver: PageDriver, translator_run: Path) -> None:
+    translator = Translator.load(translator_run)
+    before = translator.translate([SENTENCE])[0].translation.split()
+    changes = {
+        f"without {name} in layer 0": Changes.from_json({"heads": [f"{kind}.0.{head}" for head in (0, 1)]})
+        for kind, name in (
+            ("encoder", "encoder self-attention"),
+            ("decoder", "decoder self-attention"),
+            ("cross", "cross-attention"),
+        )
+    } | {"without positions": Changes(positions=False), "without the causal mask": Changes(mask=False)}
+    effects = {}
+    for name, change in changes.items():
+        with isolated_with_changes(translator, change) as changed:
+            after = changed.translate([SENTENCE])[0].translation.split()
+        effects[name] = driver.page.evaluate(
+            "([a, b]) => wordDifferences(a, b).filter(([, kind]) => kind).length",
+            [" ".join(after), " ".join(before)],
+        )
+    driver.open("attention", q=SENTENCE, kind="cross")
+    buttons = driver.page.locator(".examples button")
+    buttons.first.wait_for()
+    found = dict(text.split("\n") for text in buttons.all_inner_texts())
+    assert len(found) == 3
+    largest = sorted(effects.values(), reverse=True)
+    assert [effects[name.strip()] for name in found] == largest[:3]
+    assert found[next(iter(found))] == f"words that change: {largest[0]}"
+    buttons.first.click()
+    driver.page.locator(".effect .different").first.wait_for()
+    assert driver.page.locator(".chips li").count() > 0
+
+
+def test_a_logarithmic_axis_has_equal_steps_for_equal_factors(driver: PageDriver) -> None:
+    driver.open("training")
+    series = [{"name": "up", "x": [0, 1, 2, 3], "y": [1, 10, 100, 0]}, {"name": "down", "x": [0, 3], "y": [100, 1]}]
+    options = {"label": "chart", "series": series, "xTitle": "x", "yTitle": "y", "logarithmic": True}
+    driver.page.evaluate("(options) => byId('panel').append(curves(options))", options)
+    chart = driver.page.locator(".chart").last
+    chart.locator("path.curve").first.wait_for()
+    numbers = [
+        float(part) for part in re.findall(r"[\d.]+", chart.locator("path.curve").first.get_attribute("d") or "")
+    ]
+    heights = numbers[1::2]
+    assert heights[0] - heights[1] == within(heights[1] - heights[2], 0.2)
+    assert heights[3] == heights[0], "a value that is not positive is at the low end"
+    assert chart.locator(".tick.end:not(.name)").all_text_contents() == ["1", "2", "5", "10", "20", "50", "100"]
+    names = chart.locator("text.name")
+    assert names.all_text_contents() == ["up: 0", "down: 1"]
+    up, down = (float(name.get_attribute("y") or "0") for name in names.all())
+    assert abs(up - down) > 15
