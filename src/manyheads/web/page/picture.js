@@ -99,11 +99,11 @@ function drawFigure(section) {
       @type {(drawing: Element) => Element} */
   function copyOf(drawing) {
     const copy = /** @type {Element} */ (drawing.cloneNode(true));
-    const copies = copy.querySelectorAll("*");
-    drawing.querySelectorAll("*").forEach((element, i) => {
+    const copies = [copy, ...copy.querySelectorAll("*")];
+    [drawing, ...drawing.querySelectorAll("*")].forEach((element, i) => {
       const style = getComputedStyle(element);
       for (const name of DRAWN_PROPERTIES) copies[i].setAttribute(name, style.getPropertyValue(name));
-      for (const name of ["class", "href", "tabindex"]) copies[i].removeAttribute(name);
+      for (const name of ["class", "href", "tabindex", "aria-label"]) copies[i].removeAttribute(name);
     });
     return populate(copy, { ...place(drawing.getBoundingClientRect()), overflow: "visible" }, []);
   }
