@@ -147,8 +147,8 @@ async function buildWhole(panel, inspection) {
   function draw() {
     const titles = columns.length > 1 ? ["encoder", "decoder"] : [inspection.attention[0].kind];
     const { links, blocks } = picture;
-    links.forEach((link, i) => link.addEventListener("focus", () => control.set(blocks[i].step)));
-    drawing.replaceChildren(div("whole-titles", titles.map((name) => span("", t(`whole.${name}`)))), roving(div("", picture.element), [...links].reverse(), links.length - 1));
+    links.forEach((link, i) => link.addEventListener("focus", () => { if (blocks[i].step !== state.part) control.set(blocks[i].step); }));
+    drawing.replaceChildren(div("whole-titles", titles.map((name) => span("", t(`whole.${name}`)))), roving(div("", picture.element), [...links].reverse(), links.length - 1 - max(0, blocks.findIndex(({ step }) => step === state.part))));
     setPressed(chosen, min(state.at, tokens.length - 1));
     showStep(min(state.part, last));
   }
