@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/page.md and of the README: python docs/figures/page.py runs/demo-de-en.
+"""Takes the pictures of docs/inspecting.md and of the README: python docs/figures/page.py runs/demo-de-en.
 
 Needs playwright, a Chromium and a Korean font.
 """
@@ -25,8 +25,8 @@ Pictures = dict[str, tuple[str, str, dict[str, object], tuple[int, int]]]
 PICTURES: Pictures = {
     "page-attention.png": ("en", "attention", HEAD, (1080, 1000)),
     "page-attention-ko.png": ("ko", "attention", HEAD, (1080, 1000)),
-    "page-steps.png": ("en", "steps", HEAD | {"query": 2}, (1080, 1350)),
-    "page-steps-ko.png": ("ko", "steps", HEAD | {"query": 2}, (1080, 1350)),
+    "page-whole.png": ("en", "whole", {"q": TEXT, "part": 12, "at": 2}, (1180, 660)),
+    "page-whole-ko.png": ("ko", "whole", {"q": TEXT, "part": 12, "at": 2}, (1180, 660)),
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
 ALONE: Pictures = {  # of the page in one file
