@@ -263,7 +263,7 @@ function stepper({ label, last, value, time, onEnd }, show) {
   };
   const play = button(t("step.play"), () => (timer ? stop : start)(), { class: "primary" });
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  return { field: div("controls", field, !isStill && play, button(t("step.next"), () => { stop(); advance(); })), set: (step) => { stop(); go(step); } };
+  return { field: div("controls stepper", field, !isStill && play, button(t("step.next"), () => { stop(); advance(); })), set: (step) => { stop(); go(step); } };
 }
 
 /** Create a checkbox.
