@@ -92,8 +92,8 @@ def test_both_languages_have_the_same_strings() -> None:
 
 def test_the_scripts_are_small_and_load_nothing_from_other_hosts() -> None:
     scripts = [compact_script(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
-    # 64 kB, 17 for the steps of a head, 2 for the card, 2 for checks of null, 6 for effects and the opening, 15 for the whole model,
-    # 7 for pictures, 5 for examples of changes and names of curves
+    # 64 kB, 17 for the steps of a head, 2 for the card, 2 for checks of null, 6 for effects and the opening,
+    # 15 for the whole model, 7 for pictures, 5 for examples of changes and names of curves
     assert sum(len(one.encode()) for one in scripts) < 122_000
     for path in PAGE.iterdir():
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ const MAX_TABLE_CELLS = 4096;
 /* Width of a cell, in pixels: the matrix takes the width of its card, and scrolls if its cells would be narrower. */
 const [MIN_CELL, MAX_CELL] = [16, 96];
 /* Height above the first row of cells, in pixels, of a view with a matrix: all cells fit into the rest of the window if they can. */
-const ABOVE_CELLS = 430;
+const ABOVE_CELLS = 440;
 
 /** Format a number from 0 to 1 in at most three characters, as .07 for 0.07.
     @type {(value: number) => string} */
