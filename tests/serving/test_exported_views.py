@@ -156,6 +156,16 @@ def test_a_figure_is_saved_as_a_picture_with_its_texts_where_they_are(
     )
 
 
+def test_a_picture_has_every_colour_and_no_box_without_one(driver: PageDriver) -> None:
+    driver.open("attention", q=SENTENCE, kind="cross", layer=0, head=0)
+    cells = driver.figure("attention.cross").locator("td[data-at]")
+    cells.first.evaluate("e => { e.style.backgroundColor = 'rgb(122, 48, 0)'; }")  # the lowest of a difference
+    picture = driver.figure("attention.cross").evaluate("e => pictureOf(e).outerHTML")
+    colours = set(cells.evaluate_all("all => all.map((e) => getComputedStyle(e).backgroundColor)"))
+    assert not [colour for colour in colours if f'fill="{colour}"' not in picture]
+    assert "rgba(0, 0, 0, 0)" not in picture
+
+
 def test_all_rows_of_a_matrix_are_seen_at_once_on_a_projector(driver: PageDriver) -> None:
     driver.page.set_viewport_size({"width": 1280, "height": 720})
     driver.open("attention", q=SENTENCE, kind="cross")

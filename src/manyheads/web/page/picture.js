@@ -57,7 +57,7 @@ function drawFigure(section) {
     const border = (side) => ({ width: parseFloat(style[`border${side}Width`]), colour: style[`border${side}Color`] });
     const [top, right, bottom, left] = /** @type {const} */ (["Top", "Right", "Bottom", "Left"]).map(border);
     const isFrame = top.width > 0 && left.width > 0;
-    const isClear = /[ ,/]0\)$|transparent/.test(fill);
+    const isClear = /^rgba\(.* 0\)$|\/ 0\)$|^transparent$/.test(fill);
     const isDouble = style.borderTopStyle === "double";
     const [x, y, end, base] = [box.x, box.y, box.x + box.width, box.y + box.height];
     const lines = /** @type {const} */ ([[top, x, y, end, y], [right, end, y, end, base], [bottom, x, base, end, base], [left, x, y, x, base]]);
