@@ -17,7 +17,7 @@ from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
 from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
-from manyheads.interop.marian.writer import marian_numbers, write_marian
+from manyheads.interop.marian.writer import marian_numbers, starts_from_zero, write_marian
 from manyheads.interop.parity import Samples, random_samples
 from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -251,6 +251,30 @@ def test_an_exported_model_generates_the_text_of_the_run_in_transformers(tmp_pat
     found = [pair.target.decode(row) for row in greedy(model, pair.source.encode(texts))]
     assert [without_unknown(text) for text in found] == [without_unknown(text) for text in expected]
     assert len(set(expected)) > 1
+
+
+@pytest.mark.parametrize("zero", [True, False], ids=["a start of zeros", "a trained start"])
+def test_the_converter_of_ctranslate2_gives_the_scores_of_the_run_if_it_starts_from_zero(
+    tmp_path: Path, zero: bool
+) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    config, pair, model = make_post_norm_parts(tied_embeddings="none")
+    if zero:
+        with torch.no_grad():
+            model.target_embedding.tokens.weight[BOS] = 0.0
+    write_marian(tmp_path, config, pair, model)
+    converter = ctranslate2.converters.TransformersConverter(str(tmp_path))
+    translator = ctranslate2.Translator(converter.convert(str(tmp_path / "converted")))
+    expected = reference(model, Samples(pair.source.encode(sentences(20, seed=5)), "here"))
+    sources = [[*pair.source.pieces(row), "</s>"] for row in expected.samples.rows]
+    scored = translator.score_batch(sources, [pair.target.pieces(row) for row in expected.outputs])
+    gaps = [
+        abs(found - own)
+        for result, scores in zip(scored, expected.scores, strict=True)
+        for found, own in zip(result.log_probs, scores, strict=True)
+    ]
+    assert starts_from_zero(model) == zero
+    assert max(gaps) < 1e-3 if zero else max(gaps) > 0.1
 
 
 def test_an_imported_model_is_exported_unchanged(tmp_path: Path) -> None:

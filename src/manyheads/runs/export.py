@@ -24,7 +24,7 @@ from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.interop.marian.reader import check_marian, read_marian
-from manyheads.interop.marian.writer import marian_numbers, write_marian
+from manyheads.interop.marian.writer import TRAINED_START, marian_numbers, starts_from_zero, write_marian
 from manyheads.interop.parity import Parity, Reference, compare, has_transformers
 from manyheads.interop.reference import reference
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
@@ -104,6 +104,8 @@ def export(
                 writer = _WRITERS[to] if package_version is None else partial(_as_argos, version=package_version)
                 parity = writer(draft, opened, numbers, expected)
                 texts = _compare_lines(draft, opened, to, numbers)
+            if to == "huggingface" and not starts_from_zero(opened.model):
+                listener.message(f"warning: {TRAINED_START}")
             if to != "argos":
                 with listener.phase("scoring the test text for the model card"):
                     write_atomically(draft / "README.md", _card_of(opened, to).encode())
@@ -149,7 +151,10 @@ def _formats_of(spec: TaskSpec) -> tuple[str, ...]:
 
 def _card_of(opened: LoadedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
-    return with_line(exported_card(opened.config, opened.tokenizers, to), card_line_of_translator(opened))
+    card = exported_card(opened.config, opened.tokenizers, to)
+    if to == "huggingface" and not starts_from_zero(opened.model):
+        card = card.replace("\n```python", f"\n{TRAINED_START[0].upper()}{TRAINED_START[1:]}.\n\n```python", 1)
+    return with_line(card, card_line_of_translator(opened))
 
 
 def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:

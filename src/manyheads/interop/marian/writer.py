@@ -19,6 +19,10 @@ from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
 
+TRAINED_START = (
+    "the first token of an output has a trained vector here. CTranslate2's own converter starts MarianMT models "
+    "from zeros, and would give other text without an error: for CTranslate2, use manyheads export --to ctranslate2"
+)
 _EPSILON = 1e-5  # fixed in MarianMT's layer norm
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish"}
 
@@ -70,9 +74,18 @@ def _marian_rows(model: EncoderDecoder) -> tuple[list[int], int]:
     """
     size = model.output.out_features
     rows = [EOS, UNK, *range(len(SPECIALS), size)]
-    if bool(model.target_embedding.tokens.weight[BOS].any()):
+    if not starts_from_zero(model):
         rows.append(BOS)
     return [*rows, PAD], len(rows) - 1 if BOS in rows else len(rows)
+
+
+def starts_from_zero(model: EncoderDecoder) -> bool:
+    """Return whether the vector of the begin mark is zero.
+
+    CTranslate2's converter of MarianMT folders takes that for granted, and does not read the first decoder token.
+    Another vector could be moved into positions and other vectors, but transformers does not save positions.
+    """
+    return not bool(model.target_embedding.tokens.weight[BOS].any())
 
 
 def marian_numbers(model: EncoderDecoder) -> list[int]:
