@@ -20,7 +20,7 @@ KEYS = {
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Return the configuration of a tiny model on a tiny text."""
-    tree = make_config(write_corpus(tmp_path / "corpus")).model_dump(exclude_none=True)
+    tree = make_config(write_corpus(tmp_path / "corpus")).model_dump()
     path = tmp_path / "tiny.toml"
     sections = {name: values for name, values in tree.items() if isinstance(values, dict)}
     lines = [

@@ -7,11 +7,11 @@ import math
 
 import pytest
 import torch
-from pydantic import ValidationError
 from tests.model.samples import PAD, make_config, random_ids
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
+from manyheads.config.schema.base import SettingsError
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
 
@@ -30,7 +30,7 @@ def allowed(norm: str, positions: str, tied: str, scaled: bool) -> ModelConfig |
             tied_embeddings=tied,
             scale_embeddings=scaled,
         )
-    except ValidationError:
+    except SettingsError:
         return None
 
 

@@ -99,7 +99,7 @@ def test_classifiers_and_language_models_are_examined_too(tmp_path: Path) -> Non
 
 
 def write_config(config: Config, path: Path) -> Path:
-    tree = config.model_dump(exclude_none=True)
+    tree = config.model_dump()
     lines = [f"{name} = {to_toml(value)}\n" for name, value in tree.items() if not isinstance(value, dict)]
     for name, values in tree.items():
         if isinstance(values, dict):

@@ -134,8 +134,14 @@ class Hashes:
         The sections data and training are left out, and so are defaults: a newer version may have more settings.
         """
         config = RunDirectory.existing(run).config()
-        settings = config.model_dump(mode="json", exclude={"data", "training"}, exclude_defaults=True)
-        return _key_of([settings, config.languages, *map(self.of_file, model_files(run))])
+        settings = [
+            [name, key, value]
+            for name, section in config
+            if name not in ("task", "data", "training")
+            for key, value in section
+            if value != section.model_fields[key].default
+        ]
+        return _key_of([config.task, settings, config.languages, *map(self.of_file, model_files(run))])
 
     def product(self, folder: Path, files: Iterable[Path]) -> dict[str, str]:
         """Return the hash of each file of a product by its name in the folder."""

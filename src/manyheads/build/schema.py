@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from manyheads.config.schema.sections import Positive, Section
+from manyheads.config.schema.sections import MAX_COUNT
 
+Positive = Annotated[int, Field(gt=0, le=MAX_COUNT)]
 Names = str | tuple[str, ...]
 Tag = Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])]
 _CONFIG_SECTIONS = ("data", "tokenizer", "model", "training", "search", "evaluation")
@@ -18,7 +19,11 @@ def as_names(names: Names | None) -> tuple[str, ...]:
     return () if names is None else (names,) if isinstance(names, str) else names
 
 
-class Step(Section):
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+class Step(_Table):
     """A step of a plan.
 
     Attributes:
@@ -69,7 +74,7 @@ class CleanStep(TextStep):
         return (self.text,)
 
 
-class Mixed(Section):
+class Mixed(_Table):
     """A text of a mixture."""
 
     text: str = Field(description="name of the text")
@@ -233,7 +238,7 @@ KINDS: dict[str, type[Step]] = {
 }
 
 
-class PlanFile(Section):
+class PlanFile(_Table):
     """The tables of a plan; each step is validated later, by its kind."""
 
     source: str = Field(min_length=1, description="language that the translator reads, such as ko")

@@ -76,7 +76,7 @@ def settings_of(plan: Plan, name: str) -> dict[str, Any]:
     """Return the settings of a step that its product depends on, as flat keys such as training.steps."""
     step = plan.steps[name]
     if isinstance(step, TrainStep):
-        settings = flat(plan.configs[name].model_dump(mode="json"))
+        settings = flat(plan.configs[name].model_dump())
         ignored = FREE_TO_CHANGE | (_TEXT_SETTINGS if step.text is not None else {"model.init_from"})
         texts = {"text": list(step.texts)} if step.text is not None else {}
         return {key: value for key, value in settings.items() if key not in ignored} | texts

@@ -16,7 +16,7 @@ from manyheads.cli.verbs import echo, echo_json, in_color, verb
 
 if TYPE_CHECKING:
     from manyheads.config.schema import Config
-    from manyheads.config.schema.sections import Section
+    from manyheads.config.schema.base import Section
 
 MEASURED = "Measured:"  # begins the measured result, at the end of the comment at the top of a recipe
 _FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
@@ -77,7 +77,7 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
         tree = parse_config({"data": {"source": "de", "target": "en"}}, origin="defaults")
     else:
         tree = load_config(resolve_recipe(config), overrides)
-    echo(tree.model_dump(mode="json"), _describe(tree), as_json=as_json)
+    echo(tree.model_dump(), _describe(tree), as_json=as_json)
 
 
 def _describe(config: Config) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _describe(config: Config) -> Iterator[str]:
 
     A line that begins with "# " is a meaning; a line that begins with "#" alone is a setting at its default.
     """
-    from manyheads.config.schema.sections import Section
+    from manyheads.config.schema.base import Section
 
     for name, value in config:
         if isinstance(value, Section):
@@ -99,13 +99,13 @@ def _describe(config: Config) -> Iterator[str]:
 def _described_setting(key: str, section: Section) -> Iterator[str]:
     """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
-    from manyheads.config.schema.sections import Section
+    from manyheads.config.schema.base import Section
 
     field, value = type(section).model_fields[key], vars(section)[key]
     if isinstance(value, Section):
-        value = value.model_dump(exclude_unset=True)
+        value = {name: value.model_dump()[name] for name in value.model_fields if name in value.model_fields_set}
     yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
-    plain = section.model_dump(include={key})[key]  # tables for the stages of a training
+    plain = section.model_dump()[key]  # tables for the stages of a training
     line = f"{key} = {to_toml(plain)}"
     if value != field.default:
         yield line if field.default == "" else f"{line}  # default: {to_toml(field.default)}"

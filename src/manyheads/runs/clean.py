@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
@@ -126,7 +127,7 @@ def _text_key(config: Config) -> str:
     """Return a hash of the text, the settings, and the weights of the two runs."""
     runs = [RunDirectory.existing(Path(run)).path for run in (config.clean.forward, config.clean.backward) if run]
     sums = map(sha256, (*_text_files(config), *(run / "model.safetensors" for run in runs)))
-    settings = config.model_dump_json(include={"data": True, "clean": True})
+    settings = json.dumps([config.data.model_dump(), config.clean.model_dump()])
     return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()
 
 

@@ -50,7 +50,7 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
         changed.append(f"tokenizer.kind = {settings['kind']}")
     if changed:
         listener.message(f"as in {config.model.init_from}: {', '.join(changed)}")
-    values = config.model_dump(mode="json") | {"model": own | shape, "tokenizer": settings}
+    values = config.model_dump() | {"model": own | shape, "tokenizer": settings}
     return parse_config(values, origin=f"with model.init_from = {config.model.init_from}")
 
 

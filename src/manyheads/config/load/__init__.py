@@ -17,6 +17,7 @@ from manyheads.config.load.mistakes import closest, find_mistakes, optional_sett
 from manyheads.config.load.removed import drop_removed
 from manyheads.config.load.toml import NONE, override, read_toml, to_toml
 from manyheads.config.schema import Config
+from manyheads.config.schema.base import SettingsError
 from manyheads.errors import ConfigError, UsageError
 
 __all__ = [
@@ -63,7 +64,7 @@ def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
     Raises:
         ConfigError: the overrides have mistakes; the message lists all of them.
     """
-    return _parse_replaced(config.model_dump(mode="json"), overrides, "--set") if overrides else config
+    return _parse_replaced(config.model_dump(), overrides, "--set") if overrides else config
 
 
 def _parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
@@ -111,10 +112,10 @@ def parse_config(values: Mapping[str, Any], *, origin: str) -> Config:
         else prepare(settings)
         for section, settings in values.items()
     }
-    mistakes = find_mistakes(prepared)
-    if mistakes:
-        raise ConfigError(mistakes, origin=origin)
-    return Config.model_validate(prepared, strict=True)
+    try:
+        return Config.model_validate(prepared)
+    except SettingsError as error:
+        raise ConfigError(find_mistakes(prepared), origin=origin) from error
 
 
 def prepare(value: Any) -> Any:
@@ -128,7 +129,7 @@ def prepare(value: Any) -> Any:
 
 def config_to_json(config: Config) -> str:
     """Return the configuration as JSON, with its format version."""
-    values = config.model_dump(mode="json")
+    values = config.model_dump()
     return json.dumps({"format": _FORMAT, **values}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -195,21 +196,14 @@ def json_schema() -> dict[str, Any]:
 
 
 def _with_none(schema: Any) -> Any:
-    """Return a part of a schema with "none" in place of null, and without pydantic's titles."""
+    """Return a part of a schema with "none" in place of null."""
     if isinstance(schema, list):
         return [_with_none(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if schema == {"type": "null"}:
         return {"const": NONE}
-    changed = {key: _with_none(value) for key, value in schema.items() if not _titled(key, value)}
-    if "$ref" in changed:  # a section, whose settings have their own defaults
-        changed.pop("default", None)
+    changed = {key: _with_none(value) for key, value in schema.items()}
     if "default" in changed and changed["default"] is None:
         changed["default"] = NONE
     return changed
-
-
-def _titled(key: str, value: Any) -> bool:
-    """Return whether an entry is the title of a schema, not a setting named "title"."""
-    return key == "title" and isinstance(value, str)

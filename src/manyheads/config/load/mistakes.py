@@ -9,11 +9,10 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
-
 from manyheads.config.load.removed import REMOVED
 from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
-from manyheads.config.schema import TASKS, AugmentConfig, Config, StageConfig
+from manyheads.config.schema import TASKS, AugmentConfig, Config, LanguageError, StageConfig
+from manyheads.config.schema.base import Section, SettingsError, Wrong
 
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
 _UNUSUAL_LIMIT = 1_000  # magnitude of a limit that no usual value comes near
@@ -46,11 +45,11 @@ def find_mistakes(values: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(mistakes))
 
 
-def _validation_errors(values: dict[str, Any]) -> Sequence[Any]:
+def _validation_errors(values: dict[str, Any]) -> Sequence[Wrong]:
     try:
-        Config.model_validate(values, strict=True)
-    except ValidationError as error:
-        return error.errors(include_url=False)
+        Config.model_validate(values)
+    except SettingsError as error:
+        return error.wrong
     return []
 
 
@@ -73,20 +72,20 @@ def _without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
     return {**rest, "task": task, "data": {**missing, **data}}
 
 
-def _describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
+def _describe(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
     """Return (message, names of the settings in it) of one validation error."""
-    if error["type"] == "value_error":
-        message = error["msg"].removeprefix("Value error, ")
+    message = str(error.error)
+    if isinstance(error.error, LanguageError):
+        return message, set(re.findall(r"^data\.(\w+)", message))
+    if error.reason == "rule":
         settings = {key for section in _known_settings().values() for key in section}
         return message, settings & set(re.findall(r"\w+", message))
-    if error["type"] == "languages":
-        return error["msg"], set(re.findall(r"^data\.(\w+)", error["msg"]))
-    if error["loc"][:2] == NESTED:
+    if error.path[:2] == NESTED:
         return _describe_nested(error, values)
-    section, key, *inside = ["", *error["loc"]] if len(error["loc"]) == 1 else error["loc"]
+    section, key, *inside = ["", *error.path] if len(error.path) == 1 else error.path
     name = f"{section}.{key}" if section else key
     value = (values[section] if section else values).get(key)
-    if error["type"] == "missing" and not inside:
+    if error.reason == "missing" and not inside:
         return _missing(section, key, values), {key}
     if not section and key in _known_settings():
         return f"{key} = {shorten(to_toml(value))} is no section; write [{key}], and its settings below it.", {key}
@@ -95,18 +94,18 @@ def _describe(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
         return _unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
         return _describe_stage(error, inside, list(value or ())), {key}
-    if error["type"] == "finite_number" and not inside:
+    if error.reason == "infinite" and not inside:
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema, value)}{guess or '.'}", {key}
 
 
-def _describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
+def _describe_stage(error: Wrong, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
     """Return the message of a validation error in a table of [[training.stages]]."""
     index, key, *_ = inside
     known = StageConfig.model_json_schema()["properties"]
     name = f"training.stages: {key} of stage {index + 1}"
-    if error["type"] == "missing":
+    if error.reason == "missing":
         return f"{name} is missing: {known[key]['description']}."
     if key not in known:
         return f"{name} is unknown{suggestion(closest(key, known)) or '; there are ' + ' and '.join(known) + '.'}"
@@ -114,7 +113,7 @@ def _describe_stage(error: Any, inside: Sequence[Any], stages: Sequence[Mapping[
     return f"{name} = {shorten(to_toml(value))} is not {phrase(known[key], value)}."
 
 
-def _describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]:
+def _describe_nested(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
     """Return (message, name of the section) of a validation error in the section inside another."""
     section, name = NESTED
     settings = values[section][name]
@@ -123,7 +122,7 @@ def _describe_nested(error: Any, values: dict[str, Any]) -> tuple[str, set[str]]
             f"{section}.{name} = {shorten(to_toml(settings))} is no section; write [{section}.{name}], and its "
             f'settings below it, or {name} = "{NONE}".'
         ), {name}
-    key = error["loc"][2]
+    key = error.path[2]
     schema = _known_settings()[f"{section}.{name}"].get(key)
     if schema is None:
         return _unknown(f"{section}.{name}", key, settings[key])[0], {name}
@@ -177,7 +176,7 @@ def _known_settings() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of every setting, by section and key; top-level settings are under ""."""
     known: dict[str, dict[str, Any]] = {"": {}}
     for name, field in Config.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             known[name] = field.annotation.model_json_schema()["properties"]
         else:
             known[""][name] = Config.model_json_schema()["properties"][name]
@@ -190,7 +189,7 @@ def optional_settings() -> set[tuple[str, str]]:
     return {
         (section, key)
         for section, parent in Config.model_fields.items()
-        if isinstance(parent.annotation, type) and issubclass(parent.annotation, BaseModel)
+        if isinstance(parent.annotation, type) and issubclass(parent.annotation, Section)
         for key, field in parent.annotation.model_fields.items()
         if type(None) in get_args(field.annotation)
     }

@@ -4,13 +4,9 @@ No other file holds a default. The tree is frozen, refuses unknown keys, and imp
 rest of the package. "Section 3.2" and the like refer to Vaswani et al. (2017), "Attention Is All You Need".
 """
 
-from __future__ import annotations
+from typing import Annotated
 
-from typing import Annotated, Self
-
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
-
+from manyheads.config.schema.base import Field, Limits, Section
 from manyheads.config.schema.cleaning import CleanConfig
 from manyheads.config.schema.sections import (
     AugmentConfig,
@@ -18,7 +14,6 @@ from manyheads.config.schema.sections import (
     EvaluationConfig,
     ModelConfig,
     SearchConfig,
-    Section,
     TokenizerConfig,
 )
 from manyheads.config.schema.tasks import TASKS, TaskSpec
@@ -42,29 +37,26 @@ __all__ = [
 _MOST_PARAMETERS = 1_000_000_000_000
 
 
-def _check_name(task: str) -> str:
-    if task not in TASKS:
-        raise PydanticCustomError("task", "there is no such task")
-    return task
+class LanguageError(ValueError):
+    """A language that the task needs is missing, or one that it does not know is given."""
 
 
 class Config(Section):
     """The whole configuration of one run."""
 
-    task: Annotated[str, AfterValidator(_check_name)] = Field(
+    task: Annotated[str, Limits(enum=TASKS)] = Field(
         "translation",
-        json_schema_extra=lambda schema: schema.update(enum=list(TASKS)),
         description="task of the model: translation from source to target, classification of texts or pairs of "
         "texts, language-modeling (predict the next token), or masked-lm (predict masked tokens, which "
         "pre-trains an encoder)",
     )
     data: DataConfig
-    tokenizer: TokenizerConfig = Field(default_factory=TokenizerConfig)
-    model: ModelConfig = Field(default_factory=ModelConfig)
-    training: TrainingConfig = Field(default_factory=TrainingConfig)
-    search: SearchConfig = Field(default_factory=SearchConfig)
-    evaluation: EvaluationConfig = Field(default_factory=EvaluationConfig)
-    clean: CleanConfig = Field(default_factory=CleanConfig)
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    search: SearchConfig = SearchConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    clean: CleanConfig = CleanConfig()
 
     @property
     def spec(self) -> TaskSpec:
@@ -94,12 +86,11 @@ class Config(Section):
         """Whether the tokenizer keeps white space, which is part of the output of a language model."""
         return self.spec.reads_stream
 
-    @model_validator(mode="after")
-    def check_language_model(self) -> Self:
+    def check_language_model(self) -> None:
         """Refuse settings that a language model cannot use."""
         data, tokenizer, model = self.data, self.tokenizer, self.model
         if not self.spec.reads_stream:
-            return self
+            return
         if tokenizer.kind == "words" or tokenizer.sampling:
             name = "sampling" if tokenizer.sampling else "kind"
             raise ValueError(
@@ -116,27 +107,22 @@ class Config(Section):
                 f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "
                 f"{model.max_positions}. Use as many."
             )
-        return self
 
-    @model_validator(mode="after")
-    def check_languages(self) -> Self:
+    def check_languages(self) -> None:
         """Require the languages of the task, and no others."""
         languages = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
         needed = self.spec.languages
         for name, value in languages.items():
             if name in needed and not value:
                 description = DataConfig.model_fields[name].description
-                raise PydanticCustomError("languages", f"data.{name} is missing: {description}.")
+                raise LanguageError(f"data.{name} is missing: {description}.")
             if name not in needed and value:
                 settings = " and ".join(f"data.{setting}" for setting in needed)
-                raise PydanticCustomError(
-                    "languages",
+                raise LanguageError(
                     f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {settings}.',
                 )
-        return self
 
-    @model_validator(mode="after")
-    def check_task(self) -> Self:
+    def check_task(self) -> None:
         """Refuse settings that have no meaning for the task."""
         metric, known = self.training.metric, self.spec.metrics
         if metric not in known:
@@ -156,10 +142,8 @@ class Config(Section):
                     )
         if not self.spec.reads_pairs and self.training.r_drop:
             raise ValueError(f'training.r_drop is for pairs of sentences, not for task = "{self.task}".')
-        return self
 
-    @model_validator(mode="after")
-    def check_stages(self) -> Self:
+    def check_stages(self) -> None:
         """Refuse stages whose weights do not fit the corpora, and stages of a task that draws no pairs."""
         corpora = 1 + len(self.data.more)
         if self.training.stages and self.spec.reads_stream:
@@ -170,10 +154,8 @@ class Config(Section):
                     f"training.stages: stage {number} has weights = {list(stage.weights)}, but there are {corpora} "
                     f"corpora: train and {len(self.data.more)} in data.more. Give one number for each, not all 0."
                 )
-        return self
 
-    @model_validator(mode="after")
-    def check_size(self) -> Self:
+    def check_size(self) -> None:
         """Refuse a model that no machine could hold."""
         model = self.model
         layer = 4 * model.d_model**2 + 2 * model.d_model * model.d_ff
@@ -184,10 +166,8 @@ class Config(Section):
                 f"model.d_model = {model.d_model:,}, d_ff = {model.d_ff:,} and the layers make a model of about "
                 f"{numbers:,} parameters; at most {_MOST_PARAMETERS:,} are possible. Use a smaller model."
             )
-        return self
 
-    @model_validator(mode="after")
-    def check_tying(self) -> Self:
+    def check_tying(self) -> None:
         """Require a joint vocabulary if all embeddings are tied."""
         separate = not self.tokenizer.joint and self.tokenizer.kind != "bytes" and self.spec.reads_pairs
         if separate and self.model.tied_embeddings == "all":
@@ -195,4 +175,3 @@ class Config(Section):
                 'model.tied_embeddings = "all" needs one vocabulary, but tokenizer.joint = false. '
                 'Use tied_embeddings = "decoder" or joint = true.'
             )
-        return self

@@ -1,12 +1,9 @@
 """The section of a configuration on cleaning: `manyheads data clean`."""
 
-from __future__ import annotations
+from typing import Annotated, Literal
 
-from typing import Annotated, Literal, Self
-
-from pydantic import Field, model_validator
-
-from manyheads.config.schema.sections import Probability, Section, Text
+from manyheads.config.schema.base import Field, Limits, Section
+from manyheads.config.schema.sections import Probability, Text
 
 RuleName = Literal[
     "access-keys", "encoding", "copy", "language", "length", "cut", "repetition", "numbers", "placeholders",
@@ -23,7 +20,7 @@ class CleanConfig(Section):
         "a text), encoding, copy, language, length, cut, repetition, numbers, placeholders, boilerplate, "
         "duplicate, lexical",
     )
-    max_ratio: Annotated[float, Field(gt=1, le=1_000_000)] = Field(
+    max_ratio: Annotated[float, Limits(gt=1, le=1_000_000)] = Field(
         1.8,
         description="largest ratio of the length of a side to what the other side suggests, in characters and in "
         "words; the usual ratio of the two languages is learned from the text",
@@ -39,10 +36,8 @@ class CleanConfig(Section):
     )
     backward: Text | None = Field(None, description="run that translates target to source")
 
-    @model_validator(mode="after")
-    def check_runs(self) -> Self:
+    def check_runs(self) -> None:
         """Require both runs or none."""
         if (self.forward is None) != (self.backward is None):
             missing = "backward" if self.backward is None else "forward"
             raise ValueError(f"clean.{missing} is missing: the two models score pairs together. Name its run.")
-        return self

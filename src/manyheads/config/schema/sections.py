@@ -1,31 +1,20 @@
 """The sections of a configuration on text, tokenizer, model, search and evaluation."""
 
-from __future__ import annotations
-
 import sys
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from manyheads.config.schema.base import Field, Limits, Section
 
-Probability = Annotated[float, Field(ge=0.0, lt=1.0)]
+Probability = Annotated[float, Limits(ge=0.0, lt=1.0)]
 MAX_COUNT = 1_000_000_000  # of a count without a narrower limit
-Positive = Annotated[int, Field(gt=0, le=MAX_COUNT)]
-Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
-Layers = Annotated[int, Field(gt=0, le=1_000)]
-Factor = Annotated[float, Field(ge=0, le=1_000_000)]
-Text = Annotated[str, Field(max_length=4_096, pattern=r"^[^\x00]*$")]  # also the name of a file
-Share = Annotated[float, Field(gt=0.0, lt=1.0)]
-Language = Annotated[str, Field(max_length=100, pattern=r"^([a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*)?$")]
+Positive = Annotated[int, Limits(gt=0, le=MAX_COUNT)]
+Count = Annotated[int, Limits(ge=0, le=MAX_COUNT)]
+Layers = Annotated[int, Limits(gt=0, le=1_000)]
+Factor = Annotated[float, Limits(ge=0, le=1_000_000)]
+Text = Annotated[str, Limits(max_length=4_096, pattern=r"^[^\x00]*$")]  # also the name of a file
+Share = Annotated[float, Limits(gt=0.0, lt=1.0)]
+Language = Annotated[str, Limits(max_length=100, pattern=r"^([a-zA-Z]{2,8}([-_][a-zA-Z0-9]{1,8})*)?$")]
 FilePair = tuple[Text, Text]
-
-
-class Section(BaseModel):
-    """A frozen section that refuses unknown keys and implicit conversions."""
-
-    # deferred: a section that is only read as a part of `Config` needs no validator of its own
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, defer_build=True
-    )
 
 
 class AugmentConfig(Section):
@@ -61,15 +50,13 @@ class AugmentConfig(Section):
         0.02, description="share of pairs that are joined with one to three others to a paragraph"
     )
 
-    @model_validator(mode="after")
-    def check_shares(self) -> Self:
+    def check_shares(self) -> None:
         """Refuse shares of the same pairs that sum to more than 1."""
         if self.words + self.join > 1:
             raise ValueError(
                 f"data.augment.words = {self.words} and data.augment.join = {self.join} sum to more "
                 "than 1. Lower one."
             )
-        return self
 
 
 class DataConfig(Section):
@@ -117,30 +104,24 @@ class DataConfig(Section):
         "then one for each corpus in more. 2 is twice, 0.5 a different half of the pairs in each epoch, 0 never. "
         "Default: each pair once. Raise it for a small corpus that matters, lower it for a large noisy one",
     )
-    temperature: float = Field(
+    temperature: Annotated[float, Limits(ge=1, le=1_000)] = Field(
         1.0,
-        ge=1,
-        le=1_000,
         description="sampling temperature over corpora: values above 1 repeat the smaller ones, so that a corpus "
         "of n pairs gets a share of each epoch in proportion to n ** (1 / temperature); 1 takes each pair once. "
         "Usual for corpora of very different sizes: 2 to 5",
     )
-    limit: float | None = Field(
+    limit: Annotated[float, Limits(gt=0, le=1e12)] | None = Field(
         None,
-        gt=0,
-        le=1e12,
         description="use only the first pairs of train: a number of pairs, or below 1 a share of them",
     )
-    max_length: Annotated[int, Field(gt=0, le=1_000_000)] = Field(
+    max_length: Annotated[int, Limits(gt=0, le=1_000_000)] = Field(
         128,
         description="maximum length of a text in tokens. translation: training pairs with a longer side are "
         "dropped and counted. classification, masked-lm: longer texts are cut. language-modeling: length of a "
         "training block, and of the context that the model sees. Memory and time grow with it",
     )
-    max_ratio: float = Field(
+    max_ratio: Annotated[float, Limits(ge=1, le=MAX_COUNT)] = Field(
         9.0,
-        ge=1,
-        le=MAX_COUNT,
         description="maximum length ratio of the two sides of a pair, in characters; pairs above it are dropped "
         "and counted",
     )
@@ -156,11 +137,10 @@ class DataConfig(Section):
         "errors, addresses and emoji. The section [data.augment] switches them on. Default: none",
     )
 
-    @model_validator(mode="after")
-    def check_weights(self) -> Self:
+    def check_weights(self) -> None:
         """Refuse weights that do not fit the corpora."""
         if self.weights is None:
-            return self
+            return
         corpora = 1 + len(self.more)
         if len(self.weights) != corpora:
             raise ValueError(
@@ -169,7 +149,6 @@ class DataConfig(Section):
             )
         if not any(self.weights) or self.temperature != 1:
             raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
-        return self
 
     def reads_files(self, split: Literal["train", "valid", "test"]) -> bool:
         """Return whether a split is read from files, not from a data set."""
@@ -189,7 +168,7 @@ class TokenizerConfig(Section):
         description="unit of text: bpe or unigram pieces (SentencePiece), words (spaCy, extra words), "
         "characters, or UTF-8 bytes; marian and huggingface are the vocabularies of pre-trained models",
     )
-    vocab_size: Annotated[int, Field(ge=8, le=10_000_000)] = Field(
+    vocab_size: Annotated[int, Limits(ge=8, le=10_000_000)] = Field(
         8_000, description="number of pieces, special symbols included (bpe, unigram); fewer for less text"
     )
     joint: bool = Field(
@@ -204,7 +183,7 @@ class TokenizerConfig(Section):
     byte_fallback: bool = Field(
         True, description="spell characters without a piece as UTF-8 bytes, not as <unk> (bpe, unigram)"
     )
-    character_coverage: Annotated[float, Field(gt=0.5, le=1.0)] = Field(
+    character_coverage: Annotated[float, Limits(gt=0.5, le=1.0)] = Field(
         1.0, description="share of the characters that get a piece (bpe, unigram); 0.9995 is usual for Chinese"
     )
     min_count: Positive = Field(1, description="occurrences below which a symbol becomes <unk> (words, characters)")
@@ -212,7 +191,7 @@ class TokenizerConfig(Section):
     split_digits: bool = Field(
         False, description="make every digit a token of its own, so that numbers are easier to copy (bpe, unigram)"
     )
-    symbols: tuple[Annotated[str, Field(max_length=100, pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = (
+    symbols: tuple[Annotated[str, Limits(max_length=100, pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])], ...] = (
         Field(
             (),
             description="words that are one token each (bpe, unigram), such as the tag <bt> at the beginning of "
@@ -220,24 +199,22 @@ class TokenizerConfig(Section):
         )
     )
 
-    @model_validator(mode="after")
-    def check_symbols(self) -> Self:
+    def check_symbols(self) -> None:
         """Refuse symbols for tokenizers without pieces."""
         if self.symbols and self.kind not in ("bpe", "unigram"):
             raise ValueError(f'tokenizer.symbols are for kind = "bpe" and "unigram", not for "{self.kind}".')
-        return self
 
 
 class ModelConfig(Section):
     """The Transformer (section 3; the base model of Table 3 is d_model 512, d_ff 2048, 8 heads, 6+6 layers)."""
 
-    d_model: Annotated[int, Field(gt=0, le=65_536)] = Field(
+    d_model: Annotated[int, Limits(gt=0, le=65_536)] = Field(
         256, description="width of the model, D: of embeddings, and of the input and output of every layer"
     )
-    d_ff: Annotated[int, Field(gt=0, le=1_048_576)] = Field(
+    d_ff: Annotated[int, Limits(gt=0, le=1_048_576)] = Field(
         1024, description="inner width of the feed-forward layers, F (section 3.3)"
     )
-    num_heads: Annotated[int, Field(gt=0, le=65_536)] = Field(
+    num_heads: Annotated[int, Limits(gt=0, le=65_536)] = Field(
         4, description="number of attention heads per layer, H; must divide d_model (section 3.2.2)"
     )
     num_encoder_layers: Layers = Field(
@@ -259,11 +236,13 @@ class ModelConfig(Section):
     norm: Literal["pre", "post"] = Field(
         "pre", description="layer norm before each sublayer, or after it as in the paper"
     )
-    norm_epsilon: float = Field(1e-5, ge=1e-30, le=1, description="epsilon of layer norm, added to the variance")
+    norm_epsilon: Annotated[float, Limits(ge=1e-30, le=1)] = Field(
+        1e-5, description="epsilon of layer norm, added to the variance"
+    )
     positions: Literal["sinusoidal", "learned", "rotary"] = Field(
         "sinusoidal", description="position encoding: sinusoidal (section 3.5), learned, or rotary (Su et al. 2021)"
     )
-    max_positions: Annotated[int, Field(ge=2, le=1_000_000)] = Field(
+    max_positions: Annotated[int, Limits(ge=2, le=1_000_000)] = Field(
         1024, description="longest input of the model in tokens; rows of the learned position table"
     )
     activation: Literal["relu", "gelu", "gelu-tanh", "swish", "swiglu"] = Field(
@@ -277,7 +256,7 @@ class ModelConfig(Section):
     )
     scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
     bias: bool = Field(True, description="use biases in the linear layers")
-    token_types: Annotated[int, Field(ge=0, le=1_000)] = Field(
+    token_types: Annotated[int, Limits(ge=0, le=1_000)] = Field(
         0, description="number of segment types with an embedding each, 2 in BERT; 0 is none"
     )
     embedding_norm: bool = Field(False, description="apply layer norm to the sum of the embeddings, as BERT does")
@@ -305,8 +284,7 @@ class ModelConfig(Section):
         "the first): a student starts with the layers of its teacher (Shleifer and Rush 2020). none: all",
     )
 
-    @model_validator(mode="after")
-    def check_widths(self) -> Self:
+    def check_widths(self) -> None:
         """Refuse widths unfit for heads or positions, and unscaled embeddings that positions would outweigh."""
         if self.d_model % self.num_heads:
             near = self.d_model - self.d_model % self.num_heads
@@ -327,7 +305,6 @@ class ModelConfig(Section):
                 "model.scale_embeddings = false with sinusoidal positions and tied embeddings drowns the tokens "
                 'in the position signal. Use scale_embeddings = true, or tied_embeddings = "none".'
             )
-        return self
 
     @property
     def position_limit(self) -> int:
@@ -338,25 +315,21 @@ class ModelConfig(Section):
 class SearchConfig(Section):
     """Search for translations (section 6.1)."""
 
-    beam_size: Annotated[int, Field(gt=0, le=1_000)] = Field(
+    beam_size: Annotated[int, Limits(gt=0, le=1_000)] = Field(
         5, description="number of hypotheses that beam search keeps; 1 is greedy search"
     )
-    length_penalty: float = Field(
+    length_penalty: Annotated[float, Limits(ge=0, le=10)] = Field(
         1.0,
-        ge=0,
-        le=10,
         description="larger favours longer outputs: score = log-probability / length ** length_penalty",
     )
-    max_length_ratio: float = Field(
+    max_length_ratio: Annotated[float, Limits(gt=0, le=1_000)] = Field(
         2.0,
-        gt=0,
-        le=1_000,
         description="maximum output length in tokens: max_length_ratio x source tokens + max_length_offset",
     )
-    max_length_offset: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+    max_length_offset: Annotated[int, Limits(ge=0, le=1_000_000)] = Field(
         20, description="tokens in the longest output beyond max_length_ratio x source tokens"
     )
-    no_repeat_ngram: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+    no_repeat_ngram: Annotated[int, Limits(ge=0, le=1_000_000)] = Field(
         0, description="length of the n-grams that must not occur twice in an output; 0 is off"
     )
     batch_tokens: Positive = Field(

@@ -1,12 +1,9 @@
 """The sections of a configuration on training, and on the scores that a recipe reached."""
 
-from __future__ import annotations
+from typing import Annotated, Literal
 
-from typing import Annotated, Literal, Self
-
-from pydantic import Field, model_validator
-
-from manyheads.config.schema.sections import Count, Factor, Positive, Probability, Section, Text
+from manyheads.config.schema.base import Field, Limits, Section
+from manyheads.config.schema.sections import Count, Factor, Positive, Probability, Text
 
 
 class StageConfig(Section):
@@ -35,10 +32,8 @@ class TrainingConfig(Section):
         description="passes over the training text; replaces steps if given. "
         "On the command line, --set training.steps replaces the epochs of the file",
     )
-    max_minutes: float | None = Field(
+    max_minutes: Annotated[float, Limits(gt=0, le=10_000_000)] | None = Field(
         None,
-        gt=0,
-        le=10_000_000,
         description="minutes from the start of the command to its end, the preparation (up to half of them), "
         "validation and checkpoints included; the number of steps and the learning rate follow the speed, and "
         "validations are rarer where they would take more than a quarter of the time",
@@ -55,28 +50,22 @@ class TrainingConfig(Section):
         "adam",
         description="adam (section 5.3), adamw, or muon (Jordan et al. 2024): fewer, slightly longer updates",
     )
-    muon_factor: float = Field(
+    muon_factor: Annotated[float, Limits(gt=0, le=1_000)] = Field(
         3.0,
-        gt=0,
-        le=1_000,
         description="muon: rate of the matrices inside the layers, as a multiple of that of all other weights",
     )
-    learning_rate: float = Field(
+    learning_rate: Annotated[float, Limits(gt=0, le=1_000)] = Field(
         2e-3,
-        gt=0,
-        le=1_000,
         description="peak learning rate; for the schedule noam, the factor in front of its formula",
     )
     betas: tuple[Probability, Probability] = Field(
         (0.9, 0.98), description="decay rates of Adam's two moments (section 5.3)"
     )
-    epsilon: float = Field(
-        1e-9, ge=1e-30, le=1, description="epsilon of Adam, added to the denominator (section 5.3)"
+    epsilon: Annotated[float, Limits(ge=1e-30, le=1)] = Field(
+        1e-9, description="epsilon of Adam, added to the denominator (section 5.3)"
     )
-    weight_decay: float = Field(
+    weight_decay: Annotated[float, Limits(ge=0, le=1_000)] = Field(
         0.0,
-        ge=0,
-        le=1_000,
         description="weight decay, added to the gradients (adam) or subtracted from the matrices (adamw, muon)",
     )
     schedule: Literal["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"] = Field(
@@ -91,10 +80,8 @@ class TrainingConfig(Section):
     label_smoothing: Probability = Field(
         0.1, description="target probability spread evenly over the vocabulary (section 5.4); 0 is off"
     )
-    r_drop: float = Field(
+    r_drop: Annotated[float, Limits(ge=0, le=1_000)] = Field(
         0.0,
-        ge=0,
-        le=1_000,
         description="weight of R-Drop, the divergence between two passes with different dropout (alpha of Liang "
         "et al. 2021); 0 is off. An update takes about twice as long",
     )
@@ -102,16 +89,14 @@ class TrainingConfig(Section):
         0.0,
         description="decay of a moving average of the weights, which becomes the model, such as 0.999; 0 is off",
     )
-    clip_norm: float | None = Field(
-        1.0, gt=0, le=1e9, description="maximum norm of the gradient; a larger gradient is scaled down to it"
+    clip_norm: Annotated[float, Limits(gt=0, le=1e9)] | None = Field(
+        1.0, description="maximum norm of the gradient; a larger gradient is scaled down to it"
     )
-    layer_decay: float = Field(
+    layer_decay: Annotated[float, Limits(gt=0, le=1)] = Field(
         1.0,
-        gt=0,
-        le=1,
         description="rate of each layer over that of the layer above; 1 is off, 0.8 is usual in fine-tuning",
     )
-    lora_rank: Annotated[int, Field(ge=0, le=65_536)] = Field(
+    lora_rank: Annotated[int, Limits(ge=0, le=65_536)] = Field(
         0,
         description="fine-tuning by LoRA (Hu et al. 2022): rank k of the product of two matrices that is learnt "
         "for each matrix of the layers, and multiplied by 16 / k; all other weights but the head of the task are "
@@ -123,7 +108,7 @@ class TrainingConfig(Section):
         "else fp32",
     )
     device: Text = Field("auto", description='"cpu", "cuda" or "cuda:1"; auto takes a GPU if there is one')
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
+    seed: Annotated[int, Limits(ge=0, lt=2**63)] = Field(
         1, description="seed of the initial weights, the order of the text, dropout and subword sampling"
     )
     save_every: Positive = Field(500, description="updates between checkpoints; each is also validated")
@@ -152,7 +137,7 @@ class TrainingConfig(Section):
         description="shard weights, gradients and optimiser state over the processes (FSDP), for models larger "
         "than one GPU",
     )
-    workers: Annotated[int, Field(ge=0, le=1_000)] = Field(
+    workers: Annotated[int, Limits(ge=0, le=1_000)] = Field(
         1,
         description="threads that prepare batches in advance; 0 prepares each when it is needed. The result is "
         "the same",
@@ -166,11 +151,10 @@ class TrainingConfig(Section):
         500, description="validation pairs translated for BLEU and chrF at each validation; 0 is none"
     )
 
-    @model_validator(mode="after")
-    def check_stages(self) -> Self:
+    def check_stages(self) -> None:
         """Refuse stages without a fixed number of updates, and a stage that would never begin."""
         if not self.stages:
-            return self
+            return
         if self.epochs is not None or self.max_minutes is not None:
             name = "epochs" if self.epochs is not None else "max_minutes"
             raise ValueError(
@@ -189,10 +173,8 @@ class TrainingConfig(Section):
                 f"training.stages: the last stage would begin after update {begin}, but training.steps = "
                 f"{self.steps}. Use more steps, or shorter stages."
             )
-        return self
 
-    @model_validator(mode="after")
-    def check_whole_matrices(self) -> Self:
+    def check_whole_matrices(self) -> None:
         """Refuse combinations of Muon, LoRA and sharding, which cannot share the same weight matrices."""
         if self.shard and self.optimizer == "muon":
             raise ValueError(
@@ -205,4 +187,3 @@ class TrainingConfig(Section):
                 f"training.lora_rank = {self.lora_rank} steps along two thin factors of each matrix, which "
                 f'training.{setting} cannot. Use optimizer = "adamw" and shard = false.'
             )
-        return self

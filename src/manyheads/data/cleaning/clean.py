@@ -72,7 +72,7 @@ class CleanJob:
 
     def hash(self, *parts: object) -> str:
         """Return a hash of everything that the results of a step depend on."""
-        values = (_VERSION, self.key, self.languages, self.settings.model_dump_json(), *parts)
+        values = (_VERSION, self.key, self.languages, self.settings.model_dump(), *parts)
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
     def chunks(self, size: int) -> Iterator[list[Pair]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
 from manyheads.checkpoint import read_json
 from manyheads.config.schema import ModelConfig
+from manyheads.config.schema.base import SettingsError
 from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.names import Entry, body, head, our_tensors, their_names
@@ -93,9 +93,8 @@ def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceM
     shape = our_shape(settings, family, folder)
     try:
         config = ModelConfig(**shape)
-    except ValidationError as error:
-        reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        raise RunError(f"{folder / 'config.json'} makes no model: {reason}") from error
+    except SettingsError as error:
+        raise RunError(f"{folder / 'config.json'} makes no model: {error}") from error
     weights = _rename_weights(read_weights(folder, trust_pickle=trust_pickle), family, config)
     table = "wte.weight" if family == "gpt2" else "embeddings.word_embeddings.weight"
     absent = (name for name in their_names(body(family, config)) if name not in weights)

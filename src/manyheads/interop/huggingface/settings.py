@@ -93,7 +93,7 @@ def our_shape(settings: Mapping[str, Any], family: Family, folder: Path) -> dict
 
 
 def _is_valid(name: str, value: Any) -> bool:
-    if ModelConfig.model_fields[name].annotation is int:
+    if type(ModelConfig.model_fields[name].default) is int:
         return type(value) is int and (value > 0 or name == "token_types")
     if name == "activation":
         return isinstance(value, str) and value in _ACTIVATIONS
