@@ -98,7 +98,7 @@ def test_the_defaults_are_shown_without_a_configuration(capsys: pytest.CaptureFi
 
 def test_json_holds_the_values(capsys: pytest.CaptureFixture[str]) -> None:
     values = json.loads(show_config(capsys, RECIPE, "--json"))
-    assert values == json.loads(json.dumps(load_config(resolve_recipe(RECIPE)).model_dump()))
+    assert values == load_config(resolve_recipe(RECIPE)).model_dump()
 
 
 def test_the_schema_for_editors_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:

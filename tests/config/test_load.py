@@ -82,7 +82,7 @@ def test_a_byte_order_mark_and_crlf_change_nothing(tmp_path: Path) -> None:
         ("training.max_minutes=20", "training", "max_minutes", 20.0),
         ("training.learning_rate=1e-4", "training", "learning_rate", 1e-4),
         ("training.steps=1e4", "training", "steps", 10_000),
-        ('data.train=["a","b"]', "data", "train", ("a", "b")),
+        ('data.train=["a","b"]', "data", "train", ["a", "b"]),
         ("training.clip_norm=none", "training", "clip_norm", None),
         ("model.tied_embeddings=none", "model", "tied_embeddings", "none"),
         ("tokenizer.lowercase=true", "tokenizer", "lowercase", True),

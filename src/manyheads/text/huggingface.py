@@ -5,15 +5,12 @@ vocabularies of this package. Two things differ, so that every string can be enc
 a special symbol, and surrogates become the characters that they encode, or U+FFFD.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
-
+from manyheads.config.schema.base import Limits
 from manyheads.errors import require
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.normalize import join_surrogates
@@ -39,19 +36,17 @@ class StoredTokenizer(StoredJson):
 
     kind: Literal["huggingface"] = "huggingface"
     family: Family
-    rows: int = Field(gt=0, le=10_000_000)
+    rows: Annotated[int, Limits(gt=0, le=10_000_000)]
     specials: tuple[int | None, int | None, int | None, int | None]
     mask: int | None = None
     marks_between: Literal[1, 2] = 1
     content: dict[str, Any]
 
-    @model_validator(mode="after")
-    def check_numbers(self) -> Self:
+    def check_numbers(self) -> None:
         """Refuse ids outside the vocabulary, and equal ids of two symbols."""
         ids = [number for number in self.specials if number is not None]
         if len(set(ids)) != len(ids) or any(not 0 <= n < self.rows for n in (*ids, self.mask or 0)):
             raise ValueError("special symbols are no rows of the vocabulary, or the same row")
-        return self
 
 
 class HuggingFaceTokenizer(Tokenizer):

@@ -4,8 +4,6 @@ A MarianMT model has one SentencePiece model for each language and one list of p
 ids of transformers' ``MarianTokenizer``, except for the order of the special symbols.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping, Sequence

@@ -1,23 +1,19 @@
 """Store tokenizers as JSON, and define the base of tokenizers whose vocabulary is a list of symbols."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
-
+from manyheads.config.schema.base import Section, SettingsError
 from manyheads.errors import ConfigError, DataError, RunError
 from manyheads.text.interface import CONTROL_IDS, SPECIALS, Tokenizer
 
 
-class StoredJson(BaseModel):
+class StoredJson(Section):
     """The JSON file of a tokenizer that is not a SentencePiece model; equal content has equal bytes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
     indent: ClassVar[int | None] = 0
 
     format: Literal["manyheads-tokenizer"] = "manyheads-tokenizer"
@@ -31,10 +27,9 @@ class StoredJson(BaseModel):
     def parse(cls, data: bytes, kind: str) -> Self:
         """Read the bytes of `to_bytes`; raises `RunError` if they are damaged, or of another version."""
         try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise damaged_error(kind, f"{'.'.join(map(str, first['loc'])) or 'content'}: {first['msg']}") from error
+            return cls(**json.loads(data))
+        except (SettingsError, ValueError, TypeError, RecursionError) as error:
+            raise damaged_error(kind, str(error)) from error
 
 
 class Stored(StoredJson):
@@ -53,12 +48,10 @@ class Stored(StoredJson):
     pipeline: str = ""
     symbols: tuple[str, ...] = ()
 
-    @model_validator(mode="after")
-    def check_symbols(self) -> Self:
+    def check_symbols(self) -> None:
         """Refuse a vocabulary with equal symbols."""
         if "" in self.symbols or len({*self.symbols, *SPECIALS}) != len(self.symbols) + len(SPECIALS):
             raise ValueError("a symbol is empty, special, or there twice")
-        return self
 
     @classmethod
     def from_bytes(cls, data: bytes, *, kind: str, language: str) -> Self:

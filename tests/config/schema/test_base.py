@@ -48,19 +48,19 @@ def test_values_get_the_types_of_their_settings() -> None:
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"part": {"size": 11}}, "limit"),
-        ({"part": {"size": True}}, "type"),
-        ({"part": 3}, "type"),
-        ({"name": "abcd"}, "limit"),
-        ({"name": "a\n"}, "limit"),
-        ({"name": "\ud800"}, "type"),
-        ({"kind": "c"}, "type"),
-        ({"kind": ["a"]}, "type"),
-        ({"share": float("nan")}, "infinite"),
-        ({"share": 10**400}, "type"),
-        ({"share": False}, "type"),
-        ({"files": ["a"]}, "type"),
-        ({"on": 1}, "type"),
+        ({"part": {"size": 11}}, "wrong value"),
+        ({"part": {"size": True}}, "wrong value"),
+        ({"part": 3}, "wrong value"),
+        ({"name": "abcd"}, "wrong value"),
+        ({"name": "a\n"}, "wrong value"),
+        ({"name": "\ud800"}, "wrong value"),
+        ({"kind": "c"}, "wrong value"),
+        ({"kind": ["a"]}, "wrong value"),
+        ({"share": float("nan")}, "not finite"),
+        ({"share": 10**400}, "wrong value"),
+        ({"share": False}, "wrong value"),
+        ({"files": ["a"]}, "wrong value"),
+        ({"on": 1}, "wrong value"),
         ({"nmae": "n"}, "unknown"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_wrong_value_is_refused_with_its_path(values: dict[str, Any], reason: 
 def test_all_wrong_values_are_named_and_rules_are_checked_without_them() -> None:
     assert refused(parts=[{}, {"sise": 1}, 5], on=True, kind="b") == [
         (("parts", 1, "sise"), "unknown"),
-        (("parts", 2), "type"),
+        (("parts", 2), "wrong value"),
         (("name",), "missing"),
     ]
     assert refused(name="n", on=True, kind="b") == [((), "rule")]

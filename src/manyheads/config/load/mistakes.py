@@ -94,7 +94,7 @@ def _describe(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
         return _unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
         return _describe_stage(error, inside, list(value or ())), {key}
-    if error.reason == "infinite" and not inside:
+    if error.reason == "not finite" and not inside:
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema, value)}{guess or '.'}", {key}

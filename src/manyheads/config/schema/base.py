@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from inspect import cleandoc
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin
 
 _MISSING: Any = object()  # default of a setting that must be given
 _KEYWORDS = {
@@ -31,7 +31,7 @@ class Wrong(NamedTuple):
 
     Attributes:
         path: keys and indices from the section to the value; empty for a rule between settings.
-        reason: "unknown", "missing", "type", "limit", "infinite" or "rule".
+        reason: "unknown", "missing", "wrong value", "not finite" or "rule".
         error: what the rule raised.
     """
 
@@ -92,7 +92,7 @@ class Setting:
         """Return the JSON schema of the setting."""
         parts = _json_schema(self.annotation)
         if self.default is not _MISSING and not isinstance(self.default, Section):
-            parts["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
+            parts["default"] = _dump(self.default)
         return {**parts, "description": self.description} if self.description else parts
 
 
@@ -116,12 +116,14 @@ class Section:
     """
 
     __slots__ = ("__dict__", "model_fields_set")
-    model_fields: dict[str, Setting] = {}  # noqa: RUF012
+    model_fields: ClassVar[dict[str, Setting]] = {}
     model_fields_set: frozenset[str]
 
     def __init_subclass__(cls) -> None:
-        cls.model_fields = {}
+        cls.model_fields = dict(cls.model_fields)
         for name, annotation in cls.__annotations__.items():
+            if get_origin(annotation) is ClassVar:
+                continue
             default = vars(cls).get(name, _MISSING)
             field = default if isinstance(default, Setting) else Setting(default, "")
             field.annotation = annotation
@@ -129,7 +131,7 @@ class Section:
 
     def __init__(self, **values: Any) -> None:
         wrong = []
-        object.__setattr__(self, "model_fields_set", frozenset(values))
+        self.model_fields_set = frozenset(values)
         for name, field in self.model_fields.items():
             try:
                 vars(self)[name] = _read(field.annotation, values[name]) if name in values else field.default
@@ -173,13 +175,13 @@ class Section:
         }
 
     def model_dump(self) -> dict[str, Any]:
-        """Return all settings, with dictionaries in place of sections."""
+        """Return all settings as JSON values: sections as dictionaries, tuples as lists."""
         return {name: _dump(value) for name, value in vars(self).items()}
 
     def model_copy(self, *, update: Mapping[str, Any]) -> Self:
         """Return a copy with some settings changed, which are not checked."""
         copied = object.__new__(type(self))
-        object.__setattr__(copied, "model_fields_set", self.model_fields_set | update.keys())
+        copied.model_fields_set = self.model_fields_set | update.keys()
         vars(copied).update(vars(self), **update)
         return copied
 
@@ -187,7 +189,9 @@ class Section:
         return iter(vars(self).items())
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__} is frozen: use model_copy to change {name}")
+        if name != "model_fields_set":
+            raise AttributeError(f"{type(self).__name__} is frozen: use model_copy to change {name}")
+        super().__setattr__(name, value)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -205,6 +209,8 @@ def _read(kind: Any, value: Any) -> Any:
     Raises:
         SettingsError: the value is not of this type, or beyond its limits.
     """
+    if type(value) is kind and kind not in (float, str):
+        return value
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         read = _read(parts[0], value)
@@ -225,21 +231,19 @@ def _read(kind: Any, value: Any) -> Any:
         if isinstance(value, list | tuple) and (parts[-1] is ... or len(value) == len(parts)):
             return _read_items(parts, value)
     elif origin is Literal:
-        if isinstance(value, str) and value in parts:
+        if any(type(value) is type(part) and value == part for part in parts):
             return value
-    elif issubclass(kind, Section):
-        if isinstance(value, kind):
-            return value
+    elif issubclass(origin or kind, Section | dict):
         if isinstance(value, Mapping):
             return kind(**value)
     elif kind is float and type(value) in (int, float):
         with suppress(OverflowError):  # of a whole number beyond all floats
             if not math.isfinite(value):
-                raise SettingsError([Wrong((), "infinite")])
+                raise SettingsError([Wrong((), "not finite")])
             return float(value)
-    elif type(value) is kind and not (kind is str and _has_surrogates(value)):
+    elif kind is str and isinstance(value, str) and not _has_surrogates(value):
         return value
-    raise SettingsError([Wrong((), "limit" if origin is Annotated else "type")])
+    raise SettingsError([Wrong((), "wrong value")])
 
 
 def _has_surrogates(text: str) -> bool:
@@ -262,7 +266,7 @@ def _read_items(parts: tuple[Any, ...], values: list[Any] | tuple[Any, ...]) -> 
 def _dump(value: Any) -> Any:
     if isinstance(value, Section):
         return value.model_dump()
-    return tuple(map(_dump, value)) if isinstance(value, tuple) else value
+    return [*map(_dump, value)] if isinstance(value, tuple) else value
 
 
 def _sections(kind: Any) -> Iterator[type[Section]]:
