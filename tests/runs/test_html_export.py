@@ -29,10 +29,10 @@ from manyheads.inspection.capture import attention_groups
 from manyheads.inspection.codec import array_from_json, to_json_values
 from manyheads.interop.html import check
 from manyheads.runs import html_export
+from manyheads.runs.about import examples_of
 from manyheads.runs.export import export
 from manyheads.runs.html_export import export_for_browsers, html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
-from manyheads.runs.page import examples_of
 from manyheads.runs.train import train
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier

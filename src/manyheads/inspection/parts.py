@@ -14,20 +14,6 @@ from manyheads.inspection.codec import Array
 
 
 @dataclass(frozen=True)
-class ModelFacts:
-    """The settings of a model that a reader of its pictures needs."""
-
-    task: str
-    d_model: int
-    d_ff: int
-    num_heads: int
-    num_encoder_layers: int
-    num_decoder_layers: int
-    norm: str
-    positions: str
-
-
-@dataclass(frozen=True)
 class Token:
     """A token.
 

@@ -24,9 +24,10 @@ from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
 from manyheads.languages import normal_form
+from manyheads.runs.about import card_of, describe, examples_of
 from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
-from manyheads.runs.page import PageModel, card_of, describe, examples_of, model_document, page_of_run
+from manyheads.runs.page import PageModel, model_document, page_of_run
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import samples_of

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.errors import DataError, RunError, UsageError, require
-from manyheads.files import reading
+from manyheads.errors import RunError, UsageError, require
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection, ModelInspection
-from manyheads.inspection.metrics import RunCurves, read_metrics
+from manyheads.runs.about import curves_of
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.language_modeling.generator import Generator
@@ -113,7 +112,7 @@ def curves(runs: Sequence[str | Path]) -> Curves:
     if isinstance(runs, str | Path) or not runs:
         raise UsageError("curves takes a list of run directories.")
     paths = [Path(run) for run in runs]
-    return Curves(tuple(map(_curves_of, paths, _names_of(paths))))
+    return Curves(tuple(map(curves_of, paths, _names_of(paths))))
 
 
 def _names_of(paths: Sequence[Path]) -> list[str]:
@@ -122,17 +121,9 @@ def _names_of(paths: Sequence[Path]) -> list[str]:
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
 
 
-def _curves_of(path: Path, name: str) -> RunCurves:
-    directory = RunDirectory.existing(path)
-    if not directory.metrics_path.is_file():
-        raise RunError(f"{path} has no {directory.metrics_path.name} yet. It is written from the first updates on.")
-    with reading(directory.metrics_path, DataError), directory.metrics_path.open("rb") as file:
-        return read_metrics(name, directory.config().task, file)
-
-
 def last_total_steps(path: Path) -> int | None:
     """Return the planned number of updates of a run, if its log has it."""
     try:
-        return _curves_of(path, "").total_steps or None
+        return curves_of(path, "").total_steps or None
     except RunError:
         return None

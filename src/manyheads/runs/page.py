@@ -21,10 +21,10 @@ from typing import Any
 
 import manyheads
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
-from manyheads.languages import language_name, normal_form
+from manyheads.languages import language_name
+from manyheads.runs.about import card_of, describe
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.shown_card import shown_card
 from manyheads.web.scripts import PAGE, compact_script
@@ -68,25 +68,10 @@ def strings() -> dict[str, Any]:
     return {language: json.loads(_text_of(f"{language}.json")) for language in _LANGUAGES}
 
 
-def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched: bool = True) -> dict[str, Any]:
-    """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
-    facts: dict[str, Any] = {"name": name, "task": config.spec.page, "examples": list(examples), "watched": watched}
-    if config.spec.decodes:
-        source, target = map(normal_form, config.languages)
-        facts |= {"source": source, "target": target, "beam": config.search.beam_size}
-    return facts
-
-
 def model_document(inspection: ModelInspection, card: str) -> dict[str, Any]:
     """Return the data of a model for the page, with its card (Markdown) and the source code of its parts."""
     sources = _excerpts(tuple(symbol.source for symbol in inspection.symbols))
     return {"model": inspection.packed_dict(), "sources": sources, "card": shown_card(card)}
-
-
-def card_of(run: Path) -> str:
-    """Return the model card of a run, or ""."""
-    path = run / "README.md"
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 @cache
@@ -100,17 +85,6 @@ def _excerpts(locations: tuple[str, ...]) -> dict[str, dict[str, Any]]:
         block = introspection.getblock(lines[first - 1 :])[:_MOST_LINES]
         sources[location] = {"line": first, "text": "".join(block).removesuffix("\n")}
     return sources
-
-
-def examples_of(run: Path) -> list[str]:
-    """Return example sentences from the log of the run, first those that it translated as the reference does."""
-    try:
-        samples = curves([run]).runs[0].samples
-    except RunError:
-        return []
-    last = [sample for sample in samples if sample.step == samples[-1].step]
-    last.sort(key=lambda sample: (sample.output != sample.reference, len(sample.source)))
-    return list(dict.fromkeys(sample.source for sample in last))
 
 
 def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None = None) -> str:

@@ -16,12 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from manyheads.errors import ManyheadsError, MissingExtraError, require
-from manyheads.inspection.codec import to_json_values
-from manyheads.runs.inspect import Loaded, curves, inspect_loaded
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.fields import Fields, check_size, missing_field, replace_surrogates
-from manyheads.serving.models import ServedRun
+from manyheads.serving.models import Loaded, ServedRun, inspecting
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
@@ -99,7 +97,8 @@ async def inspect(request: Request) -> Response:
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with _isolated(run.torch_model, changes, cancelled) as copied:
-            return inspect_loaded(copied, text, options).packed_dict()
+            inspected: dict[str, Any] = inspecting("inspect").inspect_loaded(copied, text, options).packed_dict()
+            return inspected
 
     return await _compute_response(request, service, compute)
 
@@ -114,7 +113,9 @@ async def head(request: Request) -> Response:
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with _isolated(run.torch_model, changes, cancelled) as copied:
             inspect_head = require("manyheads.tasks.head_steps", purpose="Inspection").inspect_head
-            return to_json_values(inspect_head(copied, text, name, options), packed=True)
+            to_json_values = require("manyheads.inspection.codec", purpose="Inspection").to_json_values
+            steps: dict[str, Any] = to_json_values(inspect_head(copied, text, name, options), packed=True)
+            return steps
 
     return await _compute_response(request, service, compute)
 
@@ -158,7 +159,8 @@ async def training(request: Request) -> Response:
 
     def compute(_: Cancelled) -> dict[str, Any]:
         try:
-            return curves([run.folder]).to_dict()
+            found: dict[str, Any] = inspecting("inspect").curves([run.folder]).to_dict()
+            return found
         except ManyheadsError:
             return {"runs": []}
 

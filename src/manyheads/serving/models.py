@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS
 from manyheads.decoding.native_engine import is_cpu
 from manyheads.decoding.threads import limit_threads, num_threads
-from manyheads.errors import RunError, UsageError, is_installed
+from manyheads.errors import RunError, UsageError, is_installed, require
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
-from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
-from manyheads.runs.page import card_of, describe, examples_of, model_document
+from manyheads.runs.about import card_of, describe, examples_of
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import RequestHandle
@@ -34,6 +34,7 @@ from manyheads.tasks.loading import opened_by
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 
+Loaded = Translator | Classifier | Generator
 Pair = tuple[str, str]
 LanguageConfidence = tuple[str, float]  # language code, confidence in percent
 _MAX_WORKERS = 8
@@ -59,6 +60,11 @@ class LanguageDetector:
         return [(language, percent) for language, percent in percents if percent > 0] or [(self.fallback, 0.0)]
 
 
+def inspecting(module: str) -> ModuleType:
+    """Import a module of `runs` that inspects models, whose charts a server without inspections does not load."""
+    return require(f"manyheads.runs.{module}", purpose="Inspection")
+
+
 @dataclass(eq=False)
 class ServedRun:
     """A served run, as the page inspects it.
@@ -67,7 +73,7 @@ class ServedRun:
         name: unique name by which the page chooses the run.
         folder: the run directory, or the exported folder.
         loaded: the model that computes.
-        description: see `manyheads.runs.page.describe`.
+        description: see `manyheads.runs.about.describe`.
     """
 
     name: str
@@ -82,13 +88,17 @@ class ServedRun:
         Raises:
             RunError: the folder holds an export instead of a run.
         """
-        exported = isinstance(self.loaded, Translator) and is_export(self.folder)
-        return load_for_inspection(self.folder, "cpu") if exported else self.loaded
+        if not (isinstance(self.loaded, Translator) and is_export(self.folder)):
+            return self.loaded
+        model: Loaded = inspecting("inspect").load_for_inspection(self.folder, "cpu")
+        return model
 
     @cached_property
     def document(self) -> dict[str, Any]:
         """The tensors, position encodings, schedule, code and card of the model, for the page."""
-        return model_document(inspect_weights(self.torch_model, self.folder, self.name), card_of(self.folder))
+        inspection = inspecting("inspect").inspect_weights(self.torch_model, self.folder, self.name)
+        document: dict[str, Any] = inspecting("page").model_document(inspection, card_of(self.folder))
+        return document
 
 
 @dataclass

@@ -122,7 +122,8 @@ class Section:
     def __init_subclass__(cls) -> None:
         cls.model_fields = dict(cls.model_fields)
         for name, annotation in cls.__annotations__.items():
-            if get_origin(annotation) is ClassVar:
+            origin: Any = get_origin(annotation)
+            if origin is ClassVar:
                 continue
             default = vars(cls).get(name, _MISSING)
             field = default if isinstance(default, Setting) else Setting(default, "")

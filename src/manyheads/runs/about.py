@@ -1,0 +1,49 @@
+"""What the page shows of a run before anyone inspects it, so that a server starts without charts and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.errors import DataError, RunError
+from manyheads.files import reading
+from manyheads.inspection.metrics import RunCurves, read_metrics
+from manyheads.languages import normal_form
+
+
+def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched: bool = True) -> dict[str, Any]:
+    """Return the basic data of a model for the page; `watched` says whether it can be inspected."""
+    facts: dict[str, Any] = {"name": name, "task": config.spec.page, "examples": list(examples), "watched": watched}
+    if config.spec.decodes:
+        source, target = map(normal_form, config.languages)
+        facts |= {"source": source, "target": target, "beam": config.search.beam_size}
+    return facts
+
+
+def card_of(run: Path) -> str:
+    """Return the model card of a run, or ""."""
+    path = run / "README.md"
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def examples_of(run: Path) -> list[str]:
+    """Return example sentences from the log of the run, first those that it translated as the reference does."""
+    try:
+        samples = curves_of(run, "").samples
+    except RunError:
+        return []
+    last = [sample for sample in samples if sample.step == samples[-1].step]
+    last.sort(key=lambda sample: (sample.output != sample.reference, len(sample.source)))
+    return list(dict.fromkeys(sample.source for sample in last))
+
+
+def curves_of(path: Path, name: str) -> RunCurves:
+    """Read the training curves of a run; raises as `inspect.curves`."""
+    directory = RunDirectory.existing(path)
+    if not directory.metrics_path.is_file():
+        raise RunError(f"{path} has no {directory.metrics_path.name} yet. It is written from the first updates on.")
+    with reading(directory.metrics_path, DataError), directory.metrics_path.open("rb") as file:
+        return read_metrics(name, directory.config().task, file)
