@@ -66,6 +66,7 @@ def client():
         except OSError:
             pass
         time.sleep(0.05)
+    loaded = {*sys.modules}
     name = Path(sys.argv[1]).name
     answers = [
         ask("/translate", q="abc", source="de", target="en", alternatives=2),
@@ -76,7 +77,7 @@ def client():
         ask("/api/next", model=Path(sys.argv[3]).name, q="abc"),
         ask("/api/inspect", model=name, q="abc"),
     ]
-    print(json.dumps(answers), flush=True)
+    print(json.dumps([sorted(loaded & {"pydantic", "markdown_it"}), *answers]), flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
 
 import os, signal
@@ -173,6 +174,7 @@ def test_translating_a_line_imports_nothing_that_only_other_work_needs(runs: Pat
         "asyncio",
         "multiprocessing",
         "rich",
+        "pydantic",
         "portalocker",
         "starlette",
     }  # what other packages import varies
@@ -198,7 +200,8 @@ def test_a_run_is_exported_to_html(runs: Path, tmp_path: Path, task: str) -> Non
 def test_runs_are_served_and_what_needs_torch_says_so(runs: Path) -> None:
     done = run_light(SERVE, *(runs / name for name in ("translator", "classifier", "generator")))
     assert done.returncode == 0, done.stderr
-    *answers, (status, refusal) = json.loads(done.stdout)
+    loaded, *answers, (status, refusal) = json.loads(done.stdout)
+    assert loaded == [], "a server starts without the code of inspections"
     assert [code for code, _ in answers] == [200] * len(answers)
     assert len(answers[0][1]["alternatives"]) == 2
     assert answers[1][1]["translatedText"].startswith("<b>")

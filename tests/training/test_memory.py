@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from manyheads.training import memory as module
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory, out_of_memory
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory, out_of_memory, return_freed_memory
 
 
 def test_out_of_memory_errors_are_recognised() -> None:
@@ -75,7 +75,7 @@ def test_keeping_freed_memory_works_without_mallopt(monkeypatch: pytest.MonkeyPa
     keep_freed_memory()
 
 
-def test_large_blocks_are_kept_by_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_blocks_are_kept_or_returned_by_the_c_library(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[int, int] = {}
 
     class Library:
@@ -87,3 +87,5 @@ def test_large_blocks_are_kept_by_the_c_library(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module.ctypes, "CDLL", lambda name: Library())
     keep_freed_memory()
     assert options == {-3: 1 << 30, -1: (1 << 31) - 1}
+    return_freed_memory()
+    assert options[-3] == 1 << 18

@@ -31,7 +31,7 @@ from manyheads.serving.models import load_models, make_batcher
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
-from manyheads.training.memory import keep_decoding_small
+from manyheads.training.memory import keep_decoding_small, return_freed_memory
 
 _DRAIN_SECONDS = 25.0  # for running requests to finish after a signal, before they are cancelled
 _KEEP_ALIVE = 15  # seconds that an idle connection stays open
@@ -57,6 +57,7 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
             RunDirectory.existing(run)
     access = Access(settings)
     keep_decoding_small()
+    return_freed_memory()
     with _bound_socket(settings) as sock:
         sys.setswitchinterval(_SWITCH_INTERVAL)
         batcher = make_batcher(settings)

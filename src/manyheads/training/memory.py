@@ -48,6 +48,15 @@ def keep_decoding_small() -> None:
     _set_malloc({_M_ARENA_MAX: 1})
 
 
+def return_freed_memory() -> None:
+    """Make the C library return freed blocks of 256 KiB or more to the system at once. Linux with glibc only.
+
+    By itself it raises this limit to the size of a freed matrix. The keys and values of batches then leave holes in
+    the heap of a server.
+    """
+    _set_malloc({_M_MMAP_THRESHOLD: 1 << 18})
+
+
 def _set_malloc(values: dict[int, int]) -> None:
     """Set parameters of the C library's allocator, if the library is glibc."""
     try:

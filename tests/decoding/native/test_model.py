@@ -22,7 +22,8 @@ from manyheads.decoding.linear import round_weight
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import _ENCODER_BATCH_TOKENS, NativeModel
-from manyheads.decoding.native.weights import Precision
+from manyheads.decoding.native.structs import Linear
+from manyheads.decoding.native.weights import PackedWeights, Precision
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import OverflowedError
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -266,3 +267,23 @@ def test_after_a_fork_the_child_has_its_own_thread_pool() -> None:
         assert search(native, BEAM) == right
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("precision", "shared"), [("fp32", True), ("int8", True), ("bf16", False)])
+@pytest.mark.parametrize("tied", ["all", "decoder", "none"])
+def test_a_tied_embedding_is_read_from_the_output_layer_with_the_bits_of_a_copy(
+    precision: Precision, shared: bool, tied: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native, model = native_and_reference(precision, tied_embeddings=tied)
+    assert (native.encoder.embedding is None) == (shared and tied == "all")
+    assert (native.decoder.embedding is None) == (shared and tied != "none")
+    pack = PackedWeights.embedding
+    monkeypatch.setattr(PackedWeights, "embedding", lambda *arguments: pack(*arguments[:3], Linear()))
+    copied = pack_native(copy.deepcopy(model), precision)
+    assert copied is not None
+    assert copied.encoder.embedding
+    assert copied.decoder.embedding
+    for found, expected in zip(native.read(ROWS), copied.read(ROWS), strict=True):
+        for row, ids in enumerate(ROWS):  # values behind the end of a sentence are undefined
+            assert np.array_equal(found[row, :, : len(ids)], expected[row, :, : len(ids)])
+    assert search(native, BEAM) == search(copied, BEAM)

@@ -45,6 +45,15 @@ int64_t panel_depth(void) {
 #endif
 }
 
+/* Return the weight of an input to an output, in FLOAT32 or INT8. */
+INLINE float weight_at(const Linear *linear, int64_t format, int64_t output, int64_t input) {
+    const int64_t depth = format == INT8 ? panel_depth() : 1;
+    const int64_t group = output / PANEL * ((linear->inputs + depth - 1) / depth) + input / depth;
+    const int64_t index = (group * PANEL + output % PANEL) * depth + input % depth;
+    if (format == INT8) return (float)((const int8_t *)linear->weight)[index] * linear->scale[output];
+    return ((const float *)linear->weight)[index];
+}
+
 /* Load the weights of an input to LANES outputs of a panel, as floats. */
 INLINE vec load_weights(const Linear *linear, int64_t format, int64_t panel, int64_t input, int v) {
     const int64_t index = (panel * linear->inputs + input) * PANEL + v * LANES;

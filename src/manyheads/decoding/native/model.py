@@ -176,7 +176,9 @@ class NativeModel(NativePart):
         super().__init__(weights, library)
         self.logits = _Workspace()
         self.vocabulary = sizes[1]
-        self.encoder, self.decoder = weights.encoder(sizes[0]), weights.decoder(sizes[1])
+        self.decoder = weights.decoder(sizes[1])
+        tied = config.tied_embeddings == "all"
+        self.encoder = weights.encoder(sizes[0], output=self.decoder.output if tied else None)
         self.memory_kv = weights.memory_keys_values()
         self.source_positions = weights.positions("source_embedding", library)
         self.target_positions = weights.positions("target_embedding", library)

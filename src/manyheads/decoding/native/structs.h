@@ -28,9 +28,9 @@ typedef struct {
 typedef struct {
     const Layer *layers;    /* (L) */
     const LayerNorm *norms; /* before each sublayer and after the last: 3 L + 1, without cross-attention 2 L + 1 */
-    const float *embedding; /* (V, D) */
+    const float *embedding; /* (V, D); null: the weights of `output`, in FLOAT32 or INT8 */
     LayerNorm embedding_norm;
-    Linear output; /* of a decoder: D -> V */
+    Linear output; /* of a decoder: D -> V; of an encoder only where `embedding` is null */
     int64_t num_layers, d_model, num_heads, d_ff, vocabulary;
     int64_t format, activation, pre_norm; /* number format of the weights (linear.h), activation (vectors.h) */
     float embedding_scale, norm_epsilon;

@@ -70,10 +70,16 @@ static const float *layer_norm(LayerNorm norm, const float *x, int64_t rows, int
     return y;
 }
 
+/* Return element `i` of the embedding of a token, which may be the weights of the output layer too. */
+INLINE float embedding_at(const Model *model, int64_t token, int64_t i) {
+    if (model->embedding) return model->embedding[token * model->d_model + i];
+    return weight_at(&model->output, model->format, token, i);
+}
+
 /* Embed a token: x (D) = scale x embedding + positional signal, then the norm of embeddings if there is one. */
 static void embed(const Model *model, int64_t token, const float *signal, float *x) {
     for (int64_t i = 0; i < model->d_model; i++)
-        x[i] = model->embedding[token * model->d_model + i] * model->embedding_scale + (signal ? signal[i] : 0);
+        x[i] = embedding_at(model, token, i) * model->embedding_scale + (signal ? signal[i] : 0);
     layer_norm(model->embedding_norm, x, 1, model->d_model, model->norm_epsilon, x);
 }
 

@@ -66,12 +66,18 @@ class PackedWeights:
         self.panel_depth = panel_depth
         self.arrays: list[NDArray[Any]] = []  # references to the memory to which the structs point
 
-    def encoder(self, vocabulary: int, embedding: str = "source_embedding") -> Model:
-        """Pack the encoder of an encoder-decoder or encoder-only model, with its embedding of V tokens."""
+    def encoder(self, vocabulary: int, embedding: str = "source_embedding", output: Linear | None = None) -> Model:
+        """Pack the encoder of an encoder-decoder or encoder-only model.
+
+        Args:
+            vocabulary: V, tokens of its embedding.
+            embedding: name of the embedding.
+            output: the output layer of the decoder, if it has the same weights as the embedding.
+        """
         names = [f"encoder_layers.{number}" for number in range(self.config.num_encoder_layers)]
         norms = [f"{name}.around_{part}.norm" for name in names for part in ("attention", "feed_forward")]
         layers = [self.layer(name) for name in names]
-        return self.model(embedding, vocabulary, layers, [*norms, "encoder_norm"], Linear())
+        return self.model(embedding, vocabulary, layers, [*norms, "encoder_norm"], output or Linear())
 
     def decoder(self, vocabulary: int) -> Model:
         """Pack the decoder of a target vocabulary of V tokens, without the keys and values of the source."""
@@ -120,7 +126,8 @@ class PackedWeights:
             vocabulary: V.
             layers: the packed layers.
             norms: names of the norms, in the order of the sublayers; only a pre-norm model has the last one.
-            output: the projection to the vocabulary; an empty struct for an encoder.
+            output: the projection to the vocabulary, from whose weights a tied embedding is read; an empty struct
+                for an encoder with an embedding of its own.
         """
         config = self.config
         pre_norm = config.norm == "pre"
@@ -129,7 +136,7 @@ class PackedWeights:
         return Model(
             layers=(Layer * len(layers))(*layers),
             norms=(LayerNorm * len(ordered))(*ordered),
-            embedding=self.embedding(embedding, vocabulary),
+            embedding=self.embedding(embedding, vocabulary, output),
             embedding_norm=self.norm(f"{embedding}.norm") if config.embedding_norm else LayerNorm(),
             output=output,
             num_layers=len(layers),
@@ -196,8 +203,14 @@ class PackedWeights:
             return self.keep(self.panels(integers, self.panel_depth)), self.keep(self.panels(scale[:, None]))
         return self.keep(self.panels(_bfloat16_bits(weight) if self.precision == "bf16" else weight)), None
 
-    def embedding(self, name: str, vocabulary: int) -> int:
-        """Return the address of a token embedding (V, D) in float32, rounded if the precision is int8."""
+    def embedding(self, name: str, vocabulary: int, output: Linear) -> int | None:
+        """Return the address of a token embedding (V, D) in float32, rounded if the precision is int8.
+
+        None if it is tied to the weights of `output`: a second copy would be the largest array of many models. In
+        bf16, the embedding is not rounded, and so a matrix of its own.
+        """
+        if output.weight and self.config.tied_embeddings != "none" and self.precision != "bf16":
+            return None
         weight = self.take(f"{name}.tokens.weight", vocabulary, self.config.d_model)
         if self.precision == "int8":
             integers, scale = quantize_int8(weight)

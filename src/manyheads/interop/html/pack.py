@@ -148,7 +148,7 @@ class _PageWeights(PackedWeights):
             self.matrices[key] = super().matrix(name, outputs, inputs, kept)
         return self.matrices[key]
 
-    def embedding(self, name: str, vocabulary: int) -> int:
+    def embedding(self, name: str, vocabulary: int, output: Linear) -> int:
         """Pack a token embedding (V, D) as a matrix, rounded in int8, and return its number."""
         weight, scale = self.matrix(f"{name}.tokens.weight", vocabulary, self.config.d_model, slice(None))
         if scale is not None:
