@@ -11,9 +11,13 @@ PYTHON ?= python3
 VENV := .venv
 IN_VENV := $(VENV)/bin/python
 PIP := $(IN_VENV) -m pip --disable-pip-version-check --quiet install --no-compile
-# pip compiles on one core only. Left out is a third of all that hardly anything imports; an import compiles it too.
-COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 -x '/tests?/|/transformers/models/' $(VENV)/lib >/dev/null || true
-PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist loadfile
+# pip compiles on one core only. Left out is half of all that hardly anything imports; an import compiles it too.
+RARE := tests?|testing|_inductor|_vendor|transformers|openai|pandas|matplotlib|fontTools|debugpy|mypyc?|networkx|onnx\w*
+COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 -x '/($(RARE))/' $(VENV)/lib >/dev/null || true
+# The tests of `make test`; .ci/run gives the slow ones to the same processes, which then import everything once.
+TESTS := not slow
+# worksteal: few files hold most of the time, and no process is idle at the end
+PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist worksteal
 # Hundreds of processes import the same modules, and pytest compiles its own form of the tests.
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
@@ -40,12 +44,11 @@ test: $(READY_FOR_TESTS)
 	$(IN_VENV) -m ruff check
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "$(TESTS)"
 	$(IN_VENV) -m tests.docs.korean
 
-# worksteal: few files hold most of these tests' time
 test-slow: $(READY_FOR_TESTS)
-	$(PYTEST) --dist worksteal -m "slow and not weekly"
+	$(PYTEST) -m "slow and not weekly"
 
 docs: $(READY_FOR_TESTS)
 	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs

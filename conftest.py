@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -17,6 +18,8 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 # With pytest-xdist (pytest -n), each process has a core of its own.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+# No test cuts the power: a tiny training would wait for the disk a third of its time.
+os.fsync = lambda descriptor: None  # type: ignore[assignment, misc]
 # Programs that the tests start inherit an ignored Ctrl-C, as of a command that a script runs in the background.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,6 +50,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "training_seed" in getattr(item, "fixturenames", ()):
             item.add_marker("learning")
+
+
+def pytest_collection_finish() -> None:
+    """Take the modules and the thousands of tests out of every garbage collection to come."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 """Run the tests for every kind of processor: instruction sets, compilers, numbers of threads, and busy programs.
 
     python -m tests.portable            the whole matrix: under 30 minutes on two cores
-    python -m tests.portable --short    about three minutes
+    python -m tests.portable --short    under two minutes
     python -m tests.portable --list     the rows
 
 A row is a configuration and the tests that run in it. Instruction sets are limited by the switches of torch,
@@ -56,7 +56,7 @@ DOCTOR = "packages/transformer-doctor/tests"
 # Tests whose results depend on kernels or on timing, by topic.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
-SUMS = files("model search golden training/test_loss.py training/test_trainer.py decoding/test_language_model.py")
+SUMS = files("model golden training/test_loss.py decoding/test_language_model.py")
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
 THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
@@ -141,7 +141,7 @@ ROWS = [
     Row("AVX-512: numbers, 1 thread", NUMBERS, AVX512, ("avx512f",), threads=1),
     Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),
     Row("AVX-512: decoding, training, 8 threads", (*DECODING, *TRAINING), AVX512, ("avx512f",), threads=8),
-    Row("rounding mode: numbers", (*SUMS, *QUICK), ROUNDING, short=True),
+    Row("rounding mode: sums of the model and of the loss", (*SUMS, *QUICK), ROUNDING, short=True),
     Row("rounding mode: all numerical packages", (*NUMERICAL, *QUICK), ROUNDING),
     Row("this processor, beside 4 busy processes: clocks", TIMING, busy=True),
     Row("this processor, beside 4 busy processes: decoding, 2 threads", THREADING, threads=2, busy=True),

@@ -244,7 +244,7 @@ def test_a_training_that_is_saved_killed_and_stopped_ends_with_the_same_weights(
     corpus: Path, tmp_path: Path
 ) -> None:
     """SIGUSR1 saves a checkpoint besides the regular ones, and nobody else trains the run at the same time."""
-    settings = {"fast": True, "steps": 120, "save_every": 15, "average": 5, "valid_sentences": 4}
+    settings = {"fast": True, "steps": 60, "save_every": 15, "average": 5, "valid_sentences": 4}
     whole = Training(corpus, tmp_path / "whole", **settings)
     assert whole.end() == 0
 
@@ -260,9 +260,9 @@ def test_a_training_that_is_saved_killed_and_stopped_ends_with_the_same_weights(
     training.stop(signal.SIGKILL)
 
     training.start()
-    training.wait_for(lambda: len(training.logged("step")) > 61)
+    training.wait_for(lambda: len(training.logged("step")) > 40)
     training.stop(signal.SIGTERM)
-    assert max(training.run.checkpoints.steps()) > 61
+    assert max(training.run.checkpoints.steps()) > 40
 
     training.start()
     assert training.end() == 0

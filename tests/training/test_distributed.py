@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -58,22 +59,31 @@ def wait_for_end(process: subprocess.Popen[str]) -> tuple[str, str]:
         raise
 
 
-def run(config: Config, out: Path, processes: int, *, force: bool = False) -> None:
-    """Train by several processes of a fork server, with the environment variables of `torchrun`."""
+def fork(config: Config, out: Path, processes: int, *, force: bool = False) -> list[ForkServerProcess]:
+    """Start a training in processes of a fork server, with the environment variables of `torchrun`."""
     forked = multiprocessing.get_context("forkserver")
     forked.set_forkserver_preload([__name__])
     world = {"WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     started = [forked.Process(target=train_as, args=(rank, world, config, out, force)) for rank in range(processes)]
     for process in started:
         process.start()
+    return started
+
+
+def exit_codes(started: list[ForkServerProcess]) -> list[int | None]:
+    """Return the exit codes of processes; None for one that hangs, which is killed."""
     for process in started:
         process.join(TIMEOUT)
-    late = [process.exitcode for process in started].count(None)
+    found = [process.exitcode for process in started]
     for process in started:
         process.kill()
         process.join()
-    assert not late, f"{late} processes were not done after {TIMEOUT} seconds"
-    assert [process.exitcode for process in started] == [0] * processes
+    return found
+
+
+def run(config: Config, out: Path, processes: int, *, force: bool = False) -> None:
+    """Train in several processes."""
+    assert exit_codes(fork(config, out, processes, force=force)) == [0] * processes
 
 
 def train_as(rank: int, world: dict[str, str], config: Config, out: Path, force: bool) -> None:
@@ -153,31 +163,23 @@ def test_two_processes_train_the_same_lora_factors(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_resumed_with_another_number_of_processes(folder: Path, run_of_one: Path) -> None:
-    """The order of pairs is that of an uninterrupted run, and no update is repeated."""
-    out = folder / "resumed"
-    train(config_of(folder, steps=5), out, listener=CollectingListener())
-    run(config_of(folder, steps=10), out, 2, force=True)
-    train(config_of(folder), out, listener=CollectingListener(), force=True)
-    steps = [record for record in metrics(out) if record["kind"] == "step"]
-    assert [record["step"] for record in steps] == list(range(1, 15))
-    expected = [record["loss"] for record in metrics(run_of_one) if record["kind"] == "step"]
-    assert [record["loss"] for record in steps] == approx(expected, magnitude=LARGEST)
+def test_sharded_weights_train_as_unsharded_weights_and_resume_with_any_number_of_processes(folder: Path) -> None:
+    """Checkpoints are unsharded: one process resumes from those of two, and two from those of one.
 
-
-@pytest.mark.slow
-def test_sharded_weights_train_as_unsharded_weights(folder: Path) -> None:
-    """Checkpoints are unsharded: one process resumes from those of two, and two from those of one."""
+    The order of pairs is that of an uninterrupted run, and no update is repeated.
+    """
     settings = {"optimizer": "adamw", "weight_decay": 0.1, "ema": 0.5, "average_checkpoints": 2}
     run_of_one, run_of_two = folder / "unsharded", folder / "sharded"
     train(config_of(folder, **settings), run_of_one, listener=CollectingListener())
     run(config_of(folder, **settings, shard=True, steps=7), run_of_two, 2)
     train(config_of(folder, **settings, steps=10), run_of_two, listener=CollectingListener(), force=True)
     run(config_of(folder, **settings, shard=True), run_of_two, 2, force=True)
-    steps = [
-        [record["loss"] for record in metrics(out) if record["kind"] == "step"] for out in (run_of_one, run_of_two)
-    ]
-    assert steps[1] == approx(steps[0], magnitude=LARGEST)
+    whole, resumed = (
+        {record["step"]: record["loss"] for record in metrics(out) if record["kind"] == "step"}
+        for out in (run_of_one, run_of_two)
+    )
+    assert [*resumed] == [*range(1, 15)]
+    assert [*resumed.values()] == approx([*whole.values()], magnitude=LARGEST)
     expected, found = load_file(run_of_one / "model.safetensors"), load_file(run_of_two / "model.safetensors")
     assert_close(found, expected, magnitude=LARGEST)
 
@@ -208,12 +210,14 @@ def test_two_machines_train_together_by_a_rendezvous_address(folder: Path, run_o
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pairs", "parts", "sharded"), [(1, 1, False), (3, 2, True)])
+@pytest.mark.parametrize(
+    ("pairs", "parts", "sharded"), [(1, 1, False), pytest.param(3, 2, True, marks=pytest.mark.weekly)]
+)
 def test_fewer_pairs_than_micro_batches_leave_a_process_idle(
     folder: Path, pairs: int, parts: int, sharded: bool
 ) -> None:
     """A process without pairs in an update does not block the other, and the sums are right."""
-    plan = {"batch_sentences": pairs, "accumulation": parts, "steps": 5, "optimizer": "adamw"}
+    plan = {"batch_sentences": pairs, "accumulation": parts, "steps": 3, "optimizer": "adamw"}
     run_of_one, run_of_two = folder / f"single-{pairs}", folder / f"pair-{pairs}"
     train(config_of(folder, **plan), run_of_one, listener=CollectingListener())
     run(config_of(folder, **plan, shard=sharded), run_of_two, 2)
@@ -233,13 +237,12 @@ def test_processes_agree_on_the_number_of_updates_that_fit_into_the_time(folder:
 def test_when_one_process_is_killed_the_others_stop_and_the_last_checkpoint_is_complete(folder: Path) -> None:
     out = folder / "killed"
     config = config_of(folder, steps=100_000, save_every=5, keep_checkpoints=1)
-    process = start(config, out, 2)
+    first, second = fork(config, out, 2)
     while not any((out / "checkpoints").glob("step-*")):
-        assert process.poll() is None
+        assert first.is_alive()
         time.sleep(0.05)
-    os.kill(children(process.pid)[1], signal.SIGKILL)
-    wait_for_end(process)
-    assert process.returncode != 0
+    second.kill()
+    assert exit_codes([first]) not in ([0], [None])
     found = CollectingListener()
     (last,) = (int(path.name.removeprefix("step-")) for path in (out / "checkpoints").glob("step-*"))
     train(config_of(folder, steps=last + 1, save_every=5, keep_checkpoints=1), out, listener=found, force=True)

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,17 +88,15 @@ def compile_driver(compiler: str, folder: Path, flags: Sequence[str] = ()) -> st
     return program
 
 
-def output_of(target: Target, arguments: Sequence[str] = ()) -> list[str]:
-    """Return the words that the driver prints.
+def output_of(target: Target, program: Future[str], arguments: Sequence[str] = ()) -> list[str]:
+    """Return the words that the compiled driver prints.
 
     Raises:
         subprocess.CalledProcessError: the driver does not compile, uses an instruction that the processor lacks, or
             found that the other sentences of a batch or the number of threads change bits.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        program = compile_driver(target.compiler, Path(folder), target.flags)
-        run = subprocess.run([*target.emulator, program, *arguments], check=True, capture_output=True, text=True)
-    return run.stdout.split()
+    command = [*target.emulator, program.result(), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
 def difference(found: list[str], expected: list[str]) -> float:
@@ -119,8 +117,16 @@ def main() -> None:
     arguments = [] if options.sentences is None else [str(options.sentences)]
     failed = False
     chosen = targets(options.compilers)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        outputs = [(target, pool.submit(output_of, target, arguments)) for target in chosen if not target.missing()]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        runnable = [target for target in chosen if not target.missing()]
+        programs = {  # some processors run the same program
+            (compiler, flags): pool.submit(compile_driver, compiler, Path(tempfile.mkdtemp(dir=folder)), flags)
+            for compiler, flags in dict.fromkeys((target.compiler, target.flags) for target in runnable)
+        }
+        outputs = [
+            (target, pool.submit(output_of, target, programs[target.compiler, target.flags], arguments))
+            for target in runnable
+        ]
         for target in chosen:
             if missing := target.missing():
                 print(f"{target.name:24}  not run: needs {missing}")
