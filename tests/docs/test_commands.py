@@ -96,7 +96,7 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageFiles]:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             patch.delenv(name, raising=False)
         shorter = {name: builtin._load_texts(name) for name in builtin.BUILTIN}
-        shorter = {name: texts | {"train": texts["train"][:2_000]} for name, texts in shorter.items()}
+        shorter = {name: texts | {"train": texts["train"][:600]} for name, texts in shorter.items()}
         patch.setattr(builtin, "_load_texts", shorter.__getitem__)
         files = PageFiles(tmp_path_factory.mktemp("page-files"))
         handler = partial(QuietHandler, directory=str(files.complete))

@@ -143,7 +143,7 @@ def test_a_character_is_not_separated_from_its_combining_accent() -> None:
         assert text[start] == "e"
 
 
-COUNT = 200_000
+COUNT = 100_000
 LONG = {
     "dots": "." * COUNT + "x",
     "dots and blanks": ". " * COUNT,
@@ -160,10 +160,10 @@ LONG = {
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-def test_some_hundred_thousand_characters_take_a_moment(text) -> None:
+def test_a_hundred_thousand_characters_take_a_moment(text) -> None:
     start = time.process_time()
     spans = sentence_spans(text)
     for span in spans[:2]:
         pieces_within(text, span, 100, lengths)
     assert join_spans(text, spans) == text
-    assert time.process_time() - start < 20, "quadratic time would be an hour"
+    assert time.process_time() - start < 20, "quadratic time would be a quarter of an hour"

@@ -53,7 +53,7 @@ def as_json(line: Line) -> dict[str, Any]:
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(map(str, options.values())))
 def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, options: dict[str, Any]) -> None:
     rng = random.Random(1)
-    layouts = ["".join(rng.choices([*LETTERLESS, *SPACE, *SPACE, *WORDS], k=9)) for _ in range(200)]
+    layouts = ["".join(rng.choices([*LETTERLESS, *SPACE, *SPACE, *WORDS], k=9)) for _ in range(80)]
     texts = [*(text[:300] for text in quick_texts()), *layouts]
     splitter = Splitter(TOKENIZER, **options)
     units = [[list(span) for span in splitter.units(text)] for text in texts]

@@ -44,7 +44,7 @@ def browser(tokenizer: Tokenizer) -> Iterator[Browser]:
 
 
 def test_word_numbers_of_tokens_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
-    rows = [ids[:60] for ids in tokenizer.encode(quick_texts())] + random_ids(tokenizer.size, 300, seed=1)
+    rows = [ids[:60] for ids in tokenizer.encode(quick_texts())] + random_ids(tokenizer.size, 100, seed=1)
     found = browser.call("wordNumbers", "bpe", rows)
     assert first_difference(rows, [word_numbers(tokenizer, row) for row in rows], found) == ""
 
