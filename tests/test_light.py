@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,22 @@ for name in sys.argv[1:]:
         importlib.import_module(found.name)
 """
 PROGRAM = "from manyheads.__main__ import main\nmain()"
+# Run command lines with the same stdin in one process, and print the exit code, stdout and stderr of each.
+COMMANDS = """
+import io, json
+from manyheads.cli.main import run
+
+answers, given = [], sys.stdin.read()
+printed = sys.stdout
+for words in json.loads(sys.argv[1]):
+    sys.stdin, out, err = (io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8") for text in (given, "", ""))
+    sys.stdout, sys.stderr = out, err
+    answers.append([run(words)])
+    for stream in (out, err):
+        stream.flush()
+        answers[-1].append(stream.buffer.getvalue().decode())
+json.dump(answers, printed)
+"""
 SERVE = """
 import socket, threading, time, urllib.request, json
 from manyheads.serving.server import serve
@@ -100,18 +117,12 @@ def run_light(
     )
 
 
-def manyheads(*arguments: object, given: str = "", **environment: str) -> str:
-    done = run_light(PROGRAM, *arguments, given=given, **environment)
+def manyheads(*commands: Sequence[object], given: str = "", **environment: str) -> list[tuple[int, str, str]]:
+    """Run commands in one process that cannot import torch; return the exit code, stdout and stderr of each."""
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    done = run_light(COMMANDS, words, given=given, **environment)
     assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def refused(*arguments: object, given: str = "", **environment: str) -> tuple[int, str]:
-    """Return the exit code and the only line of standard error."""
-    done = run_light(PROGRAM, *arguments, given=given, **environment)
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    return done.returncode, line
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="module")
@@ -142,32 +153,28 @@ compiled = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 
 @compiled
-@pytest.mark.parametrize(
-    "options",
-    [
+def test_a_run_translates(runs: Path) -> None:
+    options: list[tuple[object, ...]] = [
         ("--beam", 1),
         ("--n-best", 2),
         ("--sample", "--seed", 3),
         ("--stream",),
-        ("--alternatives", 2, "--alignment", "--json"),
         ("--precision", "int8"),
-    ],
-    ids=str,
-)
-def test_a_run_translates(runs: Path, options: tuple[object, ...]) -> None:
-    found = manyheads("-q", "translate", runs / "translator", *options, given="abc\n\ndef\n")
-    if "--json" in options:
-        lines = json.loads(found)
-        assert len(lines) == 3
-        assert len(lines[0]["hypotheses"][0]["alternatives"][0]) == 2
-        assert lines[0]["alignment"]
-    else:
-        assert len(found.splitlines()) == (4 if "--n-best" in options else 3)
+        ("--alternatives", 2, "--alignment", "--json"),
+    ]
+    found = manyheads(*(("-q", "translate", runs / "translator", *one) for one in options), given="abc\n\ndef\n")
+    assert [code for code, *_ in found] == [0] * len(options), found
+    *texts, with_alternatives = (out for _, out, _ in found)
+    assert [len(text.splitlines()) for text in texts] == [3, 4, 3, 3, 3]
+    lines = json.loads(with_alternatives)
+    assert len(lines) == 3
+    assert len(lines[0]["hypotheses"][0]["alternatives"][0]) == 2
+    assert lines[0]["alignment"]
 
 
 @compiled
 def test_translating_a_line_imports_nothing_that_only_other_work_needs(runs: Path) -> None:
-    manyheads("-q", "translate", runs / "translator", given="abc\n")  # compiles the decoder if it must
+    manyheads(["-q", "translate", runs / "translator"], given="abc\n")  # compiles the decoder if it must
     listing = f"import atexit\natexit.register(lambda: print(*sys.modules))\n{PROGRAM}"
     done = run_light(listing, "-q", "translate", runs / "translator", given="abc\n")
     unneeded = {
@@ -183,17 +190,18 @@ def test_translating_a_line_imports_nothing_that_only_other_work_needs(runs: Pat
 
 @compiled
 def test_runs_classify_and_generate(runs: Path) -> None:
-    assert manyheads("classify", runs / "classifier", given="abc\n").count("\t") == 1
-    found = manyheads("generate", runs / "generator", "--prompt", "ab", "--max-tokens", 5, "--json")
-    assert json.loads(found)[0]["samples"][0]["tokens"]
+    generate = ("generate", runs / "generator", "--prompt", "ab", "--max-tokens", 5, "--json")
+    (_, classes, _), (_, text, _) = manyheads(("classify", runs / "classifier"), generate, given="abc\n")
+    assert classes.count("\t") == 1
+    assert json.loads(text)[0]["samples"][0]["tokens"]
 
 
 @compiled
-@pytest.mark.parametrize("task", ["translator", "classifier", "generator"])
-def test_a_run_is_exported_to_html(runs: Path, tmp_path: Path, task: str) -> None:
-    manyheads("-q", "export", runs / task, "--to", "html", "-o", tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert "manyheads-tensors" in page
+def test_a_run_is_exported_to_html(runs: Path, tmp_path: Path) -> None:
+    tasks = ("translator", "classifier", "generator")
+    manyheads(*(("export", runs / task, "--to", "html", "-o", tmp_path / f"{task}.html") for task in tasks))
+    for task in tasks:
+        assert "manyheads-tensors" in (tmp_path / f"{task}.html").read_text("utf-8")
 
 
 @compiled
@@ -210,41 +218,35 @@ def test_runs_are_served_and_what_needs_torch_says_so(runs: Path) -> None:
     assert 'pip install "manyheads[train]"' in refusal["error"]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("train", "demo-de-en", "-o", "RUN"),
-        ("evaluate", "RUN"),
-        ("inspect", "RUN", "abc"),
+def test_a_command_that_needs_torch_ends_with_the_pip_line(runs: Path, tmp_path: Path) -> None:
+    run = runs / "translator"
+    (tmp_path / "phrases").write_text("b\n")
+    found = manyheads(
+        ("train", "demo-de-en", "-o", tmp_path / "run"),
+        ("evaluate", run),
+        ("inspect", run, "abc"),
         ("doctor",),
         ("demo",),
         ("bench", "train"),
-        ("export", "RUN", "--to", "ctranslate2", "-o", "OUT"),
-        ("translate", "RUN", "--ensemble", "RUN"),
-        ("translate", "RUN", "--device", "cuda"),
-    ],
-    ids=str,
-)
-def test_a_command_that_needs_torch_ends_with_the_pip_line(runs: Path, tmp_path: Path, command) -> None:
-    names = {"RUN": runs / "translator", "OUT": tmp_path / "out"}
-    code, line = refused(*(names.get(word, word) for word in command), given="abc\n")
-    assert code == 4
-    assert line.startswith("error: ")
-    assert 'is not installed. Install it with: pip install "manyheads[train]"' in line
-
-
-def test_required_phrases_need_torch(runs: Path, tmp_path: Path) -> None:
-    (tmp_path / "phrases").write_text("b\n")
-    code, line = refused("translate", runs / "translator", "--require-file", tmp_path / "phrases", given="abc\n")
-    assert (code, "needs the package torch" in line) == (4, True)
+        ("export", run, "--to", "ctranslate2", "-o", tmp_path / "out"),
+        ("translate", run, "--ensemble", run),
+        ("translate", run, "--device", "cuda"),
+        ("translate", run, "--require-file", tmp_path / "phrases"),
+        given="abc\n",
+    )
+    for code, out, error in found:
+        assert (code, out, error.count("\n")) == (4, "", 1), error
+        assert error.startswith("error: ")
+        assert 'is not installed. Install it with: pip install "manyheads[train]"' in error
 
 
 def test_without_the_c_decoder_the_reason_and_the_pip_line_are_given(runs: Path) -> None:
-    for command in ("translate", "classify", "generate"):
-        run = {"translate": "translator", "classify": "classifier", "generate": "generator"}[command]
-        code, line = refused(command, runs / run, given="abc\n", MANYHEADS_NATIVE="0")
+    commands = (("translate", "translator"), ("classify", "classifier"), ("generate", "generator"))
+    for code, _, error in manyheads(
+        *((command, runs / run) for command, run in commands), given="abc\n", MANYHEADS_NATIVE="0"
+    ):
         assert code == 4
-        assert line.startswith(
+        assert error.startswith(
             "error: Computing without the C decoder (MANYHEADS_NATIVE=0) needs the package torch"
         )
 
@@ -261,8 +263,8 @@ def test_damaged_weights_are_named_without_torch(runs: Path, tmp_path: Path) -> 
             (run / name).write_text(json.dumps(config | {"format": 99}), encoding="utf-8")
         else:
             (run / name).write_bytes(changed)
-        code, line = refused("translate", run, given="abc\n")
-        assert (code, str(run) in line) == (3, True)
+        ((code, _, error),) = manyheads(("translate", run), given="abc\n")
+        assert (code, str(run) in error, error.count("\n")) == (3, True, 1)
 
 
 def test_a_compiler_that_fails_is_an_error_with_the_pip_line(runs: Path, tmp_path: Path) -> None:
