@@ -31,9 +31,9 @@ MODULES = {
 
 
 @functools.cache
-def tree_of(name: str) -> ast.Module:
-    """Return a parsed module; cached, so that collecting the tests parses nothing."""
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"), str(MODULES[name]))
+def nodes_of(name: str) -> list[ast.AST]:
+    """Return the nodes of a parsed module, which is the first."""
+    return list(ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"), str(MODULES[name]))))
 
 
 def imported_modules(tree: ast.Module) -> Iterator[str]:
@@ -69,35 +69,35 @@ def may_open_files(name: str) -> bool:
     return parts[0] in MAY_OPEN_FILES or ".".join(parts[:2]) in MAY_OPEN_FILES
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not may_open_files(name)])
-def test_only_some_packages_open_files(name: str) -> None:
-    tree = tree_of(name)
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    ours = [alias for node in found if str(node.module).startswith("manyheads") for alias in node.names]
-    own = {alias.asname or alias.name for alias in ours}  # `read_text` of `data.reading`, say
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if isinstance(node.func, ast.Name) and called in own:
-                continue
-            assert called not in OPENERS, f"manyheads.{name}, line {node.lineno}: {called}() opens a file"
+def test_only_some_packages_open_files() -> None:
+    for name in MODULES:
+        found = [] if may_open_files(name) else nodes_of(name)
+        imports = [node for node in found if isinstance(node, ast.ImportFrom)]
+        ours = [alias for node in imports if str(node.module).startswith("manyheads") for alias in node.names]
+        own = {alias.asname or alias.name for alias in ours}  # `read_text` of `data.reading`, say
+        for node in found:
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if isinstance(node.func, ast.Name) and called in own:
+                    continue
+                assert called not in OPENERS, f"manyheads.{name}, line {node.lineno}: {called}() opens a file"
 
 
 def test_search_calls_two_methods_of_a_model() -> None:
     """A model needs these two methods of `Stepper` to be searched."""
-    tree = tree_of("search.interface")
-    stepper = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Stepper")
+    classes = (node for node in nodes_of("search.interface") if isinstance(node, ast.ClassDef))
+    stepper = next(node for node in classes if node.name == "Stepper")
     assert [node.name for node in stepper.body if isinstance(node, ast.FunctionDef)] == ["step", "select"]
 
 
 def test_torch_reads_no_pickle_but_legacy_weights() -> None:
     """One call reads the pickle of a legacy model after --trust-pickle, by the restricted reader of torch."""
     for name in MODULES:
-        for node in ast.walk(tree_of(name)):
+        for node in nodes_of(name):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch":
                 allowed = name == LEGACY and node.attr == "load"
                 assert allowed or node.attr not in ("load", "save"), f"manyheads.{name}: torch.{node.attr}"
-    calls = [node for node in ast.walk(tree_of(LEGACY)) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(LEGACY) if isinstance(node, ast.Call)]
     loads = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "load"]
     assert len(loads) == 1
     restricted = {option.arg: option.value for option in loads[0].keywords}["weights_only"]
@@ -124,6 +124,6 @@ def task_name_constants(node: ast.AST) -> list[ast.Constant]:
 def test_what_differs_between_tasks_is_asked_of_the_task_and_not_of_its_name() -> None:
     """A new task is then a folder and an entry in the registry: no other module knows its name."""
     for name in MODULES.keys() - {"config.schema.tasks"}:
-        for node in ast.walk(tree_of(name)):
+        for node in nodes_of(name):
             for constant in task_name_constants(node):
                 raise AssertionError(f'manyheads.{name}, line {constant.lineno}: "{constant.value}" is compared')

@@ -74,6 +74,25 @@ def assert_close(
         )
 
 
+class NearArray(type(pytest.approx(np.zeros(1)))):  # type: ignore[misc]
+    """`pytest.approx` of an array, which compares one number after the other: here all at once."""
+
+    def __eq__(self, actual: Any) -> bool:
+        same_shape = np.shape(actual) == self.expected.shape
+        values = [np.asarray(one, np.float64) for one in (actual, self.expected)] if same_shape else []
+        return (same_shape and np.allclose(*values, rtol=0, atol=self.abs, equal_nan=self.nan_ok)) or bool(
+            super().__eq__(actual)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def near(expected: Any, limit: float, *, nan_ok: bool = False) -> Any:
+    """Return what equals `expected` up to a limit."""
+    kind = NearArray if isinstance(expected, np.ndarray) else pytest.approx
+    return kind(expected, rel=0, abs=limit, nan_ok=nan_ok)
+
+
 def approx(
     expected: Any, *, terms: float = SUMS, magnitude: float | None = None, dtype: torch.dtype = torch.float32
 ) -> Any:
@@ -83,7 +102,7 @@ def approx(
     if magnitude is None:
         magnitude = largest(as_tensor([*expected.values()] if isinstance(expected, Mapping) else expected))
     expected = expected.detach().numpy() if isinstance(expected, Tensor) else expected
-    return pytest.approx(expected, rel=0, abs=tolerance(magnitude, terms, dtype), nan_ok=True)
+    return near(expected, tolerance(magnitude, terms, dtype), nan_ok=True)
 
 
 def printed(expected: Any, digits: int) -> Any:
@@ -138,7 +157,7 @@ def within(expected: Any, limit: float) -> Any:
     expected = expected.detach().numpy() if isinstance(expected, Tensor) else expected
     smallest = tolerance(largest(as_tensor([*expected.values()] if isinstance(expected, Mapping) else expected)), 1)
     assert limit > smallest, f"rounding alone is up to {smallest:.2g}: use approx"
-    return pytest.approx(expected, rel=0, abs=limit)
+    return near(expected, limit)
 
 
 def in_int8(expected: Any) -> Any:

@@ -95,7 +95,7 @@ def test_the_tables_of_these_tests_have_best_outputs_of_every_length() -> None:
     assert lengths == set(range(7))
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     sentences=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 7)), min_size=1, max_size=6),
     beam_size=st.integers(1, 5),
@@ -124,7 +124,7 @@ def test_an_output_does_not_depend_on_the_other_sentences_or_their_order(
         assert to_reference(result) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     sentences=st.lists(st.tuples(st.integers(0, 99), st.integers(0, 9)), min_size=1, max_size=5),
     length_penalty=st.sampled_from(LENGTH_PENALTIES),

@@ -54,7 +54,7 @@ def test_a_beam_that_holds_everything_finds_the_best_outputs_with_the_required_s
         assert [output.score for output in result] == pytest.approx([output.score for output in best])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     sentences=st.lists(
         st.tuples(

@@ -92,7 +92,7 @@ def test_a_rule_equals_a_table_in_which_its_forbidden_tokens_are_impossible(
     limits = [5, 4, 6, 3] if beam_size < 200 else [3, 3, 4, 3]
     if prefixes:
         banned = [violates_prefix(prefix, rule) for prefix, rule in zip(prefixes, banned, strict=True)]
-    for end_bias in (-2.0, 0.0, 2.0):
+    for end_bias in (-2.0, 2.0):
         tables = [Table(seed, size=SIZE, end_bias=end_bias) for seed in range(4)]
         restricted = [
             RestrictedTable(seed, size=SIZE, end_bias=end_bias, banned=rule) for seed, rule in enumerate(banned)
@@ -121,7 +121,7 @@ def test_the_rules_of_these_tests_change_the_outputs() -> None:
             pytest.fail(f"{case.id} changes nothing")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     sentences=st.lists(
         st.tuples(

@@ -32,10 +32,10 @@ class ValidationCollector(SilentListener):
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write some hundred pairs under the names of every split and language that recipes use."""
+    """Write 200 pairs under the names of every split and language that recipes use."""
     folder = tmp_path_factory.mktemp("text")
     generator = random.Random(1)
-    for split, count in (("train", 600), ("valid", 30), ("val", 30), ("dev", 30), ("validation", 30)):
+    for split, count in (("train", 200), ("valid", 30), ("val", 30), ("dev", 30), ("validation", 30)):
         lines = [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) for _ in range(count)]
         for language in ("de", "en", "ko"):
             (folder / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -50,6 +50,7 @@ def test_a_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Pa
     plain = load_config(RECIPES[name])
     overrides = [f"data.root={text.as_posix()}", "data.dataset=none", "data.test=none", "training.save_every=2"]
     overrides += ["training.steps=2", "training.epochs=none", "training.max_minutes=none", "data.limit=none"]
+    overrides += ["training.valid_sentences=4"]
     if plain.tokenizer.kind in ("bpe", "unigram"):
         overrides.append("tokenizer.vocab_size=300")
     if plain.model.init_from is not None:
@@ -57,6 +58,8 @@ def test_a_recipe_trains_validates_and_saves(name: str, text: Path, tmp_path: Pa
         overrides.append(f"model.init_from={(tmp_path / 'encoder').as_posix()}")
     else:
         overrides += ["model.d_model=32", "model.d_ff=64"]
+        overrides += ["model.num_encoder_layers=1"] if plain.task != "language-modeling" else []
+        overrides += ["model.num_decoder_layers=1"] if plain.task in ("translation", "language-modeling") else []
     if plain.training.batch_sentences is not None:
         overrides.append("training.batch_sentences=16")
     config = load_config(RECIPES[name], overrides)

@@ -149,7 +149,7 @@ def test_the_encoder_computes_the_memory_of_the_model(variant, precision) -> Non
     """Include lengths beyond the first table of positions; what follows a shorter sentence is not compared."""
     native, model = native_and_reference(precision, max_positions=141, **variant)
     model = rounded(model, precision)
-    for lengths in ([1], [7, 5, 7], [70, 1, 139]):
+    for lengths in ([7, 5, 7], [70, 1, 139]):
         rows = [random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist() for length in lengths]
         memory, found = model.encode(pad_rows(rows, PAD))[0], iter(native.read(rows))
         for layer in model.decoder_layers:
@@ -157,7 +157,7 @@ def test_the_encoder_computes_the_memory_of_the_model(variant, precision) -> Non
                 for number, length in enumerate(lengths):
                     sentence = torch.from_numpy(one[number, :, :length])
                     if precision == "int8":
-                        assert sentence.flatten().tolist() == in_int8(right[number, :, :length].flatten().tolist())
+                        assert sentence.numpy() == in_int8(right[number, :, :length].numpy())
                     else:
                         assert_close(sentence, right[number, :, :length])
 
@@ -176,7 +176,7 @@ def test_the_memory_behind_a_sentence_is_never_read(monkeypatch) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("activation", ["relu", "gelu", "gelu-tanh", "swish", "swiglu"])
-@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("size", [1e-3, 30.0])  # 1.0: the variants above
 def test_activations_are_those_of_torch_for_small_and_for_large_numbers(activation, size) -> None:
     model = scrambled_model(activation=activation).float()
     for layer in (*model.encoder_layers, *model.decoder_layers):
