@@ -10,7 +10,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("untimed", deadline=None)  # a busy machine takes longer for an example
+# A busy machine takes longer for an example.
+settings.register_profile("untimed", deadline=None, max_examples=50)
 settings.load_profile("untimed")
 
 # As the program does, before any test imports torch.

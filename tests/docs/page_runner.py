@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
-from tests.docs.commands import CANNOT_BE_RUN, Outcome, run, split
+from tests.docs.commands import CACHED_OUTCOMES, CANNOT_BE_RUN, Outcome, run, split
 from tests.docs.console import Command
 from tests.docs.outlines import missing, same_keys
 from tests.docs.pages import Block, executed
@@ -63,7 +63,8 @@ class PageRunner:
             for one, answer in zip(requests, answers, strict=True):
                 self.compare(one, answer)
         else:
-            self.remove_prepared(folder_created(words))
+            if command.text not in CACHED_OUTCOMES:
+                self.remove_prepared(folder_created(words))
             outcome = run(command.text)
         self.compare(command, outcome)
 

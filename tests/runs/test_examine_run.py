@@ -33,7 +33,7 @@ from transformer_doctor.report import Diagnosis
 pytestmark = pytest.mark.usefixtures("short_examinations")
 TRAINING = {
     "steps": 150, "batch_tokens": 160, "learning_rate": 0.01, "warmup_steps": 15, "schedule": "linear",
-    "save_every": 15, "valid_sentences": 0,
+    "save_every": 50, "valid_sentences": 0,
 }  # fmt: skip
 MODEL = {"d_model": 32, "d_ff": 64, "dropout": 0.0, "tied_embeddings": "none"}
 
@@ -224,7 +224,7 @@ def test_an_export_beside_the_run_is_compared(copy: Path) -> None:
 
 
 def test_a_classifier_and_a_language_model_are_examined(tmp_path: Path, training_seed: int) -> None:
-    plan = {"steps": 120, "save_every": 24, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
+    plan = {"steps": 120, "save_every": 60, "learning_rate": 0.01, "schedule": "linear", "warmup_steps": 10}
     quick = plan | {"seed": training_seed}
     labelled = labelled_config(write_labelled(tmp_path / "data", train=300), training=quick)
     train(labelled, tmp_path / "classifier")

@@ -124,7 +124,7 @@ def reference_repetitions(tokens: list[int]) -> int:
     return most
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(st.integers(0, 2), max_size=6),
     st.lists(st.integers(0, 3), min_size=1, max_size=5),

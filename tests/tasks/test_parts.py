@@ -58,7 +58,7 @@ def split_line(text: str, split, trained_length: int = 20, **options: bool) -> L
     return line
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.one_of(TEXTS, LAYOUTS), st.sampled_from(["auto", "sentences", "none"]), st.integers(1, 30), st.booleans())
 def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length, settings) -> None:
     line = split_line(text, split, trained_length, copy_literals=settings, lower_capitals=settings)
@@ -80,16 +80,17 @@ def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings)
     assert split_line(text, split, **options).parts == parts
 
 
-@pytest.mark.parametrize("text", [*LETTERLESS, *SPACE])
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
-def test_text_without_letters_is_copied_alone_and_between_others(text: str, split) -> None:
+def test_text_without_letters_is_copied_alone_and_between_others(split) -> None:
     made, options = translator(), SearchOptions(split=split)
-    first, second, *found = made.translate(
-        ["Abc.", "Def", text, f"\tAbc.\n{text}\r\n  {text}\n\n Def "], options=options
+    texts = [*LETTERLESS, *SPACE]
+    between = [f"\tAbc.\n{text}\r\n  {text}\n\n Def " for text in texts]
+    first, second, *found = (
+        one.translation for one in made.translate(["Abc.", "Def", *texts, *between], options=options)
     )
-    expected = [text, f"\t{first.translation}\n{text}\r\n  {text}\n\n {second.translation} "]
-    assert [one.translation for one in found] == expected
-    assert "".join(made.stream(text, options=options)) == text
+    assert found == [*texts, *(f"\t{first}\n{text}\r\n  {text}\n\n {second} " for text in texts)]
+    for text in texts:
+        assert "".join(made.stream(text, options=options)) == text
 
 
 def test_a_task_of_numbers_translates_them() -> None:
@@ -150,16 +151,16 @@ def test_a_truncated_output_of_any_sentence_marks_the_line_as_truncated() -> Non
 
 
 @pytest.mark.slow
-def test_a_quarter_of_a_million_characters_in_one_line_is_translated_within_bounds(
+def test_a_hundred_thousand_characters_in_one_line_are_translated_within_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Translate many sentences, and one long word, with a model of short outputs."""
     shapes = watch_sources(monkeypatch)
     made = make_translator(end_bias=50.0, letters=KNOWN, data={"max_length": 40}, search={"beam_size": 1})
-    for text in ("Abc def, ghi jkl. " * 14_000, "a" * 250_000):
+    for text in ("Abc def, ghi jkl. " * 5_600, "a" * 100_000):
         start = time.process_time()
         (found,) = made.translate([text])
-        assert found.sentences >= 6_250
+        assert found.sentences >= 2_500
         assert not found.truncated
         assert time.process_time() - start < 60
     assert max(rows * length for rows, length in shapes) <= 4_096

@@ -38,13 +38,13 @@ def join_spans(text: str, spans: list[Span]) -> str:
     return whole + text[last:]
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.one_of(MIXED, st.text(max_size=40)), st.sampled_from(["en", "de", "ko", "zh", ""]))
 def test_the_sentences_and_the_blanks_between_them_are_the_text(text, language) -> None:
     assert join_spans(text, sentence_spans(text, language)) == text
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(MIXED.filter(str.strip), st.integers(1, 12))
 def test_pieces_and_the_blanks_between_them_are_the_text(text, limit) -> None:
     stripped = text.strip()

@@ -149,7 +149,7 @@ def trees() -> Iterator[st.SearchStrategy[Table]]:
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     table=trees(),
     widths=st.integers(1, 6).flatmap(lambda size: st.tuples(st.just(size), st.integers(1, size))),
