@@ -325,7 +325,8 @@ def long_text(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.weekly), signal.SIGKILL])
+@pytest.mark.weekly
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_loses_no_finished_shard_of_a_program(trained, long_text, tmp_path, number) -> None:
     expected = from_file(trained, long_text, tmp_path / "expected")
     out = tmp_path / "out.zst"

@@ -32,7 +32,10 @@ STANDALONE_VIEWS = tuple(view for view in VIEWS if view not in ("translate", "st
 NAMESPACES = ("2000/svg", "1998/Math/MathML")
 CHARTS = ".chart, .matrix, .picture, .tree, .alignment, .bars, .heads, .token-bar, .strips"
 # Combinations of language, width and colour scheme, for which all accessibility rules are checked.
-COMBINATIONS = [pytest.param("en", 1280, "light", marks=pytest.mark.slow), ("ko", 390, "dark")]
+COMBINATIONS = [
+    pytest.param("en", 1280, "light", marks=[pytest.mark.slow, pytest.mark.weekly]),
+    ("ko", 390, "dark"),
+]
 
 
 def train_reverse_direction(folder: Path) -> Path:

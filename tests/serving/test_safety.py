@@ -101,6 +101,7 @@ def test_a_request_beyond_the_time_limit_is_stopped_with_its_decoding(
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_an_inspection_beyond_the_time_limit_is_stopped(endless_run: Path) -> None:
     token = {"MANYHEADS_METRICS_TOKEN": "see-all"}
     with serving(endless_run, "--timeout", 0.1, environment=token) as server, server.client() as client:
