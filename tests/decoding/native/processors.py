@@ -1,6 +1,6 @@
 """Our C code, compiled for each instruction set by gcc and clang, computes the same numbers; in int8 the same bits.
 
-    python -m tests.decoding.native.processors [COMPILER...] [--sentences N]    by default gcc and clang
+    python -m tests.decoding.native.processors [COMPILER...] [--sentences N] [--short]    by default gcc and clang
 
 `driver.c` runs natively, or under QEMU as a processor that has no other instructions; on ARM also under QEMU. With
 --sentences, N sentences in int8 are compared, greedily and with beam 5.
@@ -113,10 +113,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("compilers", nargs="*", default=("gcc", "clang"))
     parser.add_argument("--sentences", type=int)
+    parser.add_argument("--short", action="store_true", help="Run each compiled program on one processor.")
     options = parser.parse_args()
     arguments = [] if options.sentences is None else [str(options.sentences)]
     failed = False
     chosen = targets(options.compilers)
+    if options.short:
+        chosen = [*{(target.compiler, target.flags): target for target in chosen}.values()]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         runnable = [target for target in chosen if not target.missing()]
         programs = {  # some processors run the same program
