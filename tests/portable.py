@@ -56,7 +56,9 @@ DOCTOR = "packages/transformer-doctor/tests"
 # Tests whose results depend on kernels or on timing, by topic.
 NUMBERS = files("model decoding search golden")
 DECODING = files("decoding")
-SUMS = files("model golden training/test_loss.py decoding/test_language_model.py")
+SUMS = files(
+    "model/test_attention.py model/test_layers.py model/test_encoder_decoder.py golden training/test_loss.py"
+)
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
 THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/test_threads.py")
 TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
