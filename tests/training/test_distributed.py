@@ -163,6 +163,20 @@ def test_two_processes_train_the_same_lora_factors(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
+def test_a_run_is_resumed_with_another_number_of_processes(folder: Path, run_of_one: Path) -> None:
+    """The order of pairs is that of an uninterrupted run; sharded weights ask the same each time (below)."""
+    out = folder / "resumed"
+    train(config_of(folder, steps=5), out, listener=CollectingListener())
+    run(config_of(folder, steps=10), out, 2, force=True)
+    train(config_of(folder), out, listener=CollectingListener(), force=True)
+    steps = [record for record in metrics(out) if record["kind"] == "step"]
+    assert [record["step"] for record in steps] == list(range(1, 15))
+    expected = [record["loss"] for record in metrics(run_of_one) if record["kind"] == "step"]
+    assert [record["loss"] for record in steps] == approx(expected, magnitude=LARGEST)
+
+
+@pytest.mark.slow
 def test_sharded_weights_train_as_unsharded_weights_and_resume_with_any_number_of_processes(folder: Path) -> None:
     """Checkpoints are unsharded: one process resumes from those of two, and two from those of one.
 
