@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from manyheads.text.tokenizer import BOS, EOS
 
 SOURCES = "source_model.json"  # name of the model in a run directory
 _KEPT = 16_000  # pairs of neighbouring pieces
+_CACHED = 32_000  # pairs whose surprise is kept
 _USUAL = 0.992  # share of the validation text below each of the two limits
 
 
@@ -44,6 +46,7 @@ class SourceModel:
         for (first, _), count in self._pairs.items():
             self._after[first] += count
             self._kinds[first] += 1
+        self._surprise_after = lru_cache(_CACHED)(lambda first, second: -math.log(self.probability(first, second)))
 
     def probability(self, first: int, second: int) -> float:
         """Return the probability of a piece after another; `BOS` begins a text, and `EOS` ends it."""
@@ -54,7 +57,7 @@ class SourceModel:
 
     def surprise(self, ids: Sequence[int]) -> float:
         """Return the surprise of the pieces of a text and of its end, summed, in nats."""
-        return -sum(math.log(self.probability(*pair)) for pair in zip([BOS, *ids], [*ids, EOS], strict=True))
+        return sum(map(self._surprise_after, [BOS, *ids], [*ids, EOS]))
 
     def is_unlike(self, rows: Sequence[Sequence[int]]) -> bool:
         """Return whether a text of one or several rows of ids is unlike the training sources."""
