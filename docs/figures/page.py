@@ -1,6 +1,6 @@
 """Takes the pictures of docs/inspecting.md and of the README: python docs/figures/page.py runs/demo-de-en.
 
-Needs playwright, a Chromium and a Korean font.
+Needs playwright, a Chromium, Pillow and a Korean font.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ import re
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
+from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from manyheads.runs.html_export import write_page
@@ -33,6 +35,7 @@ ALONE: Pictures = {  # of the page in one file
     "page-alone.png": ("en", "steps", HEAD | {"query": 2, "stage": 2}, (1080, 1000)),
     "page-alone-ko.png": ("ko", "steps", HEAD | {"query": 2, "stage": 2}, (1080, 1000)),
 }
+MOVING = {"en": "page-moving.gif", "ko": "page-moving-ko.gif"}
 
 
 def take(browser: Browser, address: str, pictures: Pictures) -> None:
@@ -42,6 +45,24 @@ def take(browser: Browser, address: str, pictures: Pictures) -> None:
         page.goto(f"{address}?lang={language}#/{view}?{urlencode(state)}")
         page.locator("#panel[aria-busy=false] .figure").first.wait_for()
         page.screenshot(path=HERE / name)
+
+
+def take_moving_picture(browser: Browser, address: str, language: str, name: str) -> None:
+    """Take a moving picture of the whole model, step by step as the second token is written."""
+    page = browser.new_page(viewport={"width": 1180, "height": 660}, reduced_motion="reduce")
+    frames, part, last = [], 0, 0
+    while part <= last:
+        page.goto("about:blank")
+        page.goto(f"{address}?lang={language}#/whole?{urlencode({'q': TEXT, 'part': part, 'at': 1})}")
+        page.locator("#panel[aria-busy=false] .figure").first.wait_for()
+        last = int(page.locator("input[type=range]").get_attribute("max") or 0)
+        frames.append(
+            Image.open(BytesIO(page.screenshot())).convert("RGB").resize((944, 528), Image.Resampling.LANCZOS)
+        )
+        part += 1
+    palette = frames[-1].quantize(64)
+    still = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    still[0].save(HERE / name, save_all=True, append_images=still[1:], duration=1_400, loop=0, optimize=True)
 
 
 def main(run: str) -> None:
@@ -56,6 +77,8 @@ def main(run: str) -> None:
             alone = Path(folder, f"{Path(run).name}.html")
             write_page(Path(run), alone)
             take(browser, alone.as_uri(), ALONE)
+            for language, name in MOVING.items():
+                take_moving_picture(browser, alone.as_uri(), language, name)
         browser.close()
         server.terminate()
 
