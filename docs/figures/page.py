@@ -31,10 +31,6 @@ PICTURES: Pictures = {
     "page-whole-ko.png": ("ko", "whole", {"q": TEXT, "part": 12, "at": 2}, (1180, 660)),
     "page-words-ko.png": ("ko", "words", {"q": TEXT, "at": 2}, (1080, 760)),
 }
-ALONE: Pictures = {  # of the page in one file
-    "page-alone.png": ("en", "steps", HEAD | {"query": 2, "stage": 2}, (1080, 1000)),
-    "page-alone-ko.png": ("ko", "steps", HEAD | {"query": 2, "stage": 2}, (1080, 1000)),
-}
 MOVING = {"en": "page-moving.gif", "ko": "page-moving-ko.gif"}
 
 
@@ -76,7 +72,6 @@ def main(run: str) -> None:
         with TemporaryDirectory() as folder:
             alone = Path(folder, f"{Path(run).name}.html")
             write_page(Path(run), alone)
-            take(browser, alone.as_uri(), ALONE)
             for language, name in MOVING.items():
                 take_moving_picture(browser, alone.as_uri(), language, name)
         browser.close()
