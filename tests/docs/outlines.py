@@ -69,5 +69,8 @@ def keys(document: Any) -> Any:
 
 
 def same_keys(shown: str, printed: str) -> bool:
-    """Return whether two JSON documents have the same structure."""
-    return bool(keys(json.loads(shown)) == keys(json.loads(printed)))
+    """Return whether two JSON documents have the same structure; tiny models of tests may get warnings."""
+    ours, theirs = keys(json.loads(shown)), keys(json.loads(printed))
+    if isinstance(theirs, dict) and "warnings" not in ours:
+        theirs.pop("warnings", None)
+    return bool(ours == theirs)

@@ -520,7 +520,11 @@ def test_another_configuration_is_refused_by_the_name_of_the_setting(
     other = config.model_copy(update={section: getattr(config, section).model_copy(update={key: value})})
     with pytest.raises(RunError, match="another configuration") as caught:
         train(other, copied)
-    assert f"{section}.{key}: {getattr(getattr(config, section), key)!r} then, {value!r} now" in str(caught.value)
+    then, now = (
+        list(setting) if isinstance(setting, tuple) else setting
+        for setting in (getattr(getattr(config, section), key), value)
+    )
+    assert f"{section}.{key}: {then!r} then, {now!r} now" in str(caught.value)
     assert str(caught.value).count(" then, ") == 1
     assert "--force" in str(caught.value)
     assert files(copied) == before

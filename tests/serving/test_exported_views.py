@@ -56,6 +56,7 @@ def test_the_whole_model_goes_from_the_text_to_the_next_token(
 ) -> None:
     driver.open("whole", q=SENTENCE)
     driver.check("whole", rules=True)
+    assert driver.page.locator("footer").count() == 0, "a page has a footer only with the address of a project"
     next_step = driver.page.get_by_role("button", name="Next step")
     titles = [current_step(driver)]
     while titles[-1] != "The next token":
