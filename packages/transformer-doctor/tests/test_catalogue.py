@@ -9,7 +9,7 @@ import pytest
 from transformer_doctor.catalogue import CATALOGUE, explain, in_case, model_finding
 from transformer_doctor.checks.masks import _PHRASES
 from transformer_doctor.errors import UsageError
-from transformer_doctor.texts import CHECKS_IN_KOREAN, FINDING_TEXTS, LANGUAGES, Language
+from transformer_doctor.texts import FINDING_TEXTS, LANGUAGES, SENTENCES_IN_KOREAN, Language
 
 ALL = [*CATALOGUE.values()]
 
@@ -37,7 +37,7 @@ def test_a_misspelt_finding_is_answered_with_similar_names() -> None:
 
 def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
     """Every check of a report has its Korean text."""
-    assert {known.check for known in ALL} <= set(CHECKS_IN_KOREAN)
+    assert {known.check for known in ALL} <= set(SENTENCES_IN_KOREAN)
 
 
 def test_every_finding_has_a_korean_text() -> None:

@@ -102,7 +102,7 @@ def test_the_last_line_gives_advice_for_the_severity(severity: Severity, advice:
     assert str(make_report([model_finding("mask-fill", "a", severity)], ["x"])).endswith(f"1 check, {advice}")
 
 
-def test_a_report_in_korean_keeps_its_names_and_its_evidence() -> None:
+def test_a_report_in_korean_keeps_its_names_and_the_evidence_that_has_no_korean_form() -> None:
     report = make_report([model_finding("rows-mixed", "seen so"), model_finding("mask-fill", "b", "note")], ["x"])
     lines = report.lines("ko")
     text = CATALOGUE["rows-mixed"].texts["ko"]

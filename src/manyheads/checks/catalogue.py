@@ -11,11 +11,11 @@ from manyheads.evaluation.advice import settings_to_try
 from transformer_doctor import catalogue
 from transformer_doctor.catalogue import Catalogue, KnownFinding, make_finding, read_catalogue
 from transformer_doctor.report import Finding, Report
-from transformer_doctor.texts import load_check_texts, load_texts
+from transformer_doctor.texts import load_sentences, load_texts
 
 _PROGRAM = "manyheads doctor"
 _TEXTS = load_texts("manyheads.checks", "findings")
-_CHECKS_IN_KOREAN = load_check_texts("manyheads.checks")
+SENTENCES_IN_KOREAN = load_sentences("manyheads.checks", "checks", "observations")
 
 # machine, config, run: what `manyheads doctor` examines without an argument, with a configuration, with a run.
 CATALOGUE: Mapping[str, Catalogue] = {
@@ -41,8 +41,8 @@ def with_settings(report: Report, config: Config) -> Report:
 
 
 def in_korean(report: Report) -> Report:
-    """Return a report that knows the Korean names of the checks of this package."""
-    return replace(report, korean={**report.korean, **_CHECKS_IN_KOREAN})
+    """Return a report that knows the Korean sentences of this package."""
+    return replace(report, korean={**SENTENCES_IN_KOREAN, **report.korean})
 
 
 def _with_settings(finding: Finding, config: Config) -> Finding:

@@ -106,7 +106,7 @@ def _alignment_findings(name: str, alignment: Alignment, lines: array[int]) -> I
             evidence += f"; up to line {lines[alignment.apart[0].first]:,} they do"
         yield config_finding("misaligned", evidence)
     elif alignment.apart:
-        stretches = [f"{lines[stretch.first]:,} to {lines[stretch.last]:,}" for stretch in alignment.apart[:3]]
+        stretches = [f"{lines[stretch.first]:,}-{lines[stretch.last]:,}" for stretch in alignment.apart[:3]]
         more = ", ..." if alignment.apart[3:] else ""
         yield config_finding(
             "misaligned",

@@ -16,9 +16,14 @@ _LABEL = re.compile(r" *(?:(?:seen|at|what|cause|cure|more) +|\S{1,16} {2,})?")
 _LABEL_COLUMNS = 6  # width of "seen", "cause", "cure", "at" and "more" with the blanks after them
 
 
-def pad_label(label: str) -> str:
+def column_width(text: str) -> int:
+    """Return the number of columns that a text takes."""
+    return len(_widen(text))
+
+
+def pad_label(label: str, width: int = _LABEL_COLUMNS) -> str:
     """Return a label of a report with blanks up to the column where the text begins."""
-    return label + " " * (_LABEL_COLUMNS - len(_widen(label)))
+    return label + " " * (width - column_width(label))
 
 
 def terminal_width() -> int | None:

@@ -15,18 +15,19 @@ Format = Literal["sarif", "junit", "markdown"]
 
 
 def _to_sarif(report: Report, language: Language = "en") -> str:
+    findings = report.findings_in(language)
     rules = [
         {
             "id": finding.name,
             "shortDescription": {"text": finding.title(language)},
-            "fullDescription": {"text": finding.translate(language).cause},
-            "help": {"text": f"{finding.translate(language).cure}\n{finding.explain}"},
+            "fullDescription": {"text": finding.cause},
+            "help": {"text": f"{finding.cure}\n{finding.explain}"},
             "defaultConfiguration": {"level": finding.severity},
         }
-        for finding in report.findings
+        for finding in findings
     ]
     driver = {"name": "transformer-doctor", "version": __version__, "rules": rules}
-    results = [_sarif_result(finding, index, language) for index, finding in enumerate(report.findings)]
+    results = [_sarif_result(finding, index, language) for index, finding in enumerate(findings)]
     document = {
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
@@ -55,10 +56,10 @@ def _to_junit(report: Report, language: Language = "en") -> str:
     """Return the report as JUnit XML: a test case per check; errors and warnings are failures, notes are output."""
     suite = ElementTree.Element("testsuite", name="transformer-doctor")
     by_check: dict[str, list[Finding]] = {check: [] for check in report.asked}
-    for finding in report.findings:
+    for finding in report.findings_in(language):
         by_check.setdefault(finding.check or finding.title(), []).append(finding)
     for check, findings in by_check.items():
-        case = _add_case(suite, report.check_text(check, language))
+        case = _add_case(suite, report.sentence(check, language))
         text = "\n".join(line for finding in findings for line in finding.lines(language))
         names = [finding.name for finding in findings if finding.severity != "note"]
         if names:
@@ -66,8 +67,8 @@ def _to_junit(report: Report, language: Language = "en") -> str:
         elif findings:
             ElementTree.SubElement(case, "system-out").text = text
     for check, reason in report.skipped:
-        case = _add_case(suite, report.check_text(check, language))
-        ElementTree.SubElement(case, "skipped", message=report.check_text(reason, language))
+        case = _add_case(suite, report.sentence(check, language))
+        ElementTree.SubElement(case, "skipped", message=report.sentence(reason, language))
     for attribute, path in {"tests": "testcase", "failures": "*/failure", "skipped": "*/skipped"}.items():
         suite.set(attribute, str(len(suite.findall(path))))
     ElementTree.indent(suite)
@@ -85,10 +86,10 @@ def _to_markdown(report: Report, language: Language = "en") -> str:
 def _markdown_lines(report: Report, language: Language) -> Iterator[str]:
     labels = report.labels(language)
     yield f"**transformer-doctor**: {report.verdict(language)}"
-    for finding in report.findings:
+    for finding in report.findings_in(language):
         yield f"\n### {labels[finding.severity]}: `{finding.name}`, {finding.title(language)}\n"
         texts = {"seen": finding.evidence, "at": finding.place and f"`{finding.place}`"}
-        texts |= {"cause": finding.translate(language).cause, "cure": finding.translate(language).cure}
+        texts |= {"cause": finding.cause, "cure": finding.cure}
         yield from (f"- **{labels[label]}** {text}" for label, text in texts.items() if text)
         yield f"- `{finding.explain}`"
     for label, sentences in report.lists(language).items():

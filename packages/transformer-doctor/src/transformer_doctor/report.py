@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from transformer_doctor.columns import pad_label
+from transformer_doctor.columns import column_width, pad_label
 from transformer_doctor.errors import is_for_users
-from transformer_doctor.texts import CHECKS_IN_KOREAN, FINDING_TEXTS, Language
+from transformer_doctor.texts import FINDING_TEXTS, SENTENCES_IN_KOREAN, Language, translate
 from transformer_doctor.user_errors import describe_error
 
 # error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
@@ -58,7 +58,7 @@ class Finding:
     Attributes:
         name: name in the catalogue (`transformer_doctor.catalogue`); the same in every version.
         severity: error, warning or note.
-        evidence: the observation, a sentence with its numbers, in English.
+        evidence: the observation, a sentence with its numbers.
         cause: the most likely cause.
         cure: instructions for mending it.
         place: the line of the examined code that shows it, None where it is unknown.
@@ -120,14 +120,14 @@ class Report:
         asked: the checks that were made, a sentence each.
         skipped: the checks that could not be made, each with its reason.
         remarks: what was assumed about the subject, or done to it, a sentence each, in English.
-        korean: names of checks, and of reasons why they are not made, in Korean.
+        korean: Korean forms of English sentences: checks, reasons, remarks and evidence; see `texts.translate`.
     """
 
     findings: Sequence[Finding] = ()
     asked: Sequence[str] = ()
     skipped: Sequence[tuple[str, str]] = ()
     remarks: Sequence[str] = ()
-    korean: Mapping[str, str] = field(default_factory=lambda: CHECKS_IN_KOREAN, repr=False, compare=False)
+    korean: Mapping[str, str] = field(default_factory=lambda: SENTENCES_IN_KOREAN, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -157,10 +157,10 @@ class Report:
         return "\n".join(self.lines())
 
     def to_json(self, language: Language = "en") -> dict[str, Any]:
-        """Return plain values under the names of the attributes; cause and cure are in the given language."""
+        """Return plain values under the names of the attributes; findings and verdict are in the given language."""
         return {
             "ok": self.ok,
-            "findings": [finding.translate(language).to_json() for finding in self.findings],
+            "findings": [finding.to_json() for finding in self.findings_in(language)],
             "asked": list(self.asked),
             "skipped": [{"check": check, "reason": reason} for check, reason in self.skipped],
             "remarks": list(self.remarks),
@@ -177,26 +177,35 @@ class Report:
     def lists(self, language: Language = "en") -> Mapping[str, Sequence[str]]:
         """Return remarks, checks that were made, and checks that were not made, by heading; no empty lists."""
         skipped = [
-            f"{self.check_text(check, language)} ({self.check_text(reason, language)})"
+            f"{self.sentence(check, language)} ({self.sentence(reason, language)})"
             for check, reason in self.skipped
         ]
-        lists = {"remarks": self.remarks, "asked": [*self.asked_lines(language)], "skipped": skipped}
+        remarks = [self.sentence(remark, language) for remark in self.remarks]
+        lists = {"remarks": remarks, "asked": [*self.asked_lines(language)], "skipped": skipped}
         return {self.labels(language)[label]: sentences for label, sentences in lists.items() if sentences}
 
-    def check_text(self, sentence: str, language: Language) -> str:
-        """Return the name of a check, or the reason why it was not made, in a language."""
-        return self.korean.get(sentence, sentence) if language == "ko" else sentence
+    def sentence(self, text: str, language: Language) -> str:
+        """Return a check, reason, remark, fact or evidence in a language; in English where it has no other form."""
+        return translate(text, self.korean) if language == "ko" else text
+
+    def findings_in(self, language: Language) -> list[Finding]:
+        """Return the findings with evidence, cause and cure in a language."""
+        return [
+            replace(finding.translate(language), evidence=self.sentence(finding.evidence, language))
+            for finding in self.findings
+        ]
 
     def asked_lines(self, language: Language = "en") -> Iterator[str]:
         """Yield the checks that were made; one that does not hold names its findings."""
         for check in self.asked:
             names = ", ".join(finding.name for finding in self.findings if finding.check == check)
             failed = self.labels(language)["failed"].format(names=names) if names else ""
-            yield f"{self.check_text(check, language)}{failed}"
+            yield f"{self.sentence(check, language)}{failed}"
 
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
-        return [*(line for finding in self.findings for line in finding.lines(language)), self.verdict(language)]
+        findings = self.findings_in(language)
+        return [*(line for finding in findings for line in finding.lines(language)), self.verdict(language)]
 
     def labels(self, language: Language) -> Mapping[str, Any]:
         """Return the words of a report in a language: severities, headings and counts."""
@@ -276,13 +285,16 @@ class Diagnosis:
         return self.report.exit_code
 
     def to_json(self, language: Language = "en") -> dict[str, Any]:
-        """Return plain values; causes and cures are in the given language."""
+        """Return plain values; findings and verdict are in the given language."""
         return {**self.document, **self.report.to_json(language)}
 
     def lines(self, language: Language = "en") -> list[str]:
         """Return the table and the facts for people, then the findings."""
-        width = max(map(len, self.facts), default=0)
-        facts = [f"{label:<{width}}  {fact}" for label, fact in self.facts.items()]
+        said = {self.report.sentence(label, language): fact for label, fact in self.facts.items()}
+        width = max(map(column_width, said), default=0)
+        facts = [
+            f"{pad_label(label, width)}  {self.report.sentence(fact, language)}" for label, fact in said.items()
+        ]
         return [*self.table, *[""] * bool(self.table), *facts, "", *self.report.lines(language)]
 
 

@@ -121,7 +121,7 @@ def _masked_finding(name: str, evidence: str, parts: Sequence[AttentionPart]) ->
     if clauses:
         complete = [part for part in parts if not any(part.faults)]
         clauses += [f"{part.name} 0 of {len(part.layers)}" for part in complete]
-        evidence += "; " + ", ".join(clauses)
+        evidence = "; ".join([evidence, *clauses])
     finding = model_finding(name, evidence)
     faults: list[MaskFault] = [fault for part in parts for fault in part.faults if fault not in (None, "fill")]
     common = max(faults, key=faults.count, default="absent")

@@ -83,7 +83,7 @@ class AttentionPart:
         """Return the number of layers with each fault, such as "cross-attention 2 of 2 without a mask"."""
         faults = self.faults
         kinds = [kind for kind in _PHRASES if kind in faults and kind not in skip]
-        return ", ".join(f"{self.name} {faults.count(kind)} of {len(faults)} {_PHRASES[kind]}" for kind in kinds)
+        return "; ".join(f"{self.name} {faults.count(kind)} of {len(faults)} {_PHRASES[kind]}" for kind in kinds)
 
 
 def per_row(attention: Attention, values: Tensor, batch: int) -> Iterator[Tensor]:

@@ -1,0 +1,51 @@
+"""Korean forms of sentences: of the evidence of every finding that tests make, and none that the code lacks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import pytest
+
+from transformer_doctor.report import Finding
+from transformer_doctor.texts import translate
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|: [A-Z]\w+(?:Error|Warning).*", re.DOTALL)  # texts, messages of errors
+_MADE_UP = 10  # letters of the evidence that tests make up
+_WORD = re.compile("[a-z]{3,}")
+_ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+
+
+def in_english(text: str, sentences: Mapping[str, str]) -> bool:
+    """Return whether a part of a text is English still after its translation."""
+    korean = translate(text, sentences)
+    return not re.search("[가-힣]", korean) or bool(_ENGLISH.search(_QUOTED.sub("", korean)))
+
+
+def expect_korean(monkeypatch: pytest.MonkeyPatch, sentences: Mapping[str, str]) -> Iterator[None]:
+    """Record the evidence of all findings of a test; fail where one has no Korean form."""
+    recorded: list[str] = []
+    create = Finding.__init__
+
+    def record(finding: Finding, *arguments: Any, **named: Any) -> None:
+        create(finding, *arguments, **named)
+        recorded.append(finding.evidence)
+
+    monkeypatch.setattr(Finding, "__init__", record)
+    yield
+    real = [text for text in recorded if sum(map(str.isalpha, text)) >= _MADE_UP]
+    missing = [text for text in real if in_english(text, sentences)]
+    assert not missing, f"without a Korean form: {missing}"
+
+
+def stale_sentences(sentences: Mapping[str, str], files: Iterable[Path]) -> list[str]:
+    """Return the sentences with a word that no text in the code holds."""
+    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    words = {word for text in texts for word in _WORD.findall(text)}
+    fixed = {sentence: " ".join(part for part, *_ in Formatter().parse(sentence)) for sentence in sentences}
+    return [sentence for sentence, text in fixed.items() if set(_WORD.findall(text)) - words]
