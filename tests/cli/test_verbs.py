@@ -10,12 +10,14 @@ import click
 import pytest
 
 from manyheads.cli.main import run
+from manyheads.cli.options import verdict_language_option
 from manyheads.cli.verbs import (
     TEXTS,
     Settings,
     VerbWithSubverbs,
     _nearest_verb,
     announce_loading,
+    echo,
     verb,
     verb_with_subverbs,
 )
@@ -141,3 +143,31 @@ def test_libraries_that_load_slowly_are_announced_unless_quiet(
         assert (threading.active_count() > before) != quiet
         __import__(name)
     assert announced.is_set() != quiet
+
+
+@pytest.mark.parametrize(("language", "label"), [("en", "verdict"), ("ko", "판정")])
+def test_verdicts_are_in_the_chosen_language_and_other_lines_and_json_as_they_are(
+    language: str, label: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command()
+    @verdict_language_option
+    @click.option("--json", "as_json", is_flag=True)
+    def judge(as_json: bool) -> None:
+        echo({"verdict": "Train longer"}, ["BLEU 3; a verdict: x", "  verdict: Train longer"], as_json=as_json)
+
+    judge.main(["--lang", language], standalone_mode=False)
+    said = {"en": "Train longer", "ko": "더 오래 학습하세요"}[language]
+    assert capsys.readouterr().out == f"BLEU 3; a verdict: x\n  {label}: {said}\n"
+    judge.main(["--lang", language, "--json"], standalone_mode=False)
+    assert '"verdict": "Train longer"' in capsys.readouterr().out
+
+
+def test_the_environment_sets_the_language_and_the_locale_does_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    assert run(["doctor", "--explain", "mask-fill"]) == 0
+    assert "원인" not in capsys.readouterr().out
+    monkeypatch.setenv("MANYHEADS_LANG", "ko")
+    assert run(["doctor", "--explain", "mask-fill"]) == 0
+    assert "원인" in capsys.readouterr().out

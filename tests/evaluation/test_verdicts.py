@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import manyheads
+from korean_evidence import expect_korean_verdicts, stale_sentences
 from manyheads.config.load import parse_config, with_overrides
 from manyheads.evaluation import BootstrapResult, ClassScores
 from manyheads.evaluation.outputs import Output
@@ -23,8 +28,23 @@ from manyheads.evaluation.verdicts import (
     judge_overlap,
     verdict_lines,
 )
+from transformer_doctor.texts import load_sentences, placeholders
 
+SENTENCES = load_sentences("manyheads.evaluation", "verdicts")
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+
+
+@pytest.fixture(autouse=True)
+def verdicts_in_korean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Expect that every verdict has a Korean form."""
+    module = sys.modules[__name__]
+    judges = [(module, name) for name in vars(module) if name.startswith("judge_")]
+    yield from expect_korean_verdicts(monkeypatch, SENTENCES, *judges)
+
+
+def test_no_korean_sentence_is_stale_and_each_has_its_placeholders() -> None:
+    assert stale_sentences(SENTENCES, Path(manyheads.__file__).parent.rglob("*.py")) == []
+    assert all(placeholders(english) == placeholders(korean) for english, korean in SENTENCES.items())
 
 
 CONFIG = parse_config({"data": {"source": "de", "target": "en"}}, origin="test")

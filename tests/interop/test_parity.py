@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from korean_evidence import in_english
+from manyheads.cli.verbs import verdict_sentences
 from manyheads.interop.parity import _MAX_DIFFERENCE, Parity
 
 EXACT = Parity(16, 200, "the first of the run's test set", 1e-7, 1e-6, 16)
@@ -23,4 +25,5 @@ EXACT = Parity(16, 200, "the first of the run's test set", 1e-7, 1e-6, 16)
 )
 def test_differences_are_explained(parity: Parity, words: str) -> None:
     assert words in parity.verdict()
+    assert not in_english(parity.verdict(), verdict_sentences())
     assert parity.to_json()["verdict"] == parity.verdict()

@@ -13,7 +13,9 @@ from tests.runs.parts import make_config, write_corpus
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
+from korean_evidence import in_english
 from manyheads.cli.main import run as program
+from manyheads.cli.verbs import verdict_sentences
 from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError
 from manyheads.evaluation import BootstrapResult, score
@@ -99,7 +101,9 @@ def test_the_line_states_the_cost_the_device_and_the_text() -> None:
 def test_the_verdict_compares_the_cost_with_chance_and_with_usual_costs(
     changes: dict[str, Any], words: str
 ) -> None:
-    assert words in replace(COST, **changes).verdict()
+    verdict = replace(COST, **changes).verdict()
+    assert words in verdict
+    assert not in_english(verdict, verdict_sentences())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +16,10 @@ from safetensors.torch import load_file
 from tests.runs.parts import make_config, write_corpus
 from tests.tolerances import approx
 
+from korean_evidence import expect_korean_verdicts
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.curves import Curves
+from manyheads.cli.verbs import verdict_sentences
 from manyheads.config.load import parse_config
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.outcome import (
@@ -30,6 +34,14 @@ from manyheads.runs.train import train
 
 CHOICES, DOCTOR = 1000, "manyheads doctor 'my run'"
 CONFIG = parse_config({"data": {"source": "de", "target": "en"}}, origin="test")
+
+
+@pytest.fixture(autouse=True)
+def verdicts_in_korean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Expect that every verdict has a Korean form."""
+    module = sys.modules[__name__]
+    names = "_judge_curves", "_bleu_after_best_loss", "judge_average", "training_verdict"
+    yield from expect_korean_verdicts(monkeypatch, verdict_sentences(), *((module, name) for name in names))
 
 
 def curves(losses: list[float], *, total: int | None = None) -> Curves:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from transformer_doctor.report import Finding
 from transformer_doctor.texts import translate
 
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|: [A-Z]\w+(?:Error|Warning).*", re.DOTALL)  # texts, messages of errors
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|: [A-Z]\w+(?:Error|Warning).*", re.DOTALL)  # texts, errors
 _MADE_UP = 10  # letters of the evidence that tests make up
 _WORD = re.compile("[a-z]{3,}")
 _ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
@@ -39,6 +39,28 @@ def expect_korean(monkeypatch: pytest.MonkeyPatch, sentences: Mapping[str, str])
     yield
     real = [text for text in recorded if sum(map(str.isalpha, text)) >= _MADE_UP]
     missing = [text for text in real if in_english(text, sentences)]
+    assert not missing, f"without a Korean form: {missing}"
+
+
+def expect_korean_verdicts(
+    monkeypatch: pytest.MonkeyPatch, sentences: Mapping[str, str], *judges: tuple[object, str]
+) -> Iterator[None]:
+    """Record the sentences that functions return, each an owner and a name; fail where one has no Korean form."""
+    recorded: list[str] = []
+
+    def recording(judge: Callable[..., str | Iterable[str]]) -> Callable[..., Any]:
+        def record(*arguments: Any, **named: Any) -> str | list[str]:
+            found = judge(*arguments, **named)
+            found = found if isinstance(found, str) else [*found]
+            recorded.extend([found] if isinstance(found, str) else found)
+            return found
+
+        return record
+
+    for owner, name in judges:
+        monkeypatch.setattr(owner, name, recording(vars(owner)[name]))
+    yield
+    missing = [text for text in recorded if text and in_english(text, sentences)]
     assert not missing, f"without a Korean form: {missing}"
 
 

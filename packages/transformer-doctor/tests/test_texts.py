@@ -67,6 +67,7 @@ SENTENCES = {
         ("2 of 3 rows", "행 3개 중 2개"),
         ("the score changes by 5 %", "점수이(가) 5 %만큼 바뀝니다"),
         ("unknown", "unknown"),
+        ("unknown; other, and more", "unknown; other, and more"),
         ("unknown; 2 of 3 rows, the score", "unknown. 행 3개 중 2개, 점수"),
         ("2 of 3 rows. 4 of 5 rows", "행 3개 중 2개. 행 5개 중 4개"),
         ("seen: 2 of 3 rows; the score", "관찰: 행 3개 중 2개. 점수"),

@@ -9,13 +9,23 @@ import click
 
 from manyheads.cli.data_clean import clean
 from manyheads.cli.data_convert import convert
-from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, config_argument, json_option, option, set_option
+from manyheads.cli.options import (
+    COUNT,
+    NOT_NEGATIVE,
+    PATH,
+    config_argument,
+    json_option,
+    language_option,
+    option,
+    set_option,
+)
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import UsageError
 from manyheads.shell import command_line, quote
 
 if TYPE_CHECKING:
     from manyheads.data.split import SplitOptions, SplitResult
+    from transformer_doctor.texts import Language
 
 
 @verb_group("data")
@@ -204,8 +214,9 @@ data.add_command(clean)
 @verb("data report", data)
 @config_argument
 @set_option
+@language_option("language", default="en", help="Language of the report: English or Korean.")
 @json_option
-def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
+def _report(config: str, overrides: tuple[str, ...], language: Language, as_json: bool) -> None:
     """Report counts and lengths of the text of a configuration, the pairs that training keeps, and problems.
 
     CONFIG is a TOML file or the name of a recipe. `manyheads doctor CONFIG` prints the same report, and examines
@@ -221,7 +232,7 @@ def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
 
     with open_progress(current_settings()) as progress:
         result = examine_config_text(settings, config, listener=progress)
-    echo(result.to_json(), result.lines(), as_json=as_json)
+    echo(result.to_json(language), result.lines(language), as_json=as_json)
 
 
 VERBS = {"data": data}

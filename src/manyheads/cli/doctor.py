@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NoReturn, cast
 import click
 
 from manyheads.cli.options import (
-    LANGUAGE,
     complete_recipes,
     json_option,
+    language_option,
     option,
     output_option,
     set_option,
@@ -20,6 +20,7 @@ from manyheads.cli.options import (
 from manyheads.cli.verbs import (
     announce_loading,
     current_settings,
+    in_chosen_language,
     json_text,
     verb,
     verb_with_subverbs,
@@ -45,12 +46,8 @@ if TYPE_CHECKING:
     show_default="training.device of the configuration, cpu for a run",
     help="Device to compute on: cpu, cuda, cuda:1, or auto.",
 )
-@option(
-    "--lang",
-    "language",
-    type=LANGUAGE,
-    default="en",
-    help="Language of causes and cures: English or Korean; measured figures are described in English.",
+@language_option(
+    "language", default="en", help="Language of the report: English or Korean; names are always in English."
 )
 @option(
     "--format",
@@ -100,6 +97,7 @@ def doctor(
         return
     if challenge:
         options.refuse()
+        current_settings().language = language
         _write_challenge(subject, overrides, device, "json" if as_json else form, output)
     report: Diagnosis
     if subject is None:
@@ -137,7 +135,7 @@ def _write_challenge(
 
     with open_progress(current_settings()) as progress:
         result = challenge_run(Path(subject), overrides=overrides, device=device or "cpu", listener=progress)
-    text = json_text(result.to_json()) if form == "json" else "\n".join(result.lines())
+    text = json_text(result.to_json()) if form == "json" else "\n".join(map(in_chosen_language, result.lines()))
     with open_output(output) as stream:
         stream.write(f"{text.rstrip()}\n".encode())
     raise click.exceptions.Exit(result.exit_code)
@@ -207,13 +205,7 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
 
 @verb("doctor museum", doctor)
 @click.argument("name", metavar="[EXHIBIT]", required=False)
-@option(
-    "--lang",
-    "language",
-    type=LANGUAGE,
-    default="en",
-    help="Language of titles, explanations, causes and cures: English or Korean.",
-)
+@language_option("language", default="en", help="Language of the explanations and diagnoses: English or Korean.")
 @json_option
 def museum(name: str | None, language: Language, as_json: bool) -> None:
     """Run a small program with a typical defect of Transformer code, and show the doctor's diagnosis.

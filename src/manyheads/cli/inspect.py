@@ -18,11 +18,12 @@ from manyheads.cli.options import (
     beam_option,
     device_option,
     json_option,
+    language_option,
     option,
     run_argument,
 )
 from manyheads.cli.streams import open_output, refuse_closed
-from manyheads.cli.verbs import current_settings, verb, warn
+from manyheads.cli.verbs import current_settings, in_chosen_language, verb, warn
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 160  # columns
 _FORMATS = ("html", "svg", "png", "json", "csv")
-_LANGUAGES = ("en", "ko")
 
 
 _view_option = partial(option, "--view", metavar="NAME")
@@ -55,9 +55,7 @@ _width_option = option(
 )
 
 
-_language_option = option(
-    "--lang",
-    type=click.Choice(_LANGUAGES),
+_language_option = language_option(
     show_default="en; an HTML page of all views follows the browser",
     help="Language of titles, axes and legends; .csv and .json are always in English.",
 )
@@ -247,8 +245,9 @@ def curves(
 
     _deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width, lang=lang)
     if output is None and not as_json:
+        current_settings().language = "ko" if lang == "ko" else "en"
         for path in run:
-            for line in verdict_lines(training_verdict(path)):
+            for line in map(in_chosen_language, verdict_lines(training_verdict(path))):
                 click.echo(f"{path}: {line}" if len(run) > 1 else line)
 
 

@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.shell_completion import CompletionItem
+
+from manyheads.cli.verbs import current_settings
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
@@ -21,7 +23,6 @@ PATH = click.Path(path_type=Path)
 _MAX_COUNT = 1_000_000_000  # of a number without a narrower limit; helps leave it out
 COUNT = click.IntRange(1, _MAX_COUNT)
 NOT_NEGATIVE = click.IntRange(0, _MAX_COUNT)
-LANGUAGE = click.Choice(["en", "ko"])
 
 
 class _Option(click.Option):
@@ -57,6 +58,19 @@ def _range_in_words(number_type: click.ParamType[Any]) -> str:
 
 
 option = partial(click.option, cls=_Option, show_default=True)
+language_option = partial(option, "--lang", type=click.Choice(["en", "ko"]), envvar="MANYHEADS_LANG")
+
+
+def _store_language(context: click.Context, parameter: click.Parameter, value: Literal["en", "ko"]) -> None:
+    current_settings().language = value
+
+
+verdict_language_option = language_option(
+    default="en",
+    expose_value=False,
+    callback=_store_language,
+    help="Language of the verdicts on the figures: English or Korean; --json is always in English.",
+)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 
 

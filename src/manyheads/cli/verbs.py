@@ -11,8 +11,9 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, Literal, Protocol, TextIO, TypeVar
 
 import click
 
@@ -33,11 +34,13 @@ class Settings:
         quiet: print results and errors only.
         verbose: print every progress report.
         debug: also print the traceback of a user's mistake.
+        language: language of the verdicts in a result, "en" or "ko".
     """
 
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
+    language: Literal["en", "ko"] = "en"
 
 
 def current_settings() -> Settings:
@@ -240,7 +243,27 @@ def echo(document: object, lines: Iterable[str], *, as_json: bool) -> None:
         echo_json(document)
         return
     for line in lines:
-        click.echo(line)
+        click.echo(in_chosen_language(line))
+
+
+def in_chosen_language(line: str) -> str:
+    """Return a line of a result; a verdict is in the language of `--lang`."""
+    indent, label, sentence = line.partition("verdict: ")
+    if current_settings().language == "en" or not label or indent.strip():
+        return line
+    from transformer_doctor.texts import translate
+
+    sentences = verdict_sentences()
+    return f"{indent}{sentences['verdict']}: {translate(sentence, sentences)}"
+
+
+@cache
+def verdict_sentences() -> dict[str, str]:
+    """Return the Korean forms of verdicts, and of the doctor's observations that stand in them."""
+    from transformer_doctor.texts import load_sentences
+
+    verdicts = load_sentences("manyheads.evaluation", "verdicts")
+    return verdicts | load_sentences("manyheads.checks", "observations")
 
 
 class JsonResult(Protocol):

@@ -82,7 +82,7 @@ _TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--test", type=_TEXT_FILE, metavar="FILE", help="Test text of a submission (referee).")
 @click.option("--explain", metavar="NAME", help="Explain the finding NAME; the name list prints all names.")
 @click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", show_default=True,
-              help="Language of causes and cures: English or Korean.")  # fmt: skip
+              help="Language of the report: English or Korean.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 @click.version_option(__version__)
 @click.pass_context

@@ -38,7 +38,7 @@ def translate(text: str, sentences: Mapping[str, str]) -> str:
 
     A sentence of the table may hold placeholders, as in "{count} of {all} updates". Each stands for a part of a
     sentence, the last one for all that follows where it ends the translation too; it is translated as well. Of the
-    sentences that fit the longest counts; where none does, the clauses of the text are translated.
+    sentences that fit the one with most letters counts; where none does, the clauses of the text are translated.
     """
     if (whole := _fit(text, sentences)) is not None:
         return whole
@@ -47,8 +47,9 @@ def translate(text: str, sentences: Mapping[str, str]) -> str:
         heads = [separator.join(parts[:count]) for count in range(len(parts) - 1, 0, -1)]
         if heads:
             head = next((head for head in heads if _fit(head, sentences) is not None), heads[-1])
-            rest = translate(text[len(head) + len(separator) :], sentences)
-            return f"{translate(head, sentences)}{', ' if separator == ', ' else '. '}{rest}"
+            clauses = head, text[len(head) + len(separator) :]
+            translated = tuple(translate(clause, sentences) for clause in clauses)
+            return text if translated == clauses else separator.replace(";", ".").join(translated)
     return text
 
 
@@ -63,7 +64,7 @@ def _fit(text: str, sentences: Mapping[str, str]) -> str | None:
     }
     if not fitting:
         return None
-    longest = max(fitting, key=len)
+    longest = max(fitting, key=lambda sentence: sum(len(fixed) for fixed, *_ in Formatter().parse(sentence)))
     return sentences[longest].format_map(
         {name: translate(part, sentences) for name, part in fitting[longest].items()}
     )
