@@ -125,6 +125,8 @@ def test_the_korean_documentation_has_a_korean_interface_and_search_index(korean
 LIVE = {
     "tutorial/attention": "steps",
     "tutorial/masks": "attention",
+    "tutorial/layers": "whole",
+    "tutorial/loss": "words",
     "explanation/path-of-a-sentence": "beam",
     "ko/tutorial/attention": "steps",
     "ko/tutorial/masks": "attention",

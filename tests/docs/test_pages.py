@@ -120,13 +120,14 @@ def test_a_chapter_of_the_course_runs_by_itself(
     assert trained == bool(quick)
 
 
-def test_every_exercise_of_the_course_has_a_solution() -> None:
+def test_each_chapter_asks_for_a_missing_line_and_a_prediction_and_every_exercise_has_a_solution() -> None:
     texts = [page.read_text(encoding="utf-8") for page in CHAPTERS]
     chapters = [text for text in texts if "\n## Exercises\n" in text]
     assert len(chapters) == 8
     for text in chapters:
         exercises = re.split(r"(?m)^\*\*\d\.\*\* ", text.split("\n## Exercises\n")[1])[1:]
-        assert len(exercises) == 3
+        assert any("\nprint(check(" in exercise.split("<details>")[0] for exercise in exercises)
+        assert any(re.search("Predict|before you run", exercise) for exercise in exercises)
         assert all("<summary>Solution</summary>" in exercise for exercise in exercises)
 
 
