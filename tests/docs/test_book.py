@@ -147,7 +147,8 @@ def test_the_embedded_page_computes_in_the_browser_without_its_header(book: Path
             frame.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
             frame.locator("#panel[aria-busy=false] .figure").first.wait_for()
             assert frame.locator("html").get_attribute("lang") == ("ko" if name.startswith("ko/") else "en")
-            assert "Was werden die müden Bauern" in frame.locator(".about-source").inner_text()
+            if tab != "whole":  # its text is in the drawing
+                assert "Was werden die müden Bauern" in frame.locator(".about-source").inner_text()
             assert frame.locator("header.top").is_hidden()
             wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert page.evaluate(wider) == frame.locator("html").evaluate(f"() => {wider}") == 0
