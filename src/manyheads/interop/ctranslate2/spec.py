@@ -6,19 +6,16 @@ rotary positions, every activation, tied or untied embeddings, normed or not, wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from manyheads.errors import RunError, require
-from manyheads.model.attention import MultiHeadAttention
-from manyheads.model.embedding import TokenEmbedding
+from manyheads.interop.ctranslate2.names import OUTPUT_BIAS, entries
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.layers import DecoderLayer, EncoderLayer, FeedForward
-from manyheads.model.positions import LearnedPositions, sinusoids
+from manyheads.model.positions import sinusoids
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
 
 _FORBIDDEN_BIAS = -1e4  # of tokens that no decoder may choose: probability 0 in every number format
@@ -63,9 +60,8 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     decoder = specs.transformer_spec.TransformerDecoderSpec(
         len(model.decoder_layers), alignment_heads=heads, **options
     )
-    _fill_encoder(encoder, model)
-    _fill_decoder(decoder, model)
     spec = specs.TransformerSpec(encoder, decoder)
+    _fill_weights(spec, model)
     names = piece_names(tokenizers.source), piece_names(tokenizers.target)
     spec.register_source_vocabulary(names[0])
     spec.register_target_vocabulary(names[1])
@@ -98,91 +94,24 @@ def _shared_options(specs: ModuleType, model: EncoderDecoder) -> dict[str, Any]:
     }
 
 
-def _fill_encoder(spec: Any, model: EncoderDecoder) -> None:
-    _fill_embedding(spec, spec.embeddings[0], model.source_embedding, model)
-    for layer_spec, layer in zip(spec.layer, model.encoder_layers, strict=True):
-        _fill_encoder_layer(layer_spec, layer)
-    if isinstance(model.encoder_norm, nn.LayerNorm):
-        _fill_norm(spec.layer_norm, model.encoder_norm)
-
-
-def _fill_decoder(spec: Any, model: EncoderDecoder) -> None:
-    """Set the weights of the decoder and the output layer."""
-    _fill_embedding(spec, spec.embeddings, model.target_embedding, model)
-    for layer_spec, layer in zip(spec.layer, model.decoder_layers, strict=True):
-        _fill_decoder_layer(layer_spec, layer)
-    if isinstance(model.decoder_norm, nn.LayerNorm):
-        _fill_norm(spec.layer_norm, model.decoder_norm)
-    weight, bias = model.output.weight, model.output.bias
-    spec.projection.weight = _plain(weight)
-    forbidding = torch.zeros(weight.size(0)) if bias is None else _plain(bias)
+def _fill_weights(spec: Any, model: EncoderDecoder) -> None:
+    """Set all weights; padding and the begin mark get a bias that forbids them."""
+    index, state = specs_of().model_spec.index_spec, model.state_dict()
+    for entry in entries(model.config):
+        tensor = state[entry.name]
+        parts = tensor.split(entry.split_sizes(tensor.size(0)))
+        for variable, part in zip(entry.variables, parts, strict=True):
+            scope, _, key = variable.rpartition("/")
+            setattr(index(spec, scope), key, _plain(part))
+    bias = state.get(OUTPUT_BIAS)
+    forbidding = torch.zeros(model.output.out_features) if bias is None else _plain(bias)
     forbidding[[PAD, BOS]] = _FORBIDDEN_BIAS
-    spec.projection.bias = forbidding
-
-
-def _fill_embedding(spec: Any, table: Any, embedding: TokenEmbedding, model: EncoderDecoder) -> None:
-    """Set the token embeddings, their scale, and the table of positions."""
-    table.weight = _plain(embedding.tokens.weight)
-    spec.scale_embeddings = model.config.scale_embeddings
-    if isinstance(embedding.norm, nn.LayerNorm):
-        _fill_norm(spec.layernorm_embedding, embedding.norm)
-    if isinstance(embedding.positions, LearnedPositions):
-        spec.position_encodings.encodings = _plain(embedding.positions.table.weight)
-    elif model.rotary is None:  # the library's own sinusoids differ
-        rows = max(model.config.max_positions, _FEWEST_POSITIONS)
-        spec.position_encodings.encodings = sinusoids(rows, model.config.d_model)
-
-
-def _fill_encoder_layer(spec: Any, layer: EncoderLayer) -> None:
-    _fill_attention(spec.self_attention, layer.self_attention)
-    _fill_norm(spec.self_attention.layer_norm, layer.around_attention.norm)
-    _fill_feed_forward(spec.ffn, layer.feed_forward)
-    _fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
-
-
-def _fill_decoder_layer(spec: Any, layer: DecoderLayer) -> None:
-    _fill_attention(spec.self_attention, layer.self_attention)
-    _fill_norm(spec.self_attention.layer_norm, layer.around_self_attention.norm)
-    _fill_attention(spec.attention, layer.cross_attention)
-    _fill_norm(spec.attention.layer_norm, layer.around_cross_attention.norm)
-    _fill_feed_forward(spec.ffn, layer.feed_forward)
-    _fill_norm(spec.ffn.layer_norm, layer.around_feed_forward.norm)
-
-
-def _fill_attention(spec: Any, attention: MultiHeadAttention) -> None:
-    """Set an attention: one matrix for queries, keys and values, but two in the cross-attention of CTranslate2."""
-    *first, last = spec.linear
-    width = attention.project_out.in_features
-    _fill_parts(first, attention.project_in, [3 * width] if len(first) == 1 else [width, 2 * width])
-    _fill_linear(last, attention.project_out)
-
-
-def _fill_feed_forward(spec: Any, layer: FeedForward) -> None:
-    """Set two matrices, or three if one half gates the other (swiglu)."""
-    if layer.activation == "swiglu":
-        inner = layer.contract.in_features
-        _fill_parts([spec.linear_0, spec.linear_0_noact], layer.expand, [inner, inner])
-    else:
-        _fill_linear(spec.linear_0, layer.expand)
-    _fill_linear(spec.linear_1, layer.contract)
-
-
-def _fill_linear(spec: Any, layer: nn.Linear) -> None:
-    """Set the weight, and the bias if there is one."""
-    _fill_parts([spec], layer, [layer.out_features])
-
-
-def _fill_parts(specs: Sequence[Any], layer: nn.Linear, sizes: list[int]) -> None:
-    """Set linear layers with `sizes` outputs that are one layer in manyheads."""
-    for spec, weight in zip(specs, layer.weight.split(sizes), strict=True):
-        spec.weight = _plain(weight)
-    if layer.bias is not None:
-        for spec, bias in zip(specs, layer.bias.split(sizes), strict=True):
-            spec.bias = _plain(bias)
-
-
-def _fill_norm(spec: Any, norm: nn.LayerNorm) -> None:
-    spec.gamma, spec.beta = _plain(norm.weight), _plain(norm.bias)
+    spec.decoder.projection.bias = forbidding
+    for side in (spec.encoder, spec.decoder):
+        side.scale_embeddings = model.config.scale_embeddings
+        if model.config.positions == "sinusoidal":  # the library's own sinusoids differ
+            rows = max(model.config.max_positions, _FEWEST_POSITIONS)
+            side.position_encodings.encodings = sinusoids(rows, model.config.d_model)
 
 
 def _plain(tensor: Tensor) -> Tensor:
