@@ -157,11 +157,12 @@ def import_(
     trust_pickle: bool,
     as_json: bool,
 ) -> None:
-    """Import a pretrained model of transformers as a run, and compare the outputs of both.
+    """Import a pretrained model as a run, and compare the outputs of both.
 
     MODEL is a directory, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
     RoBERTa or GPT-2. With --labels, an encoder without a head becomes a classifier; train its new head before
-    you use it.
+    you use it. MODEL may also be an Argos package (.argosmodel), or a CTranslate2 directory of an
+    encoder-decoder with its SentencePiece models; the comparison needs the extra ct2.
     """
     from manyheads.cli.progress import open_progress
     from manyheads.runs.import_model import import_model
@@ -169,7 +170,7 @@ def import_(
     with open_progress(current_settings()) as progress:
         imported = import_model(
             model,
-            output or Path("runs", Path(model).absolute().name),
+            output or Path("runs", Path(model).absolute().name.removesuffix(".argosmodel")),
             source=source,
             target=target,
             language=language,

@@ -22,7 +22,7 @@ from manyheads.decoding.layers import (
 from manyheads.decoding.native.weights import Precision
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
-from manyheads.model.masks import padding_mask, position_ids
+from manyheads.model.masks import position_ids, source_mask
 
 _MIN_PRECOMPUTED_POSITIONS = 64  # target positions
 # The vector added to the embedding of a token (D,), and the cosines and sines of rotary positions (E / 2, 2), if
@@ -88,7 +88,7 @@ class InferenceModel:
             Cross-attention keys and values of each decoder layer, twice (B, H, S, E); and the attention bias that
             masks padding (B, 1, 1, S), None where there is no padding.
         """
-        mask = padding_mask(source, self.model.pad)
+        mask = source_mask(source, self.model.pad, self.model.unread)
         positions = position_ids(mask)
         bias = None
         if not bool(mask.all()):

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import stat
 import zipfile
-from pathlib import Path
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import sentencepiece
 
+from manyheads.checkpoint import plain_file, read_json
 from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.files import reading
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Parity, Reference
@@ -29,6 +37,12 @@ PACKAGE_VERSION = (
     "100.0"  # above those of the public index, by which LibreTranslate replaces a package at its start
 )
 _PIECES = "sentencepiece.model"
+_LARGEST_RATIO, _SMALL = (
+    10,
+    64 * 2**20,
+)  # unpacked bytes of a packed byte, and of any package; weights shrink little
+_DEEPEST = 3  # parts of the path of a file that is unpacked: package/model/model.bin
+_UNPACKED = (".json", ".txt", ".bin", ".model", ".spm")
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the same model gives the same bytes
 
 
@@ -90,6 +104,75 @@ def write_argos(
                 )
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 archive.writestr(info, file.read_bytes())
+
+
+def is_package(path: Path) -> bool:
+    """Return whether a folder is a CTranslate2 model or an unpacked Argos package."""
+    return (path / "model.bin").is_file() or (path / "metadata.json").is_file()
+
+
+@contextmanager
+def opened_package(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Unpack the model of a package, or of an unpacked one, to a folder that is removed afterwards.
+
+    Args:
+        path: a file .argosmodel, or a folder that holds a CTranslate2 model, also as ``model`` beside metadata.json.
+
+    Yields:
+        The folder of the model, and the content of metadata.json; {} without.
+
+    Raises:
+        RunError: the archive is damaged, holds no model or several, or members that no package has.
+    """
+    if path.is_dir():
+        yield _model_in(path)
+        return
+    with TemporaryDirectory(prefix="manyheads-") as name:
+        try:
+            with reading(path), zipfile.ZipFile(plain_file(path)) as archive:
+                _unpack(archive, path, Path(name))
+        except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error, ValueError) as error:
+            raise RunError(f"{path} is no Argos package, or is damaged: {error}. Copy it again.") from error
+        yield _model_in(Path(name), path)
+
+
+def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
+    """Unpack the files of models and packages; raise `RunError` for members that no package has."""
+    members = [info for info in archive.infolist() if not info.is_dir()]
+    limit = _LARGEST_RATIO * path.stat().st_size + _SMALL
+    if sum(info.file_size for info in members) > limit:
+        raise RunError(f"{path} would unpack to more than {limit:,} bytes, and is not opened.")
+    if len({info.filename for info in members}) < len(members):
+        raise RunError(f"{path} is damaged: a name stands in it twice.")
+    for info in members:
+        parts = PurePosixPath(info.filename).parts
+        if ".." in parts or re.search(r"^/|[\\:\0]", info.filename):
+            raise RunError(f"{path} holds {info.filename!r}, a path out of its folder, and is not opened.")
+        if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise RunError(f"{path} holds {info.filename!r}, a link or a device, and is not opened.")
+        if info.flag_bits & 1:
+            raise RunError(f"{path} is encrypted: {info.filename!r}. Ask its author for one without a password.")
+        if len(parts) <= _DEEPEST and parts[-1].endswith(_UNPACKED):
+            place = folder.joinpath(*parts)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(info) as member, place.open("wb") as file:
+                shutil.copyfileobj(member, file)
+
+
+def _model_in(root: Path, package: Path | None = None) -> tuple[Path, dict[str, Any]]:
+    """Return the folder of the only model, and the content of metadata.json beside it."""
+    models = sorted(path.parent for depth in ("", "*/", "*/*/") for path in root.glob(f"{depth}model.bin"))
+    if len(models) != 1:
+        names = ", ".join(path.relative_to(root).as_posix() for path in models[:10])
+        reason = (
+            f"holds several models: {names}. Unpack it, and give one of them" if models else "holds no model.bin"
+        )
+        raise RunError(f"{package or root} {reason}.")
+    metadata = models[0].parent / "metadata.json"
+    found = read_json(metadata) if models[0] != root and metadata.is_file() else {}
+    if found.get("target_prefix"):
+        raise RunError(f"{package or root} cannot be a model of ours: it starts each target with a given prefix.")
+    return models[0], found
 
 
 def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:

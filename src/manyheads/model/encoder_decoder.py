@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from manyheads.config.schema import ModelConfig
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, final_norm
-from manyheads.model.masks import causal_mask, padding_mask, position_ids
+from manyheads.model.masks import causal_mask, position_ids, source_mask
 from manyheads.model.transformer import Transformer
 
 
@@ -23,8 +23,11 @@ class EncoderDecoder(Transformer):
     encoder_layers: Sequence[EncoderLayer]
     decoder_layers: Sequence[DecoderLayer]
 
-    def __init__(self, config: ModelConfig, source_size: int, target_size: int, *, pad: int = 1) -> None:
+    def __init__(
+        self, config: ModelConfig, source_size: int, target_size: int, *, pad: int = 1, eos: int = 3
+    ) -> None:
         super().__init__(config, pad)
+        self.unread = None if config.source_end_mark else eos
         self.source_embedding = TokenEmbedding(config, source_size, pad)
         self.target_embedding = TokenEmbedding(config, target_size, pad)
         encoder = [EncoderLayer(config) for _ in range(config.num_encoder_layers)]
@@ -56,7 +59,7 @@ class EncoderDecoder(Transformer):
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Encode the source: (B, S) -> memory (B, S, D) and its padding mask (B, 1, 1, S)."""
-        mask = padding_mask(source, self.pad)
+        mask = source_mask(source, self.pad, self.unread)
         positions = position_ids(mask)
         x = self.source_embedding(source, positions, source.size(1))
         cos_sin = self.rotary_cos_sin(positions)

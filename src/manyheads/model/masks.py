@@ -16,6 +16,20 @@ def padding_mask(ids: Tensor, pad: int) -> Tensor:
     return (ids != pad)[:, None, None, :]
 
 
+def source_mask(ids: Tensor, pad: int, unread: int | None) -> Tensor:
+    """Return the mask of the keys of a source: token ids (B, S) -> bool (B, 1, 1, S).
+
+    Args:
+        ids: the source, with its end marks.
+        pad: id of padding.
+        unread: id of the end mark if the model does not read it; an empty source keeps it.
+    """
+    mask = ids != pad
+    if unread is not None:
+        mask[:, 1:] &= ids[:, 1:] != unread
+    return mask[:, None, None, :]
+
+
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
     """Return the mask by which a query attends to its own position and those before it: bool (1, 1, T, T)."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ from manyheads.config.schema import TASKS, Config
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
+from manyheads.interop.argos import is_package, opened_package
+from manyheads.interop.ctranslate2.reader import check_imported, read_ctranslate2
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.check import check_pretrained
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.huggingface.task_model import build_task_model, task_of
 from manyheads.interop.marian.reader import check_marian, is_marian, read_marian, their_numbers
-from manyheads.interop.parity import Parity, has_transformers, random_samples
+from manyheads.interop.parity import RANDOM_PIECES, Parity, Samples, has_transformers, random_rows, random_samples
 from manyheads.interop.reference import reference
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
@@ -30,6 +33,8 @@ from manyheads.shell import command_line
 from manyheads.tasks.labels import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
+
+_SAMPLES = 200  # rows on which a model of CTranslate2 is compared
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,10 @@ class Import:
         source: folder or name of the imported model.
         task: task of the run.
         parameters: number of parameters.
-        parity: comparison with the model in transformers; None if that is not installed.
+        parity: comparison with the model in its own library; None if that is not installed.
         new: names of weights that the imported model does not have; they are initialised randomly.
         unused: names of weights of the imported model that are not used.
+        library: library of the imported model.
     """
 
     out: Path
@@ -53,6 +59,7 @@ class Import:
     parity: Parity | None
     new: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    library: str = "transformers"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -64,7 +71,7 @@ class Import:
         if self.new:
             return "the new weights are random: train the run before you use it"
         if self.parity is None:
-            return "not compared with the original: transformers is not installed"
+            return f"not compared with the original: {self.library} is not installed"
         return f"{self.parity.verdict()}. Use the run in place of the original"
 
     def lines(self) -> list[str]:
@@ -92,13 +99,13 @@ def import_model(
     trust_pickle: bool = False,
     listener: Listener = NO_LISTENER,
 ) -> Import:
-    """Import a model of transformers from a folder or the hub as a run directory.
+    """Import a model of transformers or CTranslate2 as a run directory.
 
     Args:
-        where: folder, or user/name on the hub.
+        where: folder, user/name on the hub, or Argos package.
         out: run directory to write.
-        source: source language of a MarianMT model (default: the name in the model).
-        target: target language of a MarianMT model (default: the name in the model).
+        source: source language of a translation model (default: the name in the model).
+        target: target language of a translation model (default: the name in the model).
         language: language of any other model.
         labels: make a classifier of these labels from an encoder; the head is new unless the model has them.
         trust_pickle: whether to read weights in a pickle.
@@ -111,6 +118,10 @@ def import_model(
     """
     if labels and len({*labels}) < max(2, len(labels)):
         raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
+    if Path(where).suffix == ".argosmodel" or is_package(Path(where)):
+        if language or labels:
+            raise UsageError(f"{where} is a CTranslate2 model: --language and --labels are for others.")
+        return _import_ctranslate2(where, out, source, target, listener)
     with listener.phase("opening the model"):
         folder = folder_of(where)
     if not folder.is_dir():
@@ -132,6 +143,24 @@ def import_model(
             parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
     parameters = _write_run(out, opened.config, opened.tokenizers, opened.model, where)
     return Import(out, where, opened.config.task, parameters, parity)
+
+
+def _import_ctranslate2(
+    where: str, out: Path, source: str | None, target: str | None, listener: Listener
+) -> Import:
+    """Import a CTranslate2 folder or an Argos package, as `import_model` does."""
+    with opened_package(Path(where)) as (folder, metadata):
+        with listener.phase("reading the model"):
+            languages = (source or metadata.get("from_code"), target or metadata.get("to_code"))
+            imported = read_ctranslate2(folder, source=languages[0], target=languages[1])
+        loaded, parity = imported.loaded, None
+        if importlib.util.find_spec("ctranslate2"):
+            with listener.phase("comparing the outputs"):
+                tokenizer = loaded.tokenizers.source
+                samples = Samples(random_rows(tokenizer, _SAMPLES, 3, 19), RANDOM_PIECES)
+                parity = check_imported(folder, imported, reference(loaded.model, samples))
+    parameters = _write_run(out, loaded.config, loaded.tokenizers, loaded.model, where)
+    return Import(out, where, loaded.config.task, parameters, parity, library="ctranslate2")
 
 
 def _import_single(

@@ -40,6 +40,7 @@ SHAPE = (
     "bias",
     "token_types",
     "embedding_norm",
+    "source_end_mark",
 )
 HEAD = ("pooling", "pooler")  # settings that the head of a trained classifier determines
 _ENCODERS: tuple[Architecture, ...] = ("classifier", "masked-encoder")
@@ -127,7 +128,9 @@ def _read_pretrained_model(where: str, config: Config) -> Pretrained:
     """Open the model with all its layers; see `open_pretrained`."""
     folder = folder_of(where)
     if (folder / METADATA).is_file():
-        raise RunError(f"{folder} is an export of ours, which cannot be trained. Give the run it was made of.")
+        raise RunError(
+            f"{folder} is an export of ours, which cannot be trained. Give the run it was made of, or import it."
+        )
     if folder.is_dir() and is_marian(folder):
         return _from_marian(where, folder, config)
     if folder.is_dir() and is_pretrained(folder):

@@ -259,6 +259,9 @@ class ModelConfig(Section):
     token_types: Annotated[int, Limits(ge=0, le=1_000)] = Field(
         0, description="number of segment types with an embedding each, 2 in BERT; 0 is none"
     )
+    source_end_mark: bool = Field(
+        True, description="end the source with the mark </s>; false in models imported from OpenNMT-py"
+    )
     embedding_norm: bool = Field(False, description="apply layer norm to the sum of the embeddings, as BERT does")
     pooling: Literal["cls", "mean"] = Field(
         "mean",

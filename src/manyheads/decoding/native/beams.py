@@ -214,7 +214,8 @@ class NativeBeams:
         """See `ContinuousBatching.add`."""
         constraints = constraints or [UNCONSTRAINED] * len(rows)
         limits = self.options.longest(rows, self.max_length, constraints)
-        memory = self.model.read([[*row, EOS] for row in rows])
+        marked = self.model.sources(rows)
+        memory = self.model.read(marked)
         positions = self.model.target_positions.first(max(limits) + 1)
         batch = _NativeBatch(cancelled, on_finished, {})
         ruled = self.options.min_length_ratio > 0 or self.struct.no_repeat_ngram > 0
@@ -228,7 +229,7 @@ class NativeBeams:
                     position_signal=address(positions.signals),
                     rotary=address(positions.rotary_cos_sin),
                     memory=sources,
-                    source_length=len(row) + 1,
+                    source_length=len(marked[number]),
                     source_capacity=memory[0].shape[2],
                 )
                 kept = (positions, memory, sources)

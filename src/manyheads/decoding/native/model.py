@@ -29,6 +29,7 @@ from manyheads.decoding.native.structs import (
 from manyheads.decoding.native.weights import PackedWeights, Precision
 from manyheads.decoding.threads import native_threads
 from manyheads.errors import OverflowedError
+from manyheads.text.interface import EOS
 
 FloatArray = NDArray[np.float32]
 _ENCODER_BATCH_TOKENS = 256  # enough to make good use of the weights; the workspace stays in the processor's cache
@@ -183,8 +184,12 @@ class NativeModel(NativePart):
         self.source_positions = weights.positions("source_embedding", library)
         self.target_positions = weights.positions("target_embedding", library)
 
+    def sources(self, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Add the end mark to sources if the model reads it; an empty source always has it."""
+        return [[*row, EOS] if self.config.source_end_mark or not row else [*row] for row in rows]
+
     def read(self, rows: Sequence[Sequence[int]]) -> list[FloatArray]:
-        """Encode sentences, given as ids with end marks; return what `encode` returns."""
+        """Encode sentences, given as ids as `sources` returns them; return what `encode` returns."""
         lengths = np.array([*map(len, rows)])
         return self.encode(np.fromiter(chain(*rows), dtype=np.int64, count=lengths.sum()), lengths)
 

@@ -41,14 +41,19 @@ def review(
         return outputs
 
     def review_row(number: int) -> list[Hypothesis]:
-        memory = [array[0] for array in model.read([[*rows[number], EOS]])]
-        return [_review_output(model, memory, output, options) for output in outputs[number]]
+        memory = [array[0] for array in model.read(model.sources([rows[number]]))]
+        length = len(rows[number]) + 1
+        return [_review_output(model, memory, length, output, options) for output in outputs[number]]
 
     return map_in_threads(review_row, range(len(rows)), workers)
 
 
 def _review_output(
-    model: NativeModel, memory: Sequence[NDArray[np.float32]], output: Hypothesis, options: SearchOptions
+    model: NativeModel,
+    memory: Sequence[NDArray[np.float32]],
+    source_length: int,
+    output: Hypothesis,
+    options: SearchOptions,
 ) -> Hypothesis:
     count, length = len(output.token_scores), memory[0].shape[1]
     sequence = NativeSequence(model, count, memory)
@@ -60,6 +65,7 @@ def _review_output(
         output = replace(output, alternatives=_likeliest_alternatives(output, logits, options.alternatives))
     if attention is not None:
         weights = attention[:, options.attention_layer].mean(1)  # (T, S)
+        weights = np.pad(weights, ((0, 0), (0, source_length - length)))  # an end mark that the model does not read
         output = replace(output, attention=tuple(map(tuple, weights.tolist())))
     return output
 

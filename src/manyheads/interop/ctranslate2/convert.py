@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,10 +28,11 @@ from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import SearchOptions
 from manyheads.text.marian import MarianTokenizer
-from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.tokenizer import BOS, PAD, TokenizerPair
 
 _KIND = "ctranslate2"
 _CACHED = "ctranslate2-"  # beginning of the names of converted runs in their cache
+FORBIDDEN_BIASES = "biases_of_padding_and_begin_mark"  # the model itself has others, which forbid both
 QUANTIZATIONS = ("float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16")
 
 
@@ -55,7 +57,9 @@ def write_ctranslate2(
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
         if isinstance(tokenizer, MarianTokenizer):  # its own file is no SentencePiece model, but holds one
             write_atomically(folder / f"{side}.spm", tokenizer.model)
-    details = {"quantization": quantization}
+    bias = model.output.bias
+    forbidden = [] if bias is None else bias[[PAD, BOS]].tolist()
+    details = {"quantization": quantization, FORBIDDEN_BIASES: forbidden}
     write_metadata(folder, config, tokenizers, _KIND, details, "model.bin")
 
 
@@ -68,7 +72,25 @@ def check_ctranslate2(folder: Path, expected: Reference) -> Parity:
         ParityError: the results differ.
     """
     metadata, engine = load_ctranslate2(folder, compute_type="float32")
-    rows = expected.samples.rows
+    numbers = metadata.details["quantization"]
+    return compare_engine(engine, expected.samples.rows, expected, numbers, "the CTranslate2 model")
+
+
+def compare_engine(
+    engine: CTranslate2Engine, rows: Sequence[Sequence[int]], expected: Reference, numbers: str, name: str
+) -> Parity:
+    """Compare what CTranslate2 gives for rows of ids with what is expected.
+
+    Args:
+        engine: the model.
+        rows: the samples, with an end mark where CTranslate2 does not add it.
+        expected: outputs of the model of manyheads on the samples.
+        numbers: number format of the matrices.
+        name: name of the compared model, for the message.
+
+    Raises:
+        ParityError: the results differ.
+    """
     options = SearchOptions(
         beam_size=1,
         length_penalty=1.0,
@@ -78,7 +100,7 @@ def check_ctranslate2(folder: Path, expected: Reference) -> Parity:
     )
     outputs = [list(hypotheses[0].tokens) for hypotheses in engine.search(rows, options)]
     scores = engine.score(rows, expected.outputs)
-    return compare(expected, scores, outputs, metadata.details["quantization"], "the CTranslate2 model")
+    return compare(expected, scores, outputs, numbers, name)
 
 
 def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:

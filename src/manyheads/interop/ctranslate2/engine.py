@@ -13,7 +13,7 @@ import torch
 from manyheads.errors import RunError, UsageError, require
 from manyheads.search.interface import Cancelled, Hypothesis, best_outputs, never_cancelled, with_scores
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
-from manyheads.text.tokenizer import EOS, SPECIALS
+from manyheads.text.tokenizer import EOS
 
 _MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches for the workers
 _REASONS = {
@@ -246,7 +246,7 @@ class CTranslate2Engine:
         self, pieces: Sequence[str], score: float, attention: list[list[float]] | None, length_penalty: float
     ) -> Hypothesis:
         """Convert a hypothesis; the library's attention lacks the source's end mark, which gets the rest."""
-        ended = bool(pieces) and pieces[-1] == SPECIALS[EOS]
+        ended = bool(pieces) and pieces[-1] == self.target_names[EOS]
         return Hypothesis(
             tokens=tuple([self.ids[piece] for piece in (pieces[:-1] if ended else pieces)]),
             log_probability=score * max(1, len(pieces)) ** length_penalty,

@@ -68,7 +68,7 @@ def build_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
     config = spec.config
     config.unk_token, config.bos_token, config.eos_token = (SPECIALS[i] for i in (UNK, BOS, EOS))
     config.decoder_start_token = SPECIALS[BOS]
-    config.add_source_bos, config.add_source_eos = False, True
+    config.add_source_bos, config.add_source_eos = False, model.config.source_end_mark
     config.layer_norm_epsilon = model.config.norm_epsilon
     return spec
 

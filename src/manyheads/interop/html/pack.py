@@ -114,6 +114,8 @@ def _check_supported(config: Config, precision: str) -> Precision:
         raise UsageError(
             f'a page cannot hold weights of precision "{precision}". Use one of {", ".join(_PRECISIONS)}.'
         )
+    if not config.model.source_end_mark:
+        raise UsageError("model.source_end_mark = false is not supported by a page. Export to ctranslate2.")
     if config.spec.decodes and (value := config.search.no_repeat_ngram):
         raise UsageError(
             f"search.no_repeat_ngram = {value} is not supported by a page. Use search.no_repeat_ngram = 0."

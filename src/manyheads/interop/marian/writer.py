@@ -41,6 +41,7 @@ def _refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
                 f'model.activation = "{model.activation}" (relu, gelu, swish)',
             ),
             (model.embedding_norm, "model.embedding_norm = true"),
+            (not model.source_end_mark, "model.source_end_mark = false"),
             (bool(model.token_types), f"model.token_types = {model.token_types}"),
             (model.norm_epsilon != _EPSILON, f"model.norm_epsilon = {model.norm_epsilon} (it has {_EPSILON})"),
             (not subwords, f'tokenizer.kind = "{config.tokenizer.kind}" (it has "bpe" or "unigram")'),

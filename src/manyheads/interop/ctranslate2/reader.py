@@ -1,0 +1,327 @@
+"""Read a CTranslate2 folder of an encoder-decoder as a manyheads model, and compare both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from manyheads.checkpoint import read_bytes, read_json, read_json_text
+from manyheads.checkpoint.weights import load_weights
+from manyheads.config.load import parse_config
+from manyheads.config.schema import ModelConfig
+from manyheads.errors import ConfigError, RunError
+from manyheads.interop.bundle import LoadedModel, is_export, read_metadata
+from manyheads.interop.ctranslate2.binary import StoredModel, read_model
+from manyheads.interop.ctranslate2.convert import FORBIDDEN_BIASES, compare_engine
+from manyheads.interop.ctranslate2.engine import CTranslate2Engine
+from manyheads.interop.ctranslate2.names import OUTPUT_BIAS, Entry, entries
+from manyheads.interop.ctranslate2.settings import (
+    OLD_SOURCE_EMBEDDING,
+    VOCABULARY_MATRICES,
+    ModelSettings,
+    check_shapes,
+    read_settings,
+)
+from manyheads.interop.ctranslate2.spec import piece_names
+from manyheads.interop.marian.names import our_width
+from manyheads.interop.marian.reader import START_BIAS
+from manyheads.interop.parity import Parity, Reference
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.text.marian import MarianTokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, TokenizerPair
+
+_MODEL = "model.bin"
+_PIECES = "sentencepiece.model"
+_EPSILON = 1e-5  # of norms of a model that does not say
+_FIRST_WITH_CONFIG = 6  # first version of the file format with a config.json beside it
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The special symbols of a model, and whether it reads and adds the end mark of a source."""
+
+    unk: str
+    eos: str
+    start: str | None  # None: the decoder starts from zeros
+    reads_eos: bool
+    adds_eos: bool
+
+
+@dataclass(frozen=True)
+class ImportedModel:
+    """A model with what the comparison needs.
+
+    Attributes:
+        loaded: the model in manyheads.
+        names: symbol in CTranslate2 of each source id and of each target id.
+        adds_end_mark: whether CTranslate2 adds the end mark to a source.
+    """
+
+    loaded: LoadedModel
+    names: tuple[list[str], list[str]]
+    adds_end_mark: bool
+
+
+def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | None = None) -> ImportedModel:
+    """Read a folder with model.bin, vocabularies and SentencePiece models; or an export of manyheads.
+
+    Args:
+        folder: folder of the model.
+        source: source language; an export names its own.
+        target: target language.
+
+    Raises:
+        RunError: a file is missing or damaged, or manyheads has no such variant.
+    """
+    if is_export(folder):
+        return _read_own(folder)
+    stored = read_model(folder / _MODEL)
+    if stored.find(VOCABULARY_MATRICES[0]) is None and OLD_SOURCE_EMBEDDING in stored.variables:
+        stored = replace(stored, aliases={**stored.aliases, VOCABULARY_MATRICES[0]: OLD_SOURCE_EMBEDDING})
+    config = read_json(folder / "config.json") if stored.version >= _FIRST_WITH_CONFIG else _old_config(stored)
+    settings = read_settings(stored, _unusual_marks(stored, config))
+    marks = _marks_of(stored, config)
+    if not source or not target:
+        raise RunError(f"{folder} does not name its languages. Give --source and --target.")
+    vocabularies = _vocabularies(folder, stored)
+    pair, rows = _tokenizers(folder, vocabularies, marks)
+    shared = vocabularies[0] == vocabularies[1]
+    tied = settings.values["tied_embeddings"]
+    epsilon = config.get("layer_norm_epsilon")
+    try:
+        ours = parse_config(
+            {
+                "data": {"source": source, "target": target},
+                "tokenizer": {
+                    "kind": "marian",
+                    "vocab_size": max(pair.source.size, pair.target.size),
+                    "joint": shared,
+                },
+                "model": {
+                    **settings.values,
+                    "tied_embeddings": "decoder" if tied == "all" and not shared else tied,
+                    "norm_epsilon": _EPSILON if epsilon is None else epsilon,
+                    "source_end_mark": marks.reads_eos,
+                },
+            },
+            origin=str(folder),
+        )
+    except ConfigError as error:
+        raise RunError(str(error)) from error
+    tensors = _our_tensors(ours.model, stored, settings, rows)
+    model = EncoderDecoder(ours.model, pair.source.size, pair.target.size)
+    load_weights(model, tensors, str(folder))
+    special = [marks.unk, "", "", marks.eos]
+    names = [
+        [*special, *tokenizer.pieces(range(len(special), tokenizer.size))]
+        for tokenizer in (pair.source, pair.target)
+    ]
+    return ImportedModel(LoadedModel(ours, pair, model.eval()), (names[0], names[1]), marks.adds_eos)
+
+
+def _read_own(folder: Path) -> ImportedModel:
+    """Read an export of manyheads, whose tokenizers and settings are beside it."""
+    metadata, stored = read_metadata(folder), read_model(folder / _MODEL)
+    config, pair = metadata.config.model, metadata.tokenizers
+    check_shapes(stored, config)
+    tied = _tied_names(config)
+    tensors = {entry.name: tensor for entry, tensor in _tensors_of(config, stored) if entry.name not in tied}
+    forbidden = metadata.details.get(FORBIDDEN_BIASES)
+    if OUTPUT_BIAS in tensors and isinstance(forbidden, list):
+        tensors[OUTPUT_BIAS][[PAD, BOS]] = torch.tensor(forbidden)
+    model = EncoderDecoder(config, pair.source.size, pair.target.size)
+    load_weights(model, tensors, str(folder))
+    names = piece_names(pair.source), piece_names(pair.target)
+    return ImportedModel(LoadedModel(metadata.config, pair, model.eval()), names, config.source_end_mark)
+
+
+def _tied_names(config: ModelConfig) -> set[str]:
+    """Return the names under which a tied matrix is no parameter of its own."""
+    return {
+        "none": set(),
+        "decoder": {"output.weight"},
+        "all": {"output.weight", "target_embedding.tokens.weight"},
+    }[config.tied_embeddings]
+
+
+def _tensors_of(config: ModelConfig, stored: StoredModel) -> Iterator[tuple[Entry, Tensor]]:
+    """Yield each weight; a missing bias is zero."""
+    for entry in entries(config):
+        parts = [
+            torch.zeros(_rows_beside(stored, name))
+            if name.endswith("/bias") and stored.find(name) is None
+            else torch.from_numpy(stored.floats(name))
+            for name in entry.variables
+        ]
+        yield entry, torch.cat(parts) if len(parts) > 1 else parts[0]
+
+
+def _rows_beside(stored: StoredModel, bias: str) -> int:
+    """Return the number of outputs of the layer of a bias."""
+    weight = stored.find(f"{bias.removesuffix('bias')}weight")
+    return 0 if weight is None else len(weight.values)
+
+
+def _our_tensors(
+    config: ModelConfig, stored: StoredModel, settings: ModelSettings, rows: tuple[list[int], list[int]]
+) -> dict[str, Tensor]:
+    """Return the weights in the order of manyheads; `rows` are the rows of its ids, -1 for zeros."""
+    tensors, tied, tables = {}, _tied_names(config), iter(settings.tables)
+    for entry, stored_tensor in _tensors_of(config, stored):
+        if entry.name in tied:
+            continue
+        tensor = next(tables) if entry.name.endswith("positions.table.weight") else stored_tensor
+        if entry.name.endswith("tokens.weight") or entry.name.startswith("output."):
+            tensor = _take(tensor, rows[not entry.name.startswith("source")])
+        tensors[entry.name] = (our_width(tensor, entry.axis) if settings.halves else tensor).contiguous()
+    if OUTPUT_BIAS in tensors:
+        tensors[OUTPUT_BIAS][[PAD, BOS]] = START_BIAS
+    return tensors
+
+
+def _take(tensor: Tensor, rows: list[int]) -> Tensor:
+    """Return rows of a tensor, with zeros for -1."""
+    return torch.cat([tensor, torch.zeros_like(tensor[:1])])[rows]
+
+
+def _old_config(stored: StoredModel) -> dict[str, Any]:
+    """Return what ``config.json`` says since version 6; before, it was in variables."""
+    texts = {name: stored.find(name) for name in ("unk_token", "bos_token", "eos_token")}
+    tokens = dict(zip(texts, (SPECIALS[UNK], SPECIALS[BOS], SPECIALS[EOS]), strict=True))
+    for name, variable in texts.items():
+        if variable is not None:
+            tokens[name] = variable.values.tobytes().decode(errors="replace")
+    start: str | None = tokens["bos_token" if stored.number("with_target_bos", 1) else "eos_token"]
+    return {
+        **tokens,
+        "add_source_bos": bool(stored.number("with_source_bos", 0)),
+        "add_source_eos": bool(stored.number("with_source_eos", 0)),
+        "decoder_start_token": None if stored.number("user_decoder_start_tokens", 0) else start,
+    }
+
+
+def _starts_from_zeros(stored: StoredModel) -> bool:
+    return bool(stored.number("decoder/start_from_zero_embedding", 0))
+
+
+def _unusual_marks(stored: StoredModel, config: Mapping[str, Any]) -> list[str]:
+    """Return what marks a model has that manyheads does not have."""
+    start = config.get("decoder_start_token")
+    return [
+        *(["a begin mark at the source (add_source_bos)"] if config.get("add_source_bos") else []),
+        *(["a first target token that the user gives"] if start is None and not _starts_from_zeros(stored) else []),
+    ]
+
+
+def _marks_of(stored: StoredModel, config: Mapping[str, Any]) -> _Marks:
+    """Return the marks of a model.
+
+    The tokenizers of transformers add the end mark to the source themselves. Its models start a target with the end
+    mark, those of OpenNMT-py with another one.
+    """
+    unk, eos, start = config.get("unk_token"), config.get("eos_token"), config.get("decoder_start_token")
+    if not isinstance(unk, str) or not isinstance(eos, str) or not isinstance(start, str | None):
+        raise RunError(f"{stored.path.with_name('config.json')} is damaged: its tokens are no texts.")
+    adds = bool(config.get("add_source_eos"))
+    return _Marks(unk, eos, None if _starts_from_zeros(stored) else start, adds or start == eos, adds)
+
+
+def _vocabularies(folder: Path, stored: StoredModel) -> tuple[list[str], list[str]]:
+    """Return the symbols of source and target, as many as their matrices have rows.
+
+    Raises:
+        RunError: a vocabulary is missing, damaged, or has another length or a symbol twice.
+    """
+    lists = []
+    for side, matrix in zip(("source", "target"), VOCABULARY_MATRICES, strict=True):
+        names = [f"{kind}_vocabulary{suffix}" for kind in ("shared", side) for suffix in (".json", ".txt")]
+        path = next((folder / name for name in names if (folder / name).is_file()), None)
+        if path is None:
+            raise RunError(f"{folder} has no vocabulary of the {side}: {names[0]} or {names[2]}.")
+        symbols = _symbols(path)
+        variable = stored.find(matrix)
+        rows = 0 if variable is None else len(variable.values)
+        if len(symbols) != rows:
+            raise RunError(
+                f"{path} has {len(symbols):,} symbols, and the model {rows:,}. They do not belong together."
+            )
+        if len({*symbols}) < rows:
+            raise RunError(f"{path} is damaged: a symbol stands in it twice.")
+        lists.append(symbols)
+    return lists[0], lists[1]
+
+
+def _symbols(path: Path) -> list[str]:
+    """Read a vocabulary: a JSON list, or a line for each symbol."""
+    try:
+        if path.suffix == ".txt":
+            return read_bytes(path).decode().removesuffix("\n").split("\n")
+        symbols = json.loads(read_json_text(path))
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path} is damaged: {error}.") from error
+    if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+        raise RunError(f"{path} is damaged: it is no list of symbols.")
+    return symbols
+
+
+def _tokenizers(
+    folder: Path, vocabularies: tuple[list[str], list[str]], marks: _Marks
+) -> tuple[TokenizerPair, tuple[list[int], list[int]]]:
+    """Return the tokenizers, and the row of each id in the matrices of both sides; -1 for rows of zeros."""
+    models = _sentencepiece_models(folder)
+    tokenizers, rows = [], []
+    for symbols, model, start in zip(vocabularies, models, (None, marks.start), strict=True):
+        ids = {symbol: i for i, symbol in enumerate(symbols)}
+        lacking = [mark for mark in (marks.unk, marks.eos, start) if mark is not None and mark not in ids]
+        if lacking:
+            raise RunError(f"{folder} is damaged: a vocabulary lacks {', '.join(map(repr, lacking))}.")
+        special = [ids[marks.unk], -1, -1 if start is None else ids[start], ids[marks.eos]]
+        rest = [i for i in range(len(symbols)) if i not in (special[UNK], special[EOS])]
+        tokenizers.append(MarianTokenizer([symbols[i] for i in rest], model))
+        rows.append([*special, *rest])
+    source, target = tokenizers
+    joint = source.sha256 == target.sha256
+    return TokenizerPair(source, source if joint else target, joint=joint), (rows[0], rows[1])
+
+
+def _sentencepiece_models(folder: Path) -> tuple[bytes, bytes]:
+    """Return the SentencePiece models of source and target: in the folder, or in the package around it."""
+    for place in (folder, folder.parent) if folder.name == "model" else (folder,):
+        for names in (("source.spm", "target.spm"), (_PIECES, _PIECES)):
+            if all((place / name).is_file() for name in names):
+                return read_bytes(place / names[0]), read_bytes(place / names[1])
+        if (place / "bpe.model").is_file():
+            raise RunError(
+                f"{place / 'bpe.model'} holds merges of BPE with @@. Only SentencePiece models are imported."
+            )
+    raise RunError(
+        f"{folder} has no SentencePiece models. Put {_PIECES}, or source.spm and target.spm, beside model.bin."
+    )
+
+
+def check_imported(folder: Path, imported: ImportedModel, expected: Reference) -> Parity:
+    """Compare the outputs and scores of CTranslate2, in float32 arithmetic, with those of the imported model.
+
+    Raises:
+        ParityError: the results differ.
+        RunError: CTranslate2 cannot open the folder.
+        MissingExtraError: ctranslate2 is not installed.
+    """
+    config = imported.loaded.config.model
+    engine = CTranslate2Engine(
+        folder,
+        imported.names,
+        max_positions=config.max_positions,
+        num_layers=config.num_decoder_layers,
+        quantization="float32",
+        compute_type="float32",
+    )
+    mark = [EOS] if config.source_end_mark and not imported.adds_end_mark else []
+    rows = [[*row, *mark] for row in expected.samples.rows]
+    return compare_engine(engine, rows, expected, "float32", "the imported model")
