@@ -116,7 +116,7 @@ def opened_package(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Unpack the model of a package, or of an unpacked one, to a folder that is removed afterwards.
 
     Args:
-        path: a file .argosmodel, or a folder that holds a CTranslate2 model, also as ``model`` beside metadata.json.
+        path: a file .argosmodel, or a folder that holds a CTranslate2 model.
 
     Yields:
         The folder of the model, and the content of metadata.json; {} without.

@@ -128,9 +128,7 @@ def _read_pretrained_model(where: str, config: Config) -> Pretrained:
     """Open the model with all its layers; see `open_pretrained`."""
     folder = folder_of(where)
     if (folder / METADATA).is_file():
-        raise RunError(
-            f"{folder} is an export of ours, which cannot be trained. Give the run it was made of, or import it."
-        )
+        raise RunError(f"{folder} is an export of ours, which cannot be trained. Import it, or give its run.")
     if folder.is_dir() and is_marian(folder):
         return _from_marian(where, folder, config)
     if folder.is_dir() and is_pretrained(folder):

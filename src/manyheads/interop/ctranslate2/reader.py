@@ -26,6 +26,7 @@ from manyheads.interop.ctranslate2.settings import (
     VOCABULARY_MATRICES,
     ModelSettings,
     check_shapes,
+    position_tables,
     read_settings,
 )
 from manyheads.interop.ctranslate2.spec import piece_names
@@ -33,11 +34,13 @@ from manyheads.interop.marian.names import our_width
 from manyheads.interop.marian.reader import START_BIAS
 from manyheads.interop.parity import Parity, Reference
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.model.positions import SinusoidalPositions
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, TokenizerPair
 
 _MODEL = "model.bin"
 _PIECES = "sentencepiece.model"
+_POSITIONS = ("source_embedding.positions.table.weight", "target_embedding.positions.table.weight")
 _EPSILON = 1e-5  # of norms of a model that does not say
 _FIRST_WITH_CONFIG = 6  # first version of the file format with a config.json beside it
 
@@ -117,6 +120,7 @@ def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | N
     tensors = _our_tensors(ours.model, stored, settings, rows)
     model = EncoderDecoder(ours.model, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
+    _use_stored_sinusoids(model, settings.tables)
     special = [marks.unk, "", "", marks.eos]
     names = [
         [*special, *tokenizer.pieces(range(len(special), tokenizer.size))]
@@ -137,8 +141,17 @@ def _read_own(folder: Path) -> ImportedModel:
         tensors[OUTPUT_BIAS][[PAD, BOS]] = torch.tensor(forbidden)
     model = EncoderDecoder(config, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
+    if config.positions == "sinusoidal":
+        _use_stored_sinusoids(model, position_tables(stored, config.d_model))
     names = piece_names(pair.source), piece_names(pair.target)
     return ImportedModel(LoadedModel(metadata.config, pair, model.eval()), names, config.source_end_mark)
+
+
+def _use_stored_sinusoids(model: EncoderDecoder, tables: list[Tensor]) -> None:
+    """Compute with the sinusoids of the file, which may be rounded; a run does not store them."""
+    for embedding, table in zip((model.source_embedding, model.target_embedding), tables, strict=False):
+        if isinstance(embedding.positions, SinusoidalPositions):
+            embedding.positions.table = table
 
 
 def _tied_names(config: ModelConfig) -> set[str]:
@@ -151,11 +164,11 @@ def _tied_names(config: ModelConfig) -> set[str]:
 
 
 def _tensors_of(config: ModelConfig, stored: StoredModel) -> Iterator[tuple[Entry, Tensor]]:
-    """Yield each weight; a missing bias is zero."""
+    """Yield each weight; a missing bias is zero, a missing table of positions empty."""
     for entry in entries(config):
         parts = [
             torch.zeros(_rows_beside(stored, name))
-            if name.endswith("/bias") and stored.find(name) is None
+            if name.endswith(("/bias", "/encodings")) and stored.find(name) is None
             else torch.from_numpy(stored.floats(name))
             for name in entry.variables
         ]
@@ -176,7 +189,7 @@ def _our_tensors(
     for entry, stored_tensor in _tensors_of(config, stored):
         if entry.name in tied:
             continue
-        tensor = next(tables) if entry.name.endswith("positions.table.weight") else stored_tensor
+        tensor = next(tables) if entry.name in _POSITIONS else stored_tensor
         if entry.name.endswith("tokens.weight") or entry.name.startswith("output."):
             tensor = _take(tensor, rows[not entry.name.startswith("source")])
         tensors[entry.name] = (our_width(tensor, entry.axis) if settings.halves else tensor).contiguous()

@@ -70,7 +70,7 @@ class ModelSettings:
 
     Attributes:
         values: values of the section ``model`` of a configuration.
-        tables: tables of learned positions of encoder and decoder; empty for other positions.
+        tables: tables of positions of encoder and decoder, in the order of manyheads; empty for rotary positions.
         halves: whether the width is in another order: all sines of the positions before all cosines.
     """
 
@@ -130,12 +130,13 @@ def read_settings(stored: StoredModel, others: list[str]) -> ModelSettings:
     check_shapes(stored, ModelConfig.model_construct(**values))
     if rotary:
         return ModelSettings({**values, "positions": "rotary"}, [], halves=False)
-    tables = _position_tables(stored, width)
+    tables = position_tables(stored, width)
     values["max_positions"] = max(2, len(tables[0]))
     drowned = not values["scale_embeddings"] and values["tied_embeddings"] != "none"  # `ModelConfig` refuses these
     for halves in () if drowned or width % 2 else (False, True):
         if all(_are_sinusoids(table, halves=halves) for table in tables):
-            return ModelSettings({**values, "positions": "sinusoidal"}, [], halves=halves)
+            tables = [our_width(table, 1) for table in tables] if halves else tables
+            return ModelSettings({**values, "positions": "sinusoidal"}, tables, halves=halves)
     return ModelSettings({**values, "positions": "learned"}, tables, halves=False)
 
 
@@ -191,7 +192,7 @@ def _our_rotary(stored: StoredModel, head_width: int) -> bool:
     )
 
 
-def _position_tables(stored: StoredModel, width: int) -> list[Tensor]:
+def position_tables(stored: StoredModel, width: int) -> list[Tensor]:
     """Return the tables of positions of both sides, cut to the same number of rows."""
     tables = []
     for side in _SIDES:
