@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import struct
-import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from tests.interop.marian import TARGETS, TEXTS, train_pieces, write_marian_folder
+from tests.interop.converted import write_fairseq, write_opennmt_py, write_opus_mt, write_transformers
+from tests.interop.marian import write_marian_folder
 from tests.interop.parts import make_parts
 from tests.model.samples import VARIANTS
 
-from manyheads.errors import RunError
-from manyheads.interop.argos import opened_package, write_argos
-from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import write_ctranslate2
 from manyheads.interop.ctranslate2.reader import ImportedModel, check_imported, read_ctranslate2
-from manyheads.interop.parity import Parity, random_samples
+from manyheads.interop.parity import Parity, Samples, random_rows
 from manyheads.interop.reference import reference
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 
 
 def check(folder: Path, imported: ImportedModel) -> Parity:
-    expected = reference(imported.loaded.model, random_samples(imported.loaded.tokenizers.source))
+    samples = Samples(random_rows(imported.loaded.tokenizers.source, 20, 3, 19), "")
+    expected = reference(imported.loaded.model, samples)
     return check_imported(folder, imported, expected)
 
 
@@ -71,3 +67,33 @@ def test_a_marianmt_model_converted_from_transformers(tmp_path: Path, numbers: s
     assert imported.loaded.config.model.positions == "sinusoidal"
     parity = check(tmp_path / "ct2", imported)
     assert parity.same_outputs == parity.sentences
+
+
+LAYOUTS = {
+    "OpenNMT-py": (write_opennmt_py, {"norm": "pre", "positions": "sinusoidal", "source_end_mark": False}),
+    "OPUS-MT": (write_opus_mt, {"norm": "post", "positions": "sinusoidal", "source_end_mark": True}),
+    "Marian pre-norm": (partial(write_opus_mt, pre=True), {"norm": "pre", "positions": "sinusoidal"}),
+    "Marian relu": (
+        partial(write_opus_mt, **{"transformer-ffn-activation": "relu"}), {"activation": "relu"},
+    ),
+    "fairseq": (write_fairseq, {"norm": "pre", "positions": "learned", "source_end_mark": True}),
+    "BART": (partial(write_transformers, kind="Bart"), {"positions": "learned", "embedding_norm": True}),
+    "M2M100": (partial(write_transformers, kind="M2M100"), {"norm": "pre", "positions": "learned"}),
+    "OpenNMT-py, two vocabularies": (partial(write_opennmt_py, joint=False), {"tied_embeddings": "decoder"}),
+    "OPUS-MT, two vocabularies": (partial(write_opus_mt, joint=False), {"tied_embeddings": "decoder"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", [None, "int8", "float16"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_models_of_each_converter_give_what_ctranslate2_gives(
+    tmp_path: Path, layout: str, numbers: str | None
+) -> None:
+    write, expected = LAYOUTS[layout]
+    folder = write(tmp_path / "package", numbers=numbers)
+    imported = read_ctranslate2(folder, source="de", target="en")
+    model = imported.loaded.config.model
+    assert {name: getattr(model, name) for name in expected} == expected
+    parity = check(folder, imported)
+    assert parity.same_outputs == parity.sentences == 20
+    assert parity.largest < 1e-4

@@ -191,7 +191,8 @@ def _our_tensors(
             continue
         tensor = next(tables) if entry.name in _POSITIONS else stored_tensor
         if entry.name.endswith("tokens.weight") or entry.name.startswith("output."):
-            tensor = _take(tensor, rows[not entry.name.startswith("source")])
+            source_alone = entry.name.startswith("source") and config.tied_embeddings != "all"
+            tensor = _take(tensor, rows[0 if source_alone else 1])
         tensors[entry.name] = (our_width(tensor, entry.axis) if settings.halves else tensor).contiguous()
     if OUTPUT_BIAS in tensors:
         tensors[OUTPUT_BIAS][[PAD, BOS]] = START_BIAS
