@@ -6,6 +6,7 @@ Each function writes the SentencePiece models to a new folder, and returns the f
 from __future__ import annotations
 
 import argparse
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,10 @@ import yaml
 from numpy.typing import NDArray
 from tests.interop.marian import TARGETS, TEXTS, train_pieces
 
+from manyheads.interop.ctranslate2.binary import read_model
+
 WIDTH, INNER, HEADS, LAYERS = 30, 37, 3, (2, 3)
+_TYPES = ("float32", "int8", "int16", "int32", "float16", "bfloat16")
 Array = NDArray[np.float32]
 
 
@@ -232,3 +236,36 @@ def write_fairseq(folder: Path, *, numbers: str | None = None) -> Path:
         spec.register_target_vocabulary(symbols)
         spec.config.decoder_start_token, spec.config.add_source_eos = "</s>", True
         return _save(spec, folder, numbers)
+
+
+def rewrite(
+    path: Path,
+    *,
+    version: int = 6,
+    kind: str | None = None,
+    revision: int | None = None,
+    more: dict[str, Any] | None = None,
+    without: str = "",
+) -> None:
+    """Write a file model.bin again: in another version, with more variables, or without some (a name's end)."""
+    stored = read_model(path)
+    variables = {name: (one.dtype, one.values.copy()) for name, one in stored.variables.items()}
+    variables |= {name: (np.asarray(value).dtype.name, np.asarray(value)) for name, value in (more or {}).items()}
+
+    def text(value: str) -> bytes:
+        return struct.pack("<H", len(value.encode()) + 1) + value.encode() + b"\0"
+
+    kept = {name: value for name, value in variables.items() if not (without and name.endswith(without))}
+    data = struct.pack("<I", version) + text(kind or stored.kind)
+    data += struct.pack("<II", stored.revision if revision is None else revision, len(kept))
+    for name, (dtype, values) in kept.items():
+        code = values.itemsize if version < 4 else _TYPES.index(dtype)
+        size = values.size if version < 4 else values.nbytes
+        data += text(name) + struct.pack(f"<B{values.ndim}I", values.ndim, *values.shape)
+        data += struct.pack("<BI", code, size) + values.tobytes()
+    data += struct.pack("<I", len(stored.aliases))
+    for alias, name in stored.aliases.items():
+        data += text(alias) + text(name)
+    del stored
+    path.unlink()
+    path.write_bytes(data)

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,15 +19,19 @@ import pytest
 import sentencepiece
 from tests.interop.parts import make_parts, sentences
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.errors import ParityError, RunError, UsageError
-from manyheads.interop.argos import PACKAGE_VERSION, check_argos, write_argos
+from manyheads.interop.argos import PACKAGE_VERSION, check_argos, opened_package, write_argos
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Samples
 from manyheads.interop.reference import reference
+from manyheads.runs.import_model import import_model
 from manyheads.search.options import SearchOptions
+from manyheads.tasks.translation.translator import Translator
 
 ctranslate2 = pytest.importorskip("ctranslate2")
+from tests.interop.converted import write_opennmt_py  # noqa: E402
 
 
 def write_package(folder: Path, numbers: str = "int8", **changes: Any) -> tuple[Path, LoadedModel]:
@@ -219,3 +224,110 @@ def test_the_version_is_above_those_of_the_public_index_or_as_asked(tmp_path: Pa
     folder = unpack(tmp_path / "x.argosmodel", tmp_path / "out")
     assert folder.name == "translate-de_en-101_2"
     assert json.loads((folder / "metadata.json").read_text(encoding="utf-8"))["package_version"] == "101.2"
+
+
+# --- packages of others ---
+
+
+def published(folder: Path, **metadata: str) -> dict[str, bytes]:
+    """Return the members of a package as the public index has them: a model of OpenNMT-py without an end mark."""
+    model = write_opennmt_py(folder / "package", numbers="int8")
+    names = ["sentencepiece.model", "model/model.bin", "model/config.json", "model/shared_vocabulary.json"]
+    facts = {"from_code": "de", "to_code": "en", "package_version": "1.0"} | metadata
+    return {
+        **{f"translate-de_en/{name}": (model.parent / name).read_bytes() for name in names},
+        "translate-de_en/metadata.json": json.dumps(facts).encode(),
+        "translate-de_en/stanza/de/tokenize/gsd.pt": b"x" * 100,
+    }
+
+
+def write_archive(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("unpacked", [False, True])
+def test_a_published_package_becomes_a_run_that_translates_like_it(tmp_path: Path, unpacked: bool) -> None:
+    package = write_archive(tmp_path / "de_en.argosmodel", published(tmp_path))
+    where = unpack(package, tmp_path / "unpacked") if unpacked else package
+    imported = import_model(str(where), tmp_path / "run")
+    assert imported.parity is not None
+    assert imported.parity.sentences == imported.parity.same_outputs == 200
+    assert imported.parity.largest < 1e-4
+    assert "Use the run in place of the original" in imported.verdict()
+    config = RunDirectory.existing(tmp_path / "run").config()
+    assert [config.data.source, config.data.target] == ["de", "en"]
+    texts = sentences(20, seed=9)
+    folder = unpack(package, tmp_path / "again")
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+    theirs = ctranslate2.Translator(str(folder / "model"), compute_type="float32").translate_batch(
+        processor.encode(texts, out_type=str), beam_size=1, max_decoding_length=20
+    )
+    expected = [processor.decode_pieces(result.hypotheses[0]) for result in theirs]
+    options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=19)
+    found = Translator.load(tmp_path / "run", device="cpu").translate(texts, options=options, beam_size=1)
+    assert [one.text for one in found] == expected
+
+
+def test_an_own_package_comes_back_with_its_configuration(tmp_path: Path) -> None:
+    path, opened = write_package(tmp_path)
+    imported = import_model(str(path), tmp_path / "run")
+    assert imported.parity is not None
+    assert imported.parity.same_outputs == 200
+    assert RunDirectory.existing(tmp_path / "run").config() == opened.config
+
+
+def link(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = 0o120777 << 16
+    return info
+
+
+HOSTILE: dict[str, dict[Any, bytes]] = {
+    "a path out of its folder": {"../model.bin": b"x"},
+    "'/etc/model.bin', a path": {"/etc/model.bin": b"x"},
+    "a link or a device": {link("translate-de_en/model/model.json"): b"/etc/passwd"},
+    "would unpack to more than": {"translate-de_en/zeros.bin": bytes(70 * 2**20)},
+    "holds several models: pivot/model, translate-de_en/model. Unpack it": {"pivot/model/model.bin": b"x"},
+}
+
+
+@pytest.mark.parametrize("message", HOSTILE)
+def test_a_hostile_package_is_refused_before_it_is_unpacked(tmp_path: Path, message: str) -> None:
+    path = write_archive(tmp_path / "x.argosmodel", published(tmp_path) | HOSTILE[message])
+    with pytest.raises(RunError) as error, opened_package(path):
+        pass
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[: len(data) // 2], "no Argos package, or is damaged"),
+        (lambda data: b"", "no Argos package, or is damaged"),
+        (lambda data: data.replace(b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"), "is encrypted"),
+        (lambda data: data[:5_000] + bytes(9) + data[5_009:], "no Argos package, or is damaged"),
+    ],
+    ids=["cut", "empty", "encrypted", "overwritten"],
+)
+def test_a_damaged_package_is_refused(tmp_path: Path, change: Callable[[bytes], bytes], message: str) -> None:
+    path = write_archive(tmp_path / "x.argosmodel", published(tmp_path))
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(RunError, match=message), opened_package(path):
+        pass
+
+
+def test_a_package_with_a_forced_beginning_or_without_a_model_is_refused(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "x.argosmodel", published(tmp_path, target_prefix="__ja__"))
+    with pytest.raises(RunError, match="given prefix"), opened_package(path):
+        pass
+    path = write_archive(tmp_path / "y.argosmodel", {"y/metadata.json": b"{}"})
+    with pytest.raises(RunError, match=r"holds no model\.bin"), opened_package(path):
+        pass
+
+
+def test_options_of_other_models_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a CTranslate2 model"):
+        import_model(str(tmp_path / "x.argosmodel"), tmp_path / "run", language="de")

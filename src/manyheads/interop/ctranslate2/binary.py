@@ -98,7 +98,8 @@ class StoredModel:
             raise self.damaged(f"{name} has {values.shape}, which {factors.size} scales do not fit")
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise self.damaged(f"{name}_scale holds values that are no scales")
-        result: NDArray[np.float32] = values / factors.reshape(-1, *[1] * (values.ndim - 1))
+        with np.errstate(over="ignore"):  # `load_weights` refuses infinite weights
+            result: NDArray[np.float32] = values / factors.reshape(-1, *[1] * (values.ndim - 1))
         return result
 
     def scale(self, name: str) -> Variable | None:

@@ -88,7 +88,7 @@ def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | N
     if stored.find(VOCABULARY_MATRICES[0]) is None and OLD_SOURCE_EMBEDDING in stored.variables:
         stored = replace(stored, aliases={**stored.aliases, VOCABULARY_MATRICES[0]: OLD_SOURCE_EMBEDDING})
     config = read_json(folder / "config.json") if stored.version >= _FIRST_WITH_CONFIG else _old_config(stored)
-    settings = read_settings(stored, _unusual_marks(stored, config))
+    settings = read_settings(stored, _unusual_marks(config))
     marks = _marks_of(stored, config)
     if not source or not target:
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
@@ -224,12 +224,12 @@ def _starts_from_zeros(stored: StoredModel) -> bool:
     return bool(stored.number("decoder/start_from_zero_embedding", 0))
 
 
-def _unusual_marks(stored: StoredModel, config: Mapping[str, Any]) -> list[str]:
+def _unusual_marks(config: Mapping[str, Any]) -> list[str]:
     """Return what marks a model has that manyheads does not have."""
-    start = config.get("decoder_start_token")
+    given = config.get("decoder_start_token") is None
     return [
         *(["a begin mark at the source (add_source_bos)"] if config.get("add_source_bos") else []),
-        *(["a first target token that the user gives"] if start is None and not _starts_from_zeros(stored) else []),
+        *(["a first target token that the user gives (decoder_start_token is null)"] if given else []),
     ]
 
 
@@ -338,4 +338,7 @@ def check_imported(folder: Path, imported: ImportedModel, expected: Reference) -
     )
     mark = [EOS] if config.source_end_mark and not imported.adds_end_mark else []
     rows = [[*row, *mark] for row in expected.samples.rows]
-    return compare_engine(engine, rows, expected, "float32", "the imported model")
+    try:
+        return compare_engine(engine, rows, expected, "float32", "the imported model")
+    except (RuntimeError, ValueError) as error:
+        raise RunError(f"CTranslate2 cannot use {folder}: {error}") from error
