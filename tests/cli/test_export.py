@@ -45,6 +45,7 @@ def test_export_needs_one_output(output: list[str], capsys: pytest.CaptureFixtur
         ("Helsinki-NLP/opus-mt-de-en", [], "runs/opus-mt-de-en"),
         ("models/gpt2/", [], "runs/gpt2"),
         ("somebody/de-en-1.5", [], "runs/de-en-1.5"),
+        ("downloads/de_en.argosmodel", [], "runs/de_en"),
         ("models/gpt2", ["-o", "mine"], "mine"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 import torch
 from tests.decoding.native.test_model import VARIANTS_IN_A_PRECISION
 from tests.tasks.translation.test_translator import lines, make_translator, save_run
+from tests.tolerances import assert_close
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding import native_engine as module
@@ -23,6 +24,7 @@ from manyheads.errors import RunError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.interface import BOS, EOS
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
@@ -60,6 +62,20 @@ def test_every_model_has_the_outputs_of_the_engine_with_torch_to_the_bit(tmp_pat
         with_torch = TorchEngine(engine.load_torch_engine().models, precision=engine.model.precision)
         assert found == with_torch.search(rows, options)
     assert engine.loaded is None
+
+
+def test_a_source_without_its_end_mark_is_read_alike_by_both_engines_and_the_model(tmp_path: Path) -> None:
+    translator = make_translator(source_end_mark=False)
+    engine, rows = native_engine(save_run(translator, tmp_path / "run"))
+    options = replace(OPTIONS, alignment=True)
+    found = engine.search(rows, options)
+    assert found == TorchEngine(engine.load_torch_engine().models).search(rows, options)
+    for row, (best, *_) in zip(rows, found, strict=True):
+        assert {len(weights) for weights in best.attention or ()} == {len(row) + 1}
+    model, target = translator.model.eval(), torch.tensor([[BOS, 5, 6, 7]])
+    with torch.inference_mode():
+        for row in rows[:5]:
+            assert_close(model(torch.tensor([[*row, EOS]]), target), model(torch.tensor([row]), target))
 
 
 def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_torch(run) -> None:

@@ -263,8 +263,9 @@ def rewrite(
         size = values.size if version < 4 else values.nbytes
         data += text(name) + struct.pack(f"<B{values.ndim}I", values.ndim, *values.shape)
         data += struct.pack("<BI", code, size) + values.tobytes()
-    data += struct.pack("<I", len(stored.aliases))
-    for alias, name in stored.aliases.items():
+    aliases = {alias: name for alias, name in stored.aliases.items() if name in kept and alias not in kept}
+    data += struct.pack("<I", len(aliases))
+    for alias, name in aliases.items():
         data += text(alias) + text(name)
     del stored
     path.unlink()

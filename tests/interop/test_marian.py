@@ -318,6 +318,7 @@ def test_an_exported_model_is_imported_unchanged(tmp_path: Path) -> None:
         ({"positions": "learned"}, r'model\.positions = "learned"'),
         ({"activation": "swiglu"}, r'model\.activation = "swiglu"'),
         ({"embedding_norm": True}, r"model\.embedding_norm = true"),
+        ({"source_end_mark": False}, r"model\.source_end_mark = false"),
         ({"token_types": 2}, r"model\.token_types = 2"),
         ({"activation": "gelu-tanh"}, r'model\.activation = "gelu-tanh"'),
         ({"norm_epsilon": 1e-6}, r"model\.norm_epsilon = 1e-06"),

@@ -108,7 +108,7 @@ def write_argos(
 
 def is_package(path: Path) -> bool:
     """Return whether a folder is a CTranslate2 model or an unpacked Argos package."""
-    return (path / "model.bin").is_file() or (path / "metadata.json").is_file()
+    return any((path / name).is_file() for name in ("model.bin", "model/model.bin"))
 
 
 @contextmanager

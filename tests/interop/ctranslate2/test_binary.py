@@ -61,7 +61,7 @@ def test_a_matrix_of_8_bits_is_divided_by_the_scale_of_each_row(path: Path) -> N
     [
         (0, b"\x07\0\0\0", "has the version 7"),
         (0, b"\x00\0\0\xff", "is no such file"),
-        (4, b"\xff\xff", "65,535 bytes must follow"),
+        (4, b"\xff\xff", "a name is no text"),
         (26, b"\xff\xff\xff\xff", "cannot hold 4,294,967,295 variables"),
         (6, b"\xff", "a name is no text"),
     ],
@@ -81,6 +81,14 @@ def test_every_truncation_is_refused(path: Path) -> None:
         path.write_bytes(data[:length])
         with pytest.raises(RunError):
             read_model(path)
+
+
+def test_a_length_beyond_the_end_is_refused_before_memory_is_taken(path: Path) -> None:
+    head = path.read_bytes()[:26]
+    variable = b"\2\0x\0\2" + 2 * b"\xff\xff\0\0" + b"\0" + (4 * 65_535**2 % 2**32).to_bytes(4, "little")
+    path.write_bytes(head + b"\1\0\0\0" + variable)
+    with pytest.raises(RunError, match="bytes"):
+        read_model(path)
 
 
 def test_bytes_after_the_end_are_refused(path: Path) -> None:

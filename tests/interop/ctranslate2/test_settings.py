@@ -80,6 +80,8 @@ def test_all_reasons_are_named_at_once(path: Path) -> None:
         ({"without": "beta"}, "RMS norms"),
         ({"more": {"encoder/layer_5/ffn/linear_0/weight": MATRIX}}, "not numbered from 0 on"),
         ({"more": {"encoder/num_heads": np.float32("nan")}}, "num_heads is nan"),
+        ({"more": {"decoder/alignment_layer": np.int16(-5)}}, "alignments of layer -5, 1 heads, do not exist"),
+        ({"more": {"decoder/layer_norm/gamma": np.ones(WIDTH, dtype=np.int8)}}, "gamma is int8"),
     ],
 )
 def test_other_kinds_and_damaged_models_are_refused(path: Path, changes: dict[str, Any], message: str) -> None:

@@ -112,3 +112,8 @@ def test_models_and_options_that_a_page_does_not_support_are_refused_by_name(
     model = MaskedLanguageModel(config, TARGET_SIZE) if task == "masked-lm" else scrambled_model().float()
     with pytest.raises(UsageError, match=message):
         pack(model, precision, task, search=search)
+
+
+def test_a_model_that_does_not_read_the_end_mark_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"model\.source_end_mark = false"):
+        pack(scrambled_model(source_end_mark=False).float(), "int8")

@@ -27,7 +27,7 @@ _STORED_AS = {"bfloat16": "<u2", "int8": "i1"} | {
 }
 _MOST_AXES = 8
 _FEWEST_BYTES = 4  # of a variable or an alias
-_INT16_SCALE = 1000.0  # of int16 matrices without a scale, which old versions wrote
+_INT16_SCALE = 1000  # of int16 matrices without a scale, which old versions wrote
 
 
 @dataclass(frozen=True)
@@ -87,20 +87,33 @@ class StoredModel:
         variable = self.find(name)
         if variable is None:
             raise self.damaged(f"{name} is missing")
-        values = _floats(variable)
-        if variable.dtype not in ("int8", "int16"):
+        values, factors = _floats(variable), self.factors(name)
+        if factors is None:
             return values
-        scale = self.scale(name)
-        if scale is None and variable.dtype == "int8":
-            raise self.damaged(f"{name} is int8, and has no scale {name}_scale")
-        factors = np.float32(_INT16_SCALE) if scale is None else _floats(scale)
-        if factors.size not in (1, len(values) if values.ndim else 1):
-            raise self.damaged(f"{name} has {values.shape}, which {factors.size} scales do not fit")
-        if not (np.isfinite(factors).all() and (factors > 0).all()):
-            raise self.damaged(f"{name}_scale holds values that are no scales")
         with np.errstate(over="ignore"):  # `load_weights` refuses infinite weights
             result: NDArray[np.float32] = values / factors.reshape(-1, *[1] * (values.ndim - 1))
         return result
+
+    def factors(self, name: str) -> NDArray[np.float32] | None:
+        """Return the scales of a matrix, one for each row (int8) or one (int16); None for other types.
+
+        Raises:
+            RunError: the scales are missing or do not fit.
+        """
+        variable, scale = self.find(name), self.scale(name)
+        if variable is None or variable.dtype not in ("int8", "int16"):
+            return None
+        if scale is None and variable.dtype == "int8":
+            raise self.damaged(f"{name} is int8, and has no scale {name}_scale")
+        factors = np.full(1, _INT16_SCALE, dtype=np.float32) if scale is None else _floats(scale)
+        expected = 1 if variable.dtype == "int16" or not variable.values.ndim else len(variable.values)
+        if factors.size != expected or (scale is not None and scale.dtype != "float32"):
+            raise self.damaged(
+                f"{name} has the shape {variable.values.shape}, which {factors.size} scales do not fit"
+            )
+        if not (np.isfinite(factors).all() and (factors > 0).all()):
+            raise self.damaged(f"{name}_scale holds values that are no scales")
+        return factors
 
     def scale(self, name: str) -> Variable | None:
         """Return the scale of a matrix, which may be stored under the name that the matrix is an alias of."""

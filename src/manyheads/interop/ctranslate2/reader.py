@@ -14,7 +14,7 @@ from torch import Tensor
 from manyheads.checkpoint import read_bytes, read_json, read_json_text
 from manyheads.checkpoint.weights import load_weights
 from manyheads.config.load import parse_config
-from manyheads.config.schema import ModelConfig
+from manyheads.config.schema import Config, ModelConfig
 from manyheads.errors import ConfigError, RunError
 from manyheads.interop.bundle import LoadedModel, is_export, read_metadata
 from manyheads.interop.ctranslate2.binary import StoredModel, read_model
@@ -25,7 +25,7 @@ from manyheads.interop.ctranslate2.settings import (
     OLD_SOURCE_EMBEDDING,
     VOCABULARY_MATRICES,
     ModelSettings,
-    check_shapes,
+    check_variables,
     position_tables,
     read_settings,
 )
@@ -94,29 +94,12 @@ def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | N
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
     vocabularies = _vocabularies(folder, stored)
     pair, rows = _tokenizers(folder, vocabularies, marks)
-    shared = vocabularies[0] == vocabularies[1]
-    tied = settings.values["tied_embeddings"]
-    epsilon = config.get("layer_norm_epsilon")
-    try:
-        ours = parse_config(
-            {
-                "data": {"source": source, "target": target},
-                "tokenizer": {
-                    "kind": "marian",
-                    "vocab_size": max(pair.source.size, pair.target.size),
-                    "joint": shared,
-                },
-                "model": {
-                    **settings.values,
-                    "tied_embeddings": "decoder" if tied == "all" and not shared else tied,
-                    "norm_epsilon": _EPSILON if epsilon is None else epsilon,
-                    "source_end_mark": marks.reads_eos,
-                },
-            },
-            origin=str(folder),
-        )
-    except ConfigError as error:
-        raise RunError(str(error)) from error
+    values = {
+        **settings.values,
+        "norm_epsilon": config.get("layer_norm_epsilon") or _EPSILON,
+        "source_end_mark": marks.reads_eos,
+    }
+    ours = _our_config(folder, (source, target), values, pair, shared=vocabularies[0] == vocabularies[1])
     tensors = _our_tensors(ours.model, stored, settings, rows)
     model = EncoderDecoder(ours.model, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
@@ -129,16 +112,35 @@ def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | N
     return ImportedModel(LoadedModel(ours, pair, model.eval()), (names[0], names[1]), marks.adds_eos)
 
 
+def _our_config(
+    folder: Path, languages: tuple[str, str], values: dict[str, Any], pair: TokenizerPair, *, shared: bool
+) -> Config:
+    """Return the configuration of a run with these settings of the model."""
+    if values["tied_embeddings"] == "all" and not shared:
+        values = {**values, "tied_embeddings": "decoder"}
+    size = max(pair.source.size, pair.target.size)
+    try:
+        return parse_config(
+            {
+                "data": {"source": languages[0], "target": languages[1]},
+                "tokenizer": {"kind": "marian", "vocab_size": size, "joint": shared},
+                "model": values,
+            },
+            origin=str(folder),
+        )
+    except ConfigError as error:
+        raise RunError(str(error)) from error
+
+
 def _read_own(folder: Path) -> ImportedModel:
     """Read an export of manyheads, whose tokenizers and settings are beside it."""
     metadata, stored = read_metadata(folder), read_model(folder / _MODEL)
     config, pair = metadata.config.model, metadata.tokenizers
-    check_shapes(stored, config)
-    tied = _tied_names(config)
-    tensors = {entry.name: tensor for entry, tensor in _tensors_of(config, stored) if entry.name not in tied}
-    forbidden = metadata.details.get(FORBIDDEN_BIASES)
-    if OUTPUT_BIAS in tensors and isinstance(forbidden, list):
-        tensors[OUTPUT_BIAS][[PAD, BOS]] = torch.tensor(forbidden)
+    check_variables(stored, config)
+    tensors = {entry.name: tensor for entry, tensor in _tensors_of(config, stored)}
+    match metadata.details.get(FORBIDDEN_BIASES):
+        case [float() as pad, float() as bos] if OUTPUT_BIAS in tensors:
+            tensors[OUTPUT_BIAS][[PAD, BOS]] = torch.tensor([pad, bos])
     model = EncoderDecoder(config, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
     if config.positions == "sinusoidal":
@@ -164,8 +166,11 @@ def _tied_names(config: ModelConfig) -> set[str]:
 
 
 def _tensors_of(config: ModelConfig, stored: StoredModel) -> Iterator[tuple[Entry, Tensor]]:
-    """Yield each weight; a missing bias is zero, a missing table of positions empty."""
+    """Yield each parameter; a missing bias is zero, a missing table of positions empty."""
+    tied = _tied_names(config)
     for entry in entries(config):
+        if entry.name in tied:
+            continue
         parts = [
             torch.zeros(_rows_beside(stored, name))
             if name.endswith(("/bias", "/encodings")) and stored.find(name) is None
@@ -185,10 +190,8 @@ def _our_tensors(
     config: ModelConfig, stored: StoredModel, settings: ModelSettings, rows: tuple[list[int], list[int]]
 ) -> dict[str, Tensor]:
     """Return the weights in the order of manyheads; `rows` are the rows of its ids, -1 for zeros."""
-    tensors, tied, tables = {}, _tied_names(config), iter(settings.tables)
+    tensors, tables = {}, iter(settings.tables)
     for entry, stored_tensor in _tensors_of(config, stored):
-        if entry.name in tied:
-            continue
         tensor = next(tables) if entry.name in _POSITIONS else stored_tensor
         if entry.name.endswith("tokens.weight") or entry.name.startswith("output."):
             source_alone = entry.name.startswith("source") and config.tied_embeddings != "all"
@@ -335,6 +338,7 @@ def check_imported(folder: Path, imported: ImportedModel, expected: Reference) -
         num_layers=config.num_decoder_layers,
         quantization="float32",
         compute_type="float32",
+        device="cpu",
     )
     mark = [EOS] if config.source_end_mark and not imported.adds_end_mark else []
     rows = [[*row, *mark] for row in expected.samples.rows]

@@ -29,6 +29,8 @@ _COMPUTED_POSITIONS = 500  # rows of a table of positions that CTranslate2 compu
 _TABLE_TOLERANCE = 0.01  # of sinusoids, which float16 and bfloat16 round
 _MOST_REASONS = 20
 _MOST_LAYERS = 1_000
+_FLOATS = ("float32", "float16", "bfloat16")
+_MATRIX_TYPES = (*_FLOATS, "int8", "int16")
 _OTHER_ROTARY = "rotary positions of another kind"
 # Parts of names of variables -> what manyheads does not have.
 _REFUSED = {
@@ -127,7 +129,7 @@ def read_settings(stored: StoredModel, others: list[str]) -> ModelSettings:
     reasons += _unknown(stored, values, rotary=rotary)
     if reasons:
         raise RunError(f"{stored.path} cannot be a model of ours. It has {'; '.join(dict.fromkeys(reasons))}.")
-    check_shapes(stored, ModelConfig.model_construct(**values))
+    check_variables(stored, ModelConfig.model_construct(**values))
     if rotary:
         return ModelSettings({**values, "positions": "rotary"}, [], halves=False)
     tables = position_tables(stored, width)
@@ -225,20 +227,36 @@ def _lacks_beta(stored: StoredModel) -> bool:
     return any(f"{name.removesuffix('gamma')}beta" not in names for name in names if name.endswith("/gamma"))
 
 
-def check_shapes(stored: StoredModel, config: ModelConfig) -> None:
-    """Raise `RunError` if a weight is missing or has another shape than the settings say; a bias may be missing."""
+def check_variables(stored: StoredModel, config: ModelConfig) -> None:
+    """Refuse a file on which the library or a conversion would fail; a bias may be missing.
+
+    Raises:
+        RunError: a weight is missing or has another shape or type than the settings say, or a setting makes no sense.
+    """
     with torch.device("meta"):
         model = EncoderDecoder(config, *(_matrix(stored, name)[0] for name in VOCABULARY_MATRICES))
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     for entry in entries(config):
         rows, *others = shapes[entry.name]
         for variable, size in zip(entry.variables, entry.split_sizes(rows), strict=True):
-            found = stored.find(variable)
-            expected = (size, *others)
-            if found is None and not variable.endswith("/bias"):
-                raise stored.damaged(f"{variable} is missing")
-            if found is not None and found.values.shape != expected:
-                raise stored.damaged(f"{variable} has the shape {found.values.shape}, not {expected}")
+            _check_variable(stored, variable, (size, *others))
+    layer, heads = (stored.number(f"decoder/alignment_{name}", 0) for name in ("layer", "heads"))
+    layers = config.num_decoder_layers
+    if layer not in range(-layers, layers) or heads not in range(config.num_heads + 1):
+        raise stored.damaged(f"alignments of layer {layer:g}, {heads:g} heads, do not exist")
+
+
+def _check_variable(stored: StoredModel, name: str, shape: tuple[int, ...]) -> None:
+    found = stored.find(name)
+    if found is None:
+        if name.endswith("/bias"):
+            return
+        raise stored.damaged(f"{name} is missing")
+    if found.values.shape != shape:
+        raise stored.damaged(f"{name} has the shape {found.values.shape}, not {shape}")
+    if found.dtype not in (_MATRIX_TYPES if name.endswith("/weight") else _FLOATS):
+        raise stored.damaged(f"{name} is {found.dtype}")
+    stored.factors(name)
 
 
 def _unknown(stored: StoredModel, values: dict[str, Any], *, rotary: bool) -> list[str]:
