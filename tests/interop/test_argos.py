@@ -268,7 +268,7 @@ def test_a_published_package_becomes_a_run_that_translates_like_it(tmp_path: Pat
     expected = [processor.decode_pieces(result.hypotheses[0]) for result in theirs]
     options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=19)
     found = Translator.load(tmp_path / "run", device="cpu").translate(texts, options=options, beam_size=1)
-    assert [one.text for one in found] == expected
+    assert [one.translation for one in found] == expected
 
 
 def test_an_own_package_comes_back_with_its_configuration(tmp_path: Path) -> None:

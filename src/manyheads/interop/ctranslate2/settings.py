@@ -231,7 +231,7 @@ def check_variables(stored: StoredModel, config: ModelConfig) -> None:
     """Refuse a file on which the library or a conversion would fail; a bias may be missing.
 
     Raises:
-        RunError: a weight is missing or has another shape or type than the settings say, or a setting makes no sense.
+        RunError: a weight is missing, a shape or type is not that of the settings, or alignments do not exist.
     """
     with torch.device("meta"):
         model = EncoderDecoder(config, *(_matrix(stored, name)[0] for name in VOCABULARY_MATRICES))
