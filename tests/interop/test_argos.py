@@ -266,7 +266,7 @@ def test_a_published_package_becomes_a_run_that_translates_like_it(tmp_path: Pat
         processor.encode(texts, out_type=str), beam_size=1, max_decoding_length=20
     )
     expected = [processor.decode_pieces(result.hypotheses[0]) for result in theirs]
-    options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=19)
+    options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=20)
     found = Translator.load(tmp_path / "run", device="cpu").translate(texts, options=options, beam_size=1)
     assert [one.translation for one in found] == expected
 
