@@ -129,7 +129,7 @@ def read_settings(stored: StoredModel, others: list[str]) -> ModelSettings:
     reasons += _unknown(stored, values, rotary=rotary)
     if reasons:
         raise RunError(f"{stored.path} cannot be a model of ours. It has {'; '.join(dict.fromkeys(reasons))}.")
-    check_variables(stored, ModelConfig.model_construct(**values))
+    check_variables(stored, ModelConfig().model_copy(update=values))
     if rotary:
         return ModelSettings({**values, "positions": "rotary"}, [], halves=False)
     tables = position_tables(stored, width)
@@ -262,7 +262,7 @@ def _check_variable(stored: StoredModel, name: str, shape: tuple[int, ...]) -> N
 def _unknown(stored: StoredModel, values: dict[str, Any], *, rotary: bool) -> list[str]:
     """Return what variables mean that the model in manyheads does not have."""
     known = {f"{side}/{name}" for side in _SIDES for name in _ATTRIBUTES} | _TOP_ATTRIBUTES
-    widest = ModelConfig.model_construct(**{**values, "positions": "learned", "bias": True})
+    widest = ModelConfig().model_copy(update={**values, "positions": "learned", "bias": True})
     weights = {variable for entry in entries(widest) for variable in entry.variables}
     weights.add(OLD_SOURCE_EMBEDDING)
     known |= weights | {f"{name}_scale" for name in weights if name.endswith("weight")}
