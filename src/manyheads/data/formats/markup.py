@@ -7,7 +7,8 @@ Text in `<hi>`, `<g>`, `<mrk>` and `<pc>` is kept. The content of the elements o
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from xml.etree.ElementTree import Element
 
 from manyheads.data.formats.text import (
     LICENCE,
@@ -19,122 +20,118 @@ from manyheads.data.formats.text import (
     find_statement,
     pairs_of_units,
 )  # fmt: skip
-from manyheads.data.formats.units import UnitParser, parsed_units
+from manyheads.data.formats.units import UnitReader, local_name, parsed_units, text_of
 from manyheads.errors import DataError
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_LONGEST_NOTE = 1 << 16  # characters of a note that are kept, about
 _UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
 
 
-class _TmxParser(UnitParser):
-    """Collect the `<tu>` of a TMX document; the first of several `<tuv>` in a language is used."""
+class _TmxReader(UnitReader):
+    """Read the `<tu>` of a TMX document; the first of several `<tuv>` in a language is used."""
 
     root, unit, around = "tmx", "tu", "tmx|header|body"
-    language = kind = ""
+    kind, note = "", ""  # of a note or property of the header
 
-    def __init__(self, name: str, skipped: Skipped) -> None:
-        super().__init__(name, skipped)
-        self.texts: Unit = {}
+    def units_of(self, element: Element) -> Iterator[Unit]:
+        texts: Unit = {}
+        for variant in element:
+            for segment in variant:
+                if local_name(segment.tag) == "seg":
+                    language = variant.get(_LANGUAGE) or variant.get("lang") or ""
+                    texts.setdefault(language, text_of(segment))
+        yield texts
 
-    def opened(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Store the language of a `<tuv>`; collect the text of `<seg>`, header notes and properties."""
-        if name == "tu":
-            self.texts = {}
-        elif name == "tuv":
-            self.language = attributes.get(_LANGUAGE) or attributes.get("lang") or ""
-        self.kind = attributes.get("type", "note")
-        return name == "seg" or (name in ("prop", "note") and self.path[-2:-1] == ["header"])
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        super().start(tag, attributes)
+        self.kind, self.note = attributes.get("type", "note").removeprefix("x-"), ""
 
-    def closed(self, name: str, text: str | None) -> None:
-        """Keep the text of a `<seg>` in the unit."""
-        if name == "seg":
-            self.texts.setdefault(self.language, text or "")
-        elif name == "tu":
-            self.units.append(self.texts)
-        elif text is not None:
-            self.header += [f"{self.kind.removeprefix('x-')}: {text}", text]
+    def data(self, text: str) -> None:
+        super().data(text)
+        if self.path[-2:-1] == ["header"] and len(self.note) < _LONGEST_NOTE:
+            self.note += text
+
+    def end(self, tag: str) -> None:
+        super().end(tag)
+        if self.note:
+            self.header += [f"{self.kind}: {self.note}", self.note]
+        self.note = ""
 
 
-class _XliffParser(UnitParser):
-    """Collect the segments of XLIFF: `<segment>` in version 2, and in version 1.2 a `<trans-unit>` or its segments.
+class _XliffReader(UnitReader):
+    """Read the segments of XLIFF: `<segment>` in version 2, and in version 1.2 a `<trans-unit>` or its segments.
 
     The segments of version 1.2 are `<mrk mtype="seg">` in `<seg-source>` and `<target>`, and belong together by
     their `mid`. Proposals, notes and texts that are not to be translated are left out.
     """
 
     root, unit, around = "xliff", "trans-unit|unit", "xliff|file|group|header|body"
-    source = target = state = ""
+    source = target = ""
 
     def __init__(self, name: str, skipped: Skipped) -> None:
         super().__init__(name, skipped)
-        self.texts: dict[str, str] = {}  # element -> its text
-        self.segments: dict[str, dict[str, str]] = {}  # element -> `mid` -> text
-        self.languages: dict[str, str] = {}  # element -> its own language
-        self.beginnings: dict[int, tuple[str, int]] = {}  # depth of a segment -> its `mid`, and parts before it
-        self.translate: dict[int, bool] = {}  # depth of an element that says so -> whether to translate
+        self.translate = [True]  # whether to translate, by the open elements around units
 
-    def opened(self, name: str, attributes: Mapping[str, str]) -> bool:
-        """Store languages and the state of a translation; collect the text of sources and targets."""
-        depth = len(self.path)
-        self.translate = {level: value for level, value in self.translate.items() if level < depth}
-        if "translate" in attributes:
-            self.translate[depth] = attributes["translate"] != "no"
-        if name == "xliff":
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Store languages, and whether to translate."""
+        super().start(tag, attributes)
+        self.translate.append(_is_translated(attributes, self.translate[-1]))
+        if self.path == ["xliff"]:
             version = attributes.get("version", "")
             if version not in ("1.0", "1.1", "1.2") and not version.startswith("2."):
                 raise DataError(f'{self.name} is XLIFF of version "{version}". Known are 1.2 and 2.0.')
             self.source, self.target = attributes.get("srcLang", ""), attributes.get("trgLang", "")
-        elif name == "file" and "source-language" in attributes:
+        elif self.path[-1] == "file" and "source-language" in attributes:
             self.source, self.target = attributes["source-language"], attributes.get("target-language", "")
-        elif name in ("segment", "trans-unit"):
-            self.state = attributes.get("state", "")
-            self.texts, self.segments, self.languages, self.beginnings = {}, {}, {}, {}
-        elif name not in ("source", "seg-source", "target") or self.path[-2] not in ("segment", "trans-unit"):
-            return False
-        elif name not in self.texts:  # the first of several targets
-            if _LANGUAGE in attributes:
-                self.languages[name] = attributes[_LANGUAGE]
-            if name == "target":
-                self.state = attributes.get("state", self.state)
-            self.segments[name] = {}
-            return True
-        return False
 
-    def inside(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Begin a segment, apart from the text before it."""
-        if name == "mrk" and attributes.get("mtype") == "seg" and self.text is not None:
-            if self.text and not self.text[-1][-1:].isspace():
-                self.text.append(" ")
-            self.beginnings[len(self.path)] = attributes.get("mid", ""), len(self.text)
+    def end(self, tag: str) -> None:
+        super().end(tag)
+        self.translate.pop()
 
-    def left(self, depth: int) -> None:
-        if depth in self.beginnings and self.text is not None:
-            mid, begin = self.beginnings.pop(depth)
-            self.segments[self.path[self.text_depth - 1]].setdefault(mid, "".join(self.text[begin:]))
+    def units_of(self, element: Element) -> Iterator[Unit]:
+        """Yield the segments of a unit, or its whole text if its two sides are not divided alike."""
+        translate = _is_translated(element.attrib, self.translate[-1])
+        whole = local_name(element.tag) == "trans-unit"
+        for segment in [element] if whole else element:
+            if not whole and local_name(segment.tag) != "segment":
+                continue
+            if _is_translated(segment.attrib, translate):
+                yield from self.pairs_of(segment)
+            else:
+                self.skipped.counts["not to be translated"] += 1
 
-    def closed(self, name: str, text: str | None) -> None:
-        """Keep the text of a side, or complete the unit."""
-        if text is not None:
-            self.texts[name] = text
-        elif name in ("segment", "trans-unit"):
-            self.complete()
-
-    def complete(self) -> None:
-        """Add the segments of a unit, or its whole text if its two sides are not divided alike."""
-        if not self.translate.get(max(self.translate, default=0), True):
-            self.skipped.counts["not to be translated"] += 1
-            return
-        source = self.languages.get("source", self.languages.get("seg-source", self.source))
-        target = self.languages.get("target", self.target)
-        done = self.state not in _UNTRANSLATED
-        sources = self.segments.get("seg-source") or self.segments.get("source") or {}
-        targets = self.segments.get("target", {})
-        if sources.keys() & targets.keys():
-            pairs = [(text, targets.get(mid, "")) for mid, text in sources.items()]
-        else:
-            pairs = [(self.texts.get("source", self.texts.get("seg-source", "")), self.texts.get("target", ""))]
+    def pairs_of(self, segment: Element) -> Iterator[Unit]:
+        """Yield the pairs of a segment, by their language."""
+        sides: dict[str, Element] = {}
+        for side in segment:
+            sides.setdefault(local_name(side.tag), side)  # the first of several targets
+        nothing = Element("nothing")
+        target, source = sides.get("target", nothing), sides.get("source", sides.get("seg-source", nothing))
+        divided = _divisions_of(sides.get("seg-source", nothing)) or _divisions_of(source)
+        targets = _divisions_of(target)
+        done = target.get("state", segment.get("state", "")) not in _UNTRANSLATED
+        pairs = [(text_of(source), text_of(target))]
+        if divided.keys() & targets.keys():
+            pairs = [(text, targets.get(mid, "")) for mid, text in divided.items()]
         for first, second in pairs:
-            self.units.append({source: first, target: second if done else ""})
+            yield {
+                source.get(_LANGUAGE, self.source): first,
+                target.get(_LANGUAGE, self.target): second if done else "",
+            }
+
+
+def _is_translated(attributes: Mapping[str, str], inherited: bool) -> bool:
+    return attributes["translate"] != "no" if "translate" in attributes else inherited
+
+
+def _divisions_of(side: Element) -> dict[str, str]:
+    """Return the texts of the `<mrk mtype="seg">` of a side by their `mid`."""
+    divisions: dict[str, str] = {}
+    for mark in side.iter():
+        if mark.get("mtype") == "seg":
+            divisions.setdefault(mark.get("mid", ""), text_of(mark))
+    return divisions
 
 
 def read_tmx(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -144,7 +141,7 @@ def read_tmx(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
         DataError: the file is no TMX, or an XML bomb; while reading, it is broken, or lacks a language.
         UsageError: the languages are not clear.
     """
-    return _read_document(stream, request, _TmxParser(name, Skipped(request.strict)))
+    return _read_document(stream, request, _TmxReader(name, Skipped(request.strict)))
 
 
 def read_xliff(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -153,12 +150,12 @@ def read_xliff(stream: io.BufferedReader, request: TextRequest, name: str) -> Pa
     Raises:
         DataError, UsageError: as `read_tmx`.
     """
-    return _read_document(stream, request, _XliffParser(name, Skipped(request.strict)))
+    return _read_document(stream, request, _XliffReader(name, Skipped(request.strict)))
 
 
-def _read_document(stream: io.BufferedReader, request: TextRequest, parser: UnitParser) -> ParallelText:
-    languages, pairs = pairs_of_units(parsed_units(stream, parser), request, parser.name, parser.skipped)
-    header = "\n".join(parser.header)
+def _read_document(stream: io.BufferedReader, request: TextRequest, reader: UnitReader) -> ParallelText:
+    languages, pairs = pairs_of_units(parsed_units(stream, reader), request, reader.name, reader.skipped)
+    header = "\n".join(reader.header)
     return ParallelText(
-        languages, pairs, find_statement(header, what=LICENCE), find_statement(header, what=ORIGIN), parser.skipped
+        languages, pairs, find_statement(header, what=LICENCE), find_statement(header, what=ORIGIN), reader.skipped
     )
