@@ -137,15 +137,15 @@ def test_a_folder_without_other_files_is_removed(results: Path) -> None:
 def test_shards_are_read_only_as_they_are_needed(results: Path) -> None:
     executor, taken = ManualExecutor(), []
     shards_read = (taken.append(number) or number for number in range(1000))
-    run = map_shards(square, shards_read, results, key="a", executor=executor, ahead=3)
-    executor.when_submitted(3, lambda: executor.futures[0].set_result(b"0"))
+    run = map_shards(square, shards_read, results, key="a", executor=executor)
+    executor.when_submitted(4, lambda: executor.futures[0].set_result(b"0"))
     assert next(run) == b"0"
-    assert len(taken) <= 4
+    assert len(taken) <= 5
 
 
 def test_finished_results_are_kept_although_an_earlier_shard_fails(results: Path) -> None:
     executor = ManualExecutor()
-    run = map_shards(square, range(4), results, key="a", executor=executor, ahead=4)
+    run = map_shards(square, range(4), results, key="a", executor=executor)
 
     def finish() -> None:
         for number in (2, 1):
@@ -165,10 +165,11 @@ def test_finished_results_are_kept_although_an_earlier_shard_fails(results: Path
 
 
 def test_the_error_of_the_first_shard_in_order_is_raised(results: Path) -> None:
-    executor = ManualExecutor()
-    run = map_shards(refuse_large, range(8), results, key="a", executor=executor, ahead=8)
-    executor.when_submitted(
-        8, lambda: [set_result(executor.futures[number], number) for number in (7, 5, 3, 0, 1, 2, 4, 6)]
+    manual = ManualExecutor()
+    executor = ShardExecutor(partial(itemgetter(0), (manual,)), lambda: 4)  # submits two shards for each worker
+    run = map_shards(refuse_large, range(8), results, key="a", executor=executor)
+    manual.when_submitted(
+        8, lambda: [set_result(manual.futures[number], number) for number in (7, 5, 3, 0, 1, 2, 4, 6)]
     )
     with pytest.raises(DataError, match="3 is too large"):
         list(run)
@@ -185,12 +186,11 @@ def set_result(future: Future[bytes], number: int) -> None:
 def test_shards_of_a_killed_worker_are_computed_again_and_results_are_in_order(
     results: Path, tmp_path: Path
 ) -> None:
-    work, done = partial(kill_worker_once, folder=tmp_path), []
+    work = partial(kill_worker_once, folder=tmp_path)
     with open_executor(workers=2) as executor:
-        squares = list(map_shards(work, range(12), results, key="a", executor=executor, advance=done.append))
+        squares = list(map_shards(work, range(12), results, key="a", executor=executor))
     assert squares == [square(number) for number in range(12)]
     assert (tmp_path / "ended").exists()
-    assert sum(done) == 12
 
 
 def test_a_shard_that_always_kills_its_worker_is_named(results: Path) -> None:

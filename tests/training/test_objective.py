@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.tolerances import approx, within
+from tests.tolerances import approx
 from tests.training.parts import BOS, EOS, PairUpdates, pair_losses, random_pairs, tiny_model
 
 from manyheads.training.objective import corpus_nll
@@ -60,15 +60,6 @@ def test_no_pairs_have_no_loss() -> None:
 def test_sides_of_different_number_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         corpus_nll(tiny_model().eval(), [[4]], [[4], [5]], bos=BOS, eos=EOS)
-
-
-def test_the_nll_in_bfloat16_is_near_that_in_float32() -> None:
-    sources, targets = random_pairs(29)
-    model = tiny_model().float().eval()
-    exact, _ = corpus_nll(model, sources, targets, bos=BOS, eos=EOS)
-    rounded, _ = corpus_nll(model, sources, targets, bos=BOS, eos=EOS, precision="bf16")
-    assert rounded != exact
-    assert rounded == within(exact, 1e-2 * exact)
 
 
 def test_no_gradient_is_kept() -> None:

@@ -35,12 +35,12 @@ class Step(_Table):
     @property
     def texts(self) -> tuple[str, ...]:
         """Names of the texts that the step reads: tables below [text], or steps that write text."""
-        return ()
+        return as_names(vars(self).get("text"))
 
     @property
     def models(self) -> tuple[str, ...]:
         """Names of the models that the step uses: steps that train, or run directories."""
-        return ()
+        return as_names(vars(self).get("model"))
 
 
 class TextStep(Step):
@@ -67,11 +67,6 @@ class CleanStep(TextStep):
     kind: Literal["clean"]
     text: str = Field(description="parallel text to clean")
     clean: dict[str, Any] = Field({}, description="settings of [clean]")
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Name of the text."""
-        return (self.text,)
 
 
 class Mixed(_Table):
@@ -110,16 +105,6 @@ class TranslateStep(TextStep):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="seed of the sampling")
     lines: Positive | None = Field(None, description="translate only the first lines of the text")
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Name of the translated text."""
-        return (self.text,)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the models."""
-        return as_names(self.model)
-
 
 class DistilStep(TextStep):
     """Translate the source side of a parallel text by teachers, as text for a student (Kim and Rush 2016)."""
@@ -134,16 +119,6 @@ class DistilStep(TextStep):
     )
     beam: Positive = Field(5, description="beam size")
     lines: Positive | None = Field(None, description="use only the first lines of the text")
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Name of the text."""
-        return (self.text,)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Names of the teachers."""
-        return as_names(self.model)
 
 
 class TrainStep(Step):
@@ -169,6 +144,11 @@ class TrainStep(Step):
     def texts(self) -> tuple[str, ...]:
         """Names of the training texts, then of the validation and the test text."""
         return (*as_names(self.text), *as_names(self.valid), *as_names(self.test))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """No names: `model` holds settings."""
+        return ()
 
     @property
     def sections(self) -> dict[str, dict[str, Any]]:
@@ -198,11 +178,6 @@ class ExportStep(Step):
     quantization: str | None = Field(None, description="number format of the matrices, such as int8")
     force: bool = Field(False, description="keep a quantized export even if it loses more than 1 BLEU")
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Name of the model."""
-        return (self.model,)
-
 
 class EvaluateStep(Step):
     """Score a model on a parallel text."""
@@ -213,16 +188,6 @@ class EvaluateStep(Step):
     model: str = Field(description="model to score")
     text: str = Field(description="parallel text to score it on")
     beam: Positive | None = Field(None, description="beam size. Default: search.beam_size of the model")
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Name of the text."""
-        return (self.text,)
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Name of the model."""
-        return (self.model,)
 
 
 KINDS: dict[str, type[Step]] = {

@@ -45,12 +45,14 @@ def plain_file(path: Path) -> Path:
     return path
 
 
-def read_bytes(path: Path, most: int = _MOST_BYTES) -> bytes:
-    """Read a file of a run of at most `most` bytes."""
+def read_bytes(path: Path) -> bytes:
+    """Read a file of a run, unless it is too large for one."""
     with reading(path):
         size = plain_file(path).stat().st_size
-        if size > most:
-            raise RunError(f"{path} is no file of ours: it has {size:,} bytes, and at most {most:,} make sense.")
+        if size > _MOST_BYTES:
+            raise RunError(
+                f"{path} is no file of ours: it has {size:,} bytes, and at most {_MOST_BYTES:,} make sense."
+            )
         return path.read_bytes()
 
 

@@ -21,8 +21,6 @@ _TRIES = 4  # most attempts for a shard whose worker process was killed
 _WINDOW = 1024  # most shards submitted whose results are not yielded yet
 _KEY, _SUFFIX = "key", ".shard"  # files of a folder of results
 
-Advance = Callable[[int], object]
-
 
 def map_shards(
     work: Callable[[Any], bytes],
@@ -31,8 +29,6 @@ def map_shards(
     *,
     key: str,
     executor: Executor,
-    advance: Advance = lambda count: None,
-    ahead: int | None = None,
 ) -> Iterator[bytes]:
     """Yield the results of all shards in order, and keep each in a file of a folder as soon as it is computed.
 
@@ -45,17 +41,15 @@ def map_shards(
         folder: folder of the results, made if it is missing.
         key: hash of everything that the results depend on. Results with another key are removed.
         executor: computes the shards; see `executors.open_executor`.
-        advance: called with 1 for every shard that is done or has a result already.
-        ahead: maximum number of shards that are computed or wait for a worker; default two for each worker.
 
     Raises:
         DataError: the folder cannot be written, or a worker process ended repeatedly.
         ManyheadsError: an error of `work`; if there are several, the error of the first shard in order.
     """
     _open_folder(folder, key)
-    run = _ShardRun(work, folder, executor, advance)
+    run = _ShardRun(work, folder, executor)
     try:
-        yield from run.results(enumerate(shards), ahead)
+        yield from run.results(enumerate(shards))
     finally:
         for future in run.running:
             future.cancel()
@@ -71,11 +65,10 @@ class _ShardRun:
         suspects: shards that may have ended their worker process.
     """
 
-    def __init__(self, work: Callable[[Any], bytes], folder: Path, executor: Executor, advance: Advance) -> None:
+    def __init__(self, work: Callable[[Any], bytes], folder: Path, executor: Executor) -> None:
         self.work = work
         self.folder = folder
         self.executor = executor
-        self.advance = advance
         self.running: dict[Future[bytes], tuple[int, Any]] = {}
         self.failed: dict[int, Exception] = {}
         self.tries: dict[int, int] = {}
@@ -85,17 +78,17 @@ class _ShardRun:
         return self.folder / f"{number:08d}{_SUFFIX}"
 
     def limit(self) -> int:
-        """Return the default of `ahead`: two shards for each worker, at least four; 1 for `InlineExecutor`."""
+        """Return how many shards are submitted at once: two for each worker, at least four."""
         if isinstance(self.executor, InlineExecutor):
             return 1  # a result is kept before the next shard is begun
         workers = self.executor.count() if isinstance(self.executor, ShardExecutor) else 1
         return max(4, 2 * workers)
 
-    def results(self, shards: Iterator[tuple[int, Any]], ahead: int | None) -> Iterator[bytes]:
+    def results(self, shards: Iterator[tuple[int, Any]]) -> Iterator[bytes]:
         waiting: deque[int] = deque()  # numbers of the shards whose result is not yielded yet
         more = True
         while True:
-            limit = ahead or self.limit()
+            limit = self.limit()
             while (
                 more
                 and not self.failed
@@ -120,7 +113,6 @@ class _ShardRun:
     def begin(self, number: int, shard: Any) -> None:
         """Submit a shard, unless its result is kept."""
         if self.path(number).exists():
-            self.advance(1)
             return
         self.tries[number] = 0
         self.submit(number, shard)
@@ -157,7 +149,6 @@ class _ShardRun:
             return
         with writing(self.path(number)):
             write_atomically(self.path(number), future.result())
-        self.advance(1)
 
     def error_of(self, future: Future[bytes], number: int) -> Exception | None:
         """Return the error of a finished task, with a clear message if its workers or its scheduler were lost."""

@@ -171,11 +171,9 @@ class SilentListener:
 NO_LISTENER = SilentListener()
 
 
-def track(
-    items: Iterable[_Item], listener: Listener, name: str, *, total: int | None = None, unit: str = ""
-) -> Iterator[_Item]:
+def track(items: Iterable[_Item], listener: Listener, name: str, *, unit: str = "") -> Iterator[_Item]:
     """Yield the items, and show their number as the progress of a phase; arguments as in `Listener.phase`."""
-    with listener.phase(name, total, unit) as advance:
+    with listener.phase(name, None, unit) as advance:
         done = 0
         for done, item in enumerate(items, start=1):
             yield item

@@ -30,7 +30,6 @@ from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.training.log import Advance, no_advance
 from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
-from manyheads.training.precision import Precision, autocast
 
 # The training loss, and the plain negative log-likelihood in nats, both summed over the predictions; float32 ().
 LossAndNll = tuple[Tensor, Tensor]
@@ -125,7 +124,6 @@ def corpus_nll(
     *,
     bos: int,
     eos: int,
-    precision: Precision = "fp32",
     batch_tokens: int = 4_096,
     advance: Advance = no_advance,
 ) -> tuple[float, int]:
@@ -139,7 +137,7 @@ def corpus_nll(
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
     short = np.flatnonzero(lengths <= model.config.position_limit)
     nats, tokens = 0.0, 0
-    with torch.inference_mode(), autocast(device, precision):
+    with torch.inference_mode():
         for pairs in map(short.__getitem__, fixed_batches(lengths[short], batch_tokens)):
             rows = [sources[pair] for pair in pairs], [targets[pair] for pair in pairs]
             batch = make_batch(*rows, pad=model.pad, bos=bos, eos=eos)
@@ -197,7 +195,6 @@ def window_nll(
     windows: Windows,
     which: Sequence[int] | None = None,
     *,
-    precision: Precision = "fp32",
     batch_tokens: int = 4_096,
     advance: Advance = no_advance,
 ) -> tuple[float, int]:
@@ -210,7 +207,6 @@ def window_nll(
         tokens: ids of the text (N,), after one token that is not predicted.
         windows: the windows of the text.
         which: indices of the windows to score, all by default.
-        precision: number format of the matrix products.
         batch_tokens: number of tokens of a batch.
         advance: called with the number of windows of each batch.
     """
@@ -218,7 +214,7 @@ def window_nll(
     which = range(len(windows)) if which is None else which
     rows = max(1, batch_tokens // windows.width)
     nats, count = 0.0, 0
-    with torch.inference_mode(), autocast(device, precision):
+    with torch.inference_mode():
         for first in range(0, len(which), rows):
             numbers = which[first : first + rows]
             batch, positions = windows.batch(tokens, numbers)

@@ -40,6 +40,7 @@ _PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
 _EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
 _EXCHANGED_SHARE = 0.1  # share of the sample
 _EXCHANGED_FOR_MODELS = 1_000
+_COLUMNS = {"lexical": 2, "models": 3}  # of `Judgement.scores`, by reason
 _VERSION = 4  # version of the computation; part of the key of kept shards
 
 Texts = tuple[list[str], list[str]]  # sources and targets of pairs
@@ -211,30 +212,12 @@ def _score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: E
             )
             with writing(path):
                 write_atomically(path, pack_lexicons(lexicons))
-    if not exchanged[0]:
-        return  # too few pairs to learn from
-    everything = np.ones(len(exchanged[0]), np.bool_)
-    exchanged_scores = score_pairs(
-        load_lexicons(path), encode_lines(exchanged[0]), encode_lines(exchanged[1]), everything
-    )
     learned = np.zeros(len(judgement.reasons), np.bool_)
     learned[learned_from] = True
-    key = job.hash("words", job.shard_pairs)
-    work = partial(_score_shard, path)
     with phase("scoring word translations", len(passed), "pairs") as advance:
-        results = map_shards(
-            work, _passed_shards(job, passed, learned), job.folder / "words", key=key, executor=executor
+        _remove_unlikely(
+            job, judgement, "lexical", partial(_score_shard, path), exchanged, learned, executor, advance
         )
-        judgement.scores[passed, 2] = _collect(results, len(passed), advance)
-    _remove_low(
-        judgement,
-        passed,
-        2,
-        "lexical",
-        exchanged_scores,
-        word_counts(*exchanged).min(1) < LEAST_WORDS,
-        job.settings.loss,
-    )
 
 
 def _score_shard(lexicon: Path, shard: tuple[Texts, bytes]) -> bytes:
@@ -250,30 +233,43 @@ def _score_with_models(
 ) -> None:
     """Score the remaining pairs with two models, and remove pairs with low scores."""
     passed = np.flatnonzero(judgement.reasons == 0)
-    if not len(passed):
-        return
     sample = _pick(job, passed[:: max(1, len(passed) // _EXCHANGED_FOR_MODELS)])
     exchanged = _exchange(sample, _EXCHANGED_FOR_MODELS, job.settings, profile)
-    if not exchanged[0]:
-        return
-    exchanged_scores = model_score(exchanged)
-    learned = np.zeros(len(judgement.reasons), np.bool_)
+    work, learned = partial(_score_shard_with_models, model_score), np.zeros(len(judgement.reasons), np.bool_)
     with phase("scoring with the two models", len(passed), "pairs") as advance:
-        results = map_shards(
-            partial(_score_shard_with_models, model_score),
-            _passed_shards(job, passed, learned),
-            job.folder / "models",
-            key=job.hash("models", job.shard_pairs),
-            executor=executor,
-        )
-        judgement.scores[passed, 3] = _collect(results, len(passed), advance)
-    short = word_counts(*exchanged).min(1) < LEAST_WORDS
-    _remove_low(judgement, passed, 3, "models", exchanged_scores, short, job.settings.loss)
+        _remove_unlikely(job, judgement, "models", work, exchanged, learned, executor, advance)
 
 
 def _score_shard_with_models(model_score: ModelScore, shard: tuple[Texts, bytes]) -> bytes:
     """Score the pairs of a shard with two models; return float32 (N,)."""
     return model_score(shard[0]).astype("<f4").tobytes()
+
+
+def _remove_unlikely(
+    job: CleanJob,
+    judgement: Judgement,
+    name: str,
+    score: Callable[[tuple[Texts, bytes]], bytes],
+    exchanged: Texts,
+    learned: NDArray[np.bool_],
+    executor: Executor,
+    advance: Callable[[int], object],
+) -> None:
+    """Score the pairs that passed, and remove pairs that score like pairs with exchanged targets, if there are any.
+
+    `score` returns the scores of a shard of `_passed_shards` as float32 (N,); `learned` says whether it was learned
+    from each pair of the text (N,).
+    """
+    if not exchanged[0]:
+        return
+    passed, column = np.flatnonzero(judgement.reasons == 0), _COLUMNS[name]
+    random = np.frombuffer(score((exchanged, b"\1" * len(exchanged[0]))), "<f4")
+    key = job.hash(name, job.shard_pairs)
+    shards = _passed_shards(job, passed, learned)
+    results = map_shards(score, shards, job.folder / name, key=key, executor=executor)
+    judgement.scores[passed, column] = _collect(results, len(passed), advance)
+    short = word_counts(*exchanged).min(1) < LEAST_WORDS
+    _remove_low(judgement, passed, column, name, random, short, job.settings.loss)
 
 
 def _remove_low(
@@ -285,17 +281,7 @@ def _remove_low(
     random_short: NDArray[np.bool_],
     loss: float,
 ) -> None:
-    """Remove pairs with low scores; pairs under four words have a separate threshold.
-
-    Args:
-        judgement: judgement of all pairs; its reasons and thresholds are changed.
-        passed: numbers of the scored pairs (P,).
-        column: column of their scores in `Judgement.scores`.
-        name: reason to record, one of `REASONS`.
-        random: scores of pairs with exchanged targets (M,).
-        random_short: whether each pair with exchanged targets has a side under four words (M,).
-        loss: share of good pairs that may be removed.
-    """
+    """Remove pairs (P,) that score like pairs with exchanged targets (M,); short pairs have their own threshold."""
     scores, short = judgement.scores[passed, column], judgement.short[passed]
     for group, chosen, exchanged in (("", ~short, random[~random_short]), ("short", short, random[random_short])):
         threshold = choose_threshold(scores[chosen], exchanged, loss)
@@ -318,9 +304,9 @@ def _pick(job: CleanJob, numbers: NDArray[np.int64]) -> Texts:
 
 def _exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) -> Texts:
     """Return at most `most` pairs of a sample with exchanged targets, without pairs that a rule removes."""
-    if not most:
-        return [], []
     sources, targets = sample
+    if not most or not sources:
+        return [], []
     half = len(targets) // 2
     exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]
     off: set[str] = set(settings.off)
