@@ -104,10 +104,7 @@ def resolve_plan(name_or_path: str) -> Path:
 def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
     """Read a plan, with single settings replaced, such as `steps.teacher.training.steps=100`.
 
-    Args:
-        path: TOML file.
-        out: folder of the products.
-        overrides: `key.key=value`; the value is read as TOML, or as plain text if it is not TOML.
+    A value is read as TOML, or as plain text if it is not TOML. The products go to `out`.
 
     Raises:
         ConfigError: the plan has mistakes; the message lists all of them.

@@ -80,11 +80,7 @@ class Builder:
         return self.plan.out / RECORDS / f"{name}.json"
 
     def statuses(self, only: Sequence[str] = ()) -> dict[str, StepStatus]:
-        """Return the status of the steps, in order.
-
-        Args:
-            only: names of the steps to examine; all by default. Products of other steps are used as they
-                are.
+        """Return the status of all steps or of `only` some, in order; products of others are used as they are.
 
         Raises:
             UsageError: there is no such step.

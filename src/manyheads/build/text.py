@@ -19,11 +19,7 @@ from manyheads.training.log import Listener
 
 
 def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]) -> int:
-    """Join texts, and return the number of pairs.
-
-    Args:
-        parts: the settings of each text, and its files: the source language, then the target language.
-        out: files to write, in the same order of languages.
+    """Join texts, source and target files each, and return the number of pairs.
 
     Raises:
         DataError: the two files of a text differ in length.
@@ -66,15 +62,8 @@ def translate_text(
 ) -> int:
     """Translate a text in shards, and write its lines beside their translations; return the number of lines.
 
-    Args:
-        step: settings of the translation.
-        models: run directories; several are an ensemble.
-        files: file to translate, and for the method "interpolation" the file of the references.
-        out: files to write: in the source language and in the target language of the model.
-        listener: receives the progress.
-        device: device of the models.
-        scheduler: see `translate_file`.
-        workers: see `translate_file`.
+    Several models are an ensemble. The method "interpolation" also reads the file of the references. The two files
+    to write have the source and the target language of the model. For the rest see `translate_file`.
 
     Raises:
         DataError: the text cannot be read or written, or a worker ended.

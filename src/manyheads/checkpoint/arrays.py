@@ -25,11 +25,7 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
     """
 
     def __init__(self, path: Path, aliases: Mapping[str, str]) -> None:
-        """Read the header of a file.
-
-        Args:
-            path: path of the file.
-            aliases: further names of tensors -> their names in the file.
+        """Read the header of a file; `aliases` maps further names of tensors to their names in the file.
 
         Raises:
             RunError: the file is missing or damaged, or holds numbers of another type.

@@ -115,12 +115,9 @@ COPIES: Mapping[str, Callable[[Random], str]] = {
 
 
 def make_copy(rng: Random, scripts: Sequence[tuple[int, int]] = (), *, alone: bool = False) -> str:
-    """Make up a text to be copied, of a random kind.
+    """Make up a text to be copied, of a random kind; words of `scripts` that the text lacks are copied, too.
 
-    Args:
-        rng: random number generator.
-        scripts: scripts without a letter in the training text, whose words are copied.
-        alone: whether the text will be a complete line, which may consist of punctuation marks.
+    A text that will be `alone` on its line may consist of punctuation marks.
     """
     if rng.random() < _NUMBERS:
         return _make_number(rng)

@@ -78,13 +78,9 @@ def add_copy(
 ) -> Texts:
     """Put the same made-up text into both sides: number, address, emoji, placeholder or pair of tags.
 
-    Args:
-        source: the source.
-        target: the target.
-        rng: random number generator.
-        translations: translation of each known word, both in lower case. The text is put before a word and its
-            translation if both occur once, otherwise at the start or end of both sides.
-        scripts: scripts that the training text does not have; words in them are copied too.
+    The text is put before a word and its translation if both occur once, otherwise at the start or end of both
+    sides. `translations` maps each known word, in lower case. Words in `scripts`, which the training text does not
+    have, are copied too.
     """
     number = _shared_number(source, target)
     if number is not None and rng.random() < _IN_PLACE:

@@ -62,14 +62,7 @@ class BlockSampler:
     """
 
     def __init__(self, length: int, *, block: int, rows: int, seed: int) -> None:
-        """Prepare the data that all epochs share.
-
-        Args:
-            length: number of tokens of the stream, at least one block.
-            block: number of tokens in a block, T.
-            rows: maximum number of blocks in an update; the blocks of an epoch are divided evenly.
-            seed: seed of the cuts and the order.
-        """
+        """Divide a stream of `length` tokens, at least one block, evenly into updates of at most `rows` blocks."""
         self.length = length
         self.block = block
         self.blocks = math.ceil(length / block)

@@ -39,11 +39,7 @@ class CopyKeys:
     """Keys of pairs, 16 bytes each, or 48 with near copies; two pairs with an equal key are copies."""
 
     def __init__(self, *, near: bool = True) -> None:
-        """Begin without pairs.
-
-        Args:
-            near: whether near copies share a key, too; otherwise only equal sources and equal targets do.
-        """
+        """Begin without pairs; unless `near`, only equal sources and equal targets share a key."""
         self.near = near
         self.columns = [bytearray() for _ in range(2 + _BANDS * near)]
 

@@ -124,10 +124,7 @@ def parsed_json(line: str, where: str) -> object:
 def pair_from_record(record: object, config: DataConfig, where: str) -> tuple[str, str]:
     """Return source and target of an object: by language, as "source" and "target", or within "translation".
 
-    Args:
-        record: the value of a line of JSON or a row of a data set.
-        config: names the two languages.
-        where: file and line, for messages.
+    Messages begin with `where`, the file and the line.
 
     Raises:
         DataError: the record is no object, has no such keys, or their values are no texts.
@@ -183,12 +180,7 @@ def kept_lines(
     """Return the range of lines (first, end) of a split in its file, counted from 0; None is the end of the file.
 
     If `data.valid` is a share, it is taken from the end of the training file; `data.limit` applies to the rest.
-
-    Args:
-        config: its valid and limit are used.
-        split: name of the split.
-        path: file of the split.
-        count: counts the units of the file, by default lines.
+    Both count what `count` counts, by default lines.
     """
     share = config.valid if isinstance(config.valid, float) else None
     if split == "train":

@@ -48,10 +48,7 @@ class FoundText:
 def find_text(root: Path, source: str | None = None, target: str | None = None) -> FoundText:
     """Find the text that `root` holds: a folder, or a .tsv or .jsonl file.
 
-    Args:
-        root: the folder or the file.
-        source: source language; None to take it from the names of folder and files.
-        target: target language; None likewise.
+    A language that is None is taken from the names of folder and files.
 
     Raises:
         DataError: there is no parallel text, or more than one text that is not divided.
@@ -101,13 +98,7 @@ def _is_single(path: Path) -> bool:
 
 
 def _languages_from_names(root: Path, present: set[str], source: str | None, target: str | None) -> tuple[str, str]:
-    """Return source and target: as given, otherwise from the names of files and folders.
-
-    Args:
-        root: the folder or the file; a name such as ko-en shows the direction.
-        present: languages of the files.
-        source: source language, if it is given.
-        target: target language, if it is given.
+    """Return source and target: as given, otherwise from the names of files and folders, such as ko-en.
 
     Raises:
         UsageError: a language, or the direction, is not known.

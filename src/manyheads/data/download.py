@@ -28,15 +28,10 @@ Say = Callable[[str], None]
 
 
 def fetch(name: str, root: Path, *, listener: Say) -> Path:
-    """Fetch a corpus of `CORPORA`; existing correct files are kept.
+    """Fetch a corpus into a folder of its name below `root`; existing correct files are kept.
 
-    Args:
-        name: name of the corpus.
-        root: folder in which a folder of that name is made.
-        listener: called with one line of text about each step.
-
-    Returns:
-        The folder of the corpus, for data.root.
+    `listener` is called with one line of text about each step. The result is the folder of the corpus, for
+    data.root.
 
     Raises:
         UsageError: there is no corpus of this name.

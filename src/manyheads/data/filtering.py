@@ -129,12 +129,8 @@ class PairFilter:
     ) -> None:
         """Create a filter for training pairs; validation and test sets are not filtered.
 
-        Args:
-            config: its max_ratio, drop_duplicates and drop_overlap are used.
-            normalize: cleans the text of one side.
-            held_out: pairs of valid and test. An equal pair is dropped; a pair with only an equal source is kept
-                and counted.
-            fault: returns the reason to drop a pair regardless of other pairs, or None.
+        A pair equal to one of `held_out` is dropped; a pair with only an equal source is kept and counted. `fault`
+        returns the reason to drop a pair regardless of other pairs, or None.
         """
         self.config = config
         self.fault = fault

@@ -108,10 +108,8 @@ def split_texts(joined: str) -> list[str]:
 def cut_text(ids: Sequence[int], limit: int, *, eos: int) -> Sequence[int]:
     """Cut a text to the length that a model takes; the end of the longer of two texts is cut first.
 
-    Args:
-        ids: ids without begin and end symbols; an end symbol separates two texts.
-        limit: maximum number of ids, begin and end symbols counted.
-        eos: id of the end symbol.
+    In `ids`, which have no begin and end symbols, an end symbol separates two texts. The `limit` counts all
+    symbols.
     """
     if len(ids) <= limit:
         return ids

@@ -43,9 +43,7 @@ class Line(NamedTuple):
 def read_lines(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[str]:
     r"""Read the lines of a file without their ends; files named .gz, .xz or .zst are unpacked.
 
-    Args:
-        path: the file.
-        invalid_utf8: "replace" turns bytes that are not UTF-8 into U+FFFD; `read_decoded` also counts them.
+    "replace" turns bytes that are not UTF-8 into U+FFFD; `read_decoded` also counts them.
 
     Raises:
         DataError: the file is missing, damaged, or no UTF-8.

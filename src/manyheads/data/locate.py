@@ -66,11 +66,8 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
 def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, need_ending: bool) -> tuple[Path]:
     """Find the one file of a split of a task other than translation: as named, or with an ending added.
 
-    Args:
-        config: its root and split names are used.
-        split: name of the split.
-        endings: file endings that the setting may leave out, such as ".tsv".
-        need_ending: whether the file must have one of the endings, because the ending determines the format.
+    The setting may leave out one of `endings`, such as ".tsv". With `need_ending` the file must have one of them,
+    because it determines the format.
 
     Raises:
         DataError: there is no such file, or the setting names two.

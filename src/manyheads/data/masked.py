@@ -88,12 +88,7 @@ def hide_tokens(
 ) -> MaskedText:
     """Mask some tokens of a text, at least one: most become the mask, some another token, some are unchanged.
 
-    Args:
-        ids: ids without begin and end symbols.
-        share: share of the tokens to predict.
-        rng: random generator.
-        mask: id of the mask symbol.
-        others: range (first, end) of the ids of random replacements.
+    The `ids` have no begin and end symbols; `others` is the range (first, end) of the ids of random replacements.
     """
     original = np.asarray(ids, np.int64)
     chosen = rng.random(len(original)) < share

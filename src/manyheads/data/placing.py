@@ -41,11 +41,7 @@ def placing_files(out: Path, name: str) -> Iterator[Path]:
     """Yield a draft folder whose files are moved to `out` at the end; after an error neither is left.
 
     Notes (.json) are moved first, then texts by name: a kill between two moves may leave one side of a text, but
-    never both sides without their note.
-
-    Args:
-        out: folder of the files; made if it does not exist.
-        name: name of the text, which one process at a time writes to this folder.
+    never both sides without their note. One process at a time writes files of a `name`.
 
     Raises:
         DataError: the files could not be written, or another process writes files of this name.

@@ -42,13 +42,9 @@ def is_entry_name(name: str) -> bool:
 
 
 def find_entries(source: str, target: str, words: str = "", *options: str) -> list[IndexEntry]:
-    """Return the corpora of two languages whose names hold all words, in any case.
+    """Return the corpora of two languages, in either direction, whose names hold all words, in any case.
 
-    Args:
-        source: code of a language, of two or three letters.
-        target: code of the other language; the direction does not matter.
-        words: words separated by blanks.
-        options: further options of `mtdata list`.
+    `options` are further options of `mtdata list`.
 
     Raises:
         MissingExtraError: there is no program mtdata.
@@ -66,13 +62,10 @@ def fetch_entry(
     languages: tuple[str, str] | None = None,
     listener: Callable[[str], None] = lambda text: None,
 ) -> ConvertResult:
-    """Fetch a corpus, and write it as `convert_files` does into a folder of its name.
+    """Fetch a corpus, and write it as `convert_files` does into a folder of its name below `root`.
 
-    Args:
-        name: name of the corpus in the index.
-        root: folder in which the folder of the corpus is made.
-        languages: codes of source and target for the files; None takes the codes in the name.
-        listener: called with one line of text about each step.
+    The files have the codes of `languages`, source and target, by default those in the name. `listener` is called
+    with one line of text about each step.
 
     Raises:
         UsageError: the name is not in the index for these languages.

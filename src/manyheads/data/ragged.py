@@ -103,16 +103,9 @@ class FolderWriter:
 def written_folder(
     folder: Path, key: str, *, plain: Sequence[str], ragged: Sequence[str] = ()
 ) -> Iterator[FolderWriter]:
-    """Write a folder atomically; an existing folder is replaced.
+    """Yield a writer of the arrays of a folder, which is replaced atomically; its parent must exist.
 
-    Args:
-        folder: folder to write; its parent must exist.
-        key: key for `StoredFolder.has`.
-        plain: names of the arrays.
-        ragged: names of the ragged arrays.
-
-    Yields:
-        A writer of the arrays.
+    `plain` and `ragged` are the names of the arrays, and `key` is that of `StoredFolder.has`.
     """
     with replacing(folder) as draft:
         draft.mkdir()

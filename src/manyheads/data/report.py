@@ -53,11 +53,7 @@ def report(
 ) -> DataReport:
     """Count and measure a corpus; only the held-out splits are held in memory.
 
-    Args:
-        config: the `[data]` settings.
-        pairs_by_split: pairs as read; "train" is filtered as in training, the other splits are held out.
-        normalize: cleans a text, as in training.
-        fault: returns the reason to drop a pair, as in training.
+    Pairs of "train" are filtered as in training, by `normalize` and `fault`; the other splits are held out.
     """
     held_out = {name: list(pairs) for name, pairs in pairs_by_split.items() if name != "train"}
     overlaps = {name: OverlapCounter(pairs, normalize) for name, pairs in held_out.items()}

@@ -133,10 +133,8 @@ class EpochPlan(Sequence[Indices]):
     def heaviest(self, padded: Callable[[int], int] = int) -> int:
         """Return the index of the update with the most positions, padding included.
 
-        Only the first section of a large corpus is searched.
-
-        Args:
-            padded: maps the longest row of a side, in tokens, to its padded length.
+        `padded` maps the longest row of a side to its padded length, in tokens. Only the first section of a large
+        corpus is searched.
         """
 
         def positions(pairs: Indices) -> int:

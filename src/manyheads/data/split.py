@@ -125,12 +125,8 @@ def split_corpus(
 ) -> SplitResult:
     """Write {train,valid,test}.{language} into a folder, packed as the text is.
 
-    Args:
-        files: two files of equally many lines, source first; or one .tsv or .jsonl file.
-        out: folder to write into; made if it does not exist.
-        languages: source and target language.
-        options: sizes, seed, and the pairs to keep together.
-        advance: called with numbers of pairs, whose sum is twice the number of pairs of the text.
+    The text is two files of equally many lines, source first, or one .tsv or .jsonl file. `advance` is called with
+    numbers of pairs, whose sum is twice the number of pairs of the text.
 
     Raises:
         DataError: the text cannot be read or divided with these options, or a file to be written already exists.

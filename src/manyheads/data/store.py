@@ -55,13 +55,9 @@ class TextStore(StoredFolder):
     def build(
         cls, folder: Path, corpora: Iterable[Iterable[Pair]], *, key: str, details: Callable[[], Mapping[str, Any]]
     ) -> TextStore:
-        """Write pairs into a folder; an existing folder is replaced.
+        """Write the kept, normalised pairs of each corpus into a folder; an existing folder is replaced.
 
-        Args:
-            folder: folder to write; its parent must exist.
-            corpora: the kept, normalised pairs of each corpus.
-            key: key for `has`.
-            details: called after the last pair; its result is stored, an exception ends the building.
+        `details` is called after the last pair: its result is stored, and an exception ends the building.
         """
         digest = hashlib.sha256()
         with written_folder(folder, key, plain=("lines", "corpora"), ragged=_SIDES) as writer:
@@ -105,14 +101,9 @@ class TokenStore(StoredFolder):
         key: str,
         max_length: int | None = None,
     ) -> TokenStore:
-        """Tokenise a text store into a folder; an existing folder is replaced.
+        """Tokenise a text store into a folder, by a function of each side; an existing folder is replaced.
 
-        Args:
-            folder: folder to write; its parent must exist.
-            texts: normalised text.
-            encode: two functions from text to ids, for the source and the target.
-            key: key for `has`.
-            max_length: maximum number of tokens a side, without begin and end symbols; longer pairs are left out.
+        Pairs with a side of more than `max_length` tokens, without begin and end symbols, are left out.
         """
         with written_folder(folder, key, plain=["rows"], ragged=_SIDES) as writer:
             too_long = 0
@@ -158,13 +149,7 @@ class TokenStream(StoredFolder):
     ) -> TokenStream:
         """Tokenise the targets of a text store into a folder; an existing folder is replaced.
 
-        Args:
-            folder: folder to write; its parent must exist.
-            texts: store of the text.
-            encode: function from text to ids.
-            key: key for `has`.
-            end: id of the end symbol.
-            whole_files: whether all text of a corpus is one document; otherwise each text is a document.
+        The symbol `end` follows each text or, with `whole_files`, all text of a corpus.
         """
         corpora = texts.corpora
         with written_folder(folder, key, plain=["tokens"]) as writer:

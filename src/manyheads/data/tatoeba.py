@@ -23,14 +23,9 @@ _MAX_UNPACKED_BYTES = 1 << 30  # bytes unpacked
 def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, one_in: int) -> str:
     """Write {train,valid,test}.{language} and .en from an archive; return a line with the size of each split.
 
-    Only the two members with known names are read, so that no other path in an archive is followed.
-
-    Args:
-        folder: folder of the archive and of the written files.
-        archive: file name of the archive.
-        member: name of the text in it: lines of English, tab, the other language, and maybe a tab and the authors.
-        language: the other language.
-        one_in: about one in `one_in` pairs goes to valid, and one to test.
+    The text `member` has lines of English, tab, the other language, and maybe a tab and the authors. Only it and
+    the terms are read, so that no other path in an archive is followed. About one in `one_in` pairs goes to valid,
+    and one to test.
 
     Raises:
         DataError: the archive or its text is damaged or has another format.

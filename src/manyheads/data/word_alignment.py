@@ -20,12 +20,7 @@ FloatArray = NDArray[np.float64]
 def link_tokens(source_sizes: IntArray, target_sizes: IntArray) -> tuple[IntArray, IntArray]:
     """Return source token and target token of every link (K,), ordered by pair, target token, source token.
 
-    Args:
-        source_sizes: tokens of each source sentence (N,).
-        target_sizes: tokens of each target sentence (N,).
-
-    Returns:
-        Indices among the tokens of all source sentences (S), and of all target sentences (T).
+    From the sizes of sentences (N,), the tokens are numbered among those of all source (S) or target (T) sentences.
     """
     used = np.minimum(source_sizes, np.maximum(1, _MOST_LINKS // np.maximum(1, target_sizes)))
     sizes = np.repeat(used, target_sizes)  # links of each target token

@@ -51,13 +51,10 @@ class ContinuousBatching(Protocol):
         on_finished: OnFinished,
         constraints: Sequence[Constraints] = (),
     ) -> None:
-        """Add sentences; their search begins at the next step.
+        """Add sentences, which are encoded immediately; their search begins at the next step.
 
-        Args:
-            rows: see `Engine.search`; all rows are encoded immediately.
-            cancelled: see `Engine.search`.
-            on_finished: called with the index of each row and its outputs as soon as its search has stopped.
-            constraints: see `Engine.search`; torch operators support none.
+        The arguments are those of `Engine.search`; torch operators support no constraints. `on_finished` is called
+        with the index of each row and its outputs as soon as its search has stopped.
         """
         ...
 
@@ -92,15 +89,9 @@ def search_in_batches(
     workers: int,
     search: SearchBatch,
 ) -> list[list[Hypothesis]]:
-    """Search all rows in batches; return the n_best outputs of each row.
+    """Search all rows in batches, as `Engine.search`; return the n_best outputs of each row.
 
-    Args:
-        rows: see `Engine.search`, as for the next three arguments.
-        options: the options of the search.
-        constraints: empty, or one for each row.
-        cancelled: returns the indices of the cancelled rows.
-        workers: number of batches to search at the same time.
-        search: searches a batch, in a worker thread; gets one constraint for each row.
+    So many `workers` search a batch each at the same time; `search` gets one constraint for each row.
     """
     constraints = constraints or [UNCONSTRAINED] * len(rows)
     batches = list(_make_batches(rows, options, constraints, workers))
@@ -145,13 +136,9 @@ def _make_batches(
 def check_options(
     options: SearchOptions, constraints: Sequence[Constraints], num_layers: int, longest: int
 ) -> None:
-    """Raise `UsageError` for options and constraints that a model does not support.
+    """Raise `UsageError` for options and constraints that a model of so many decoder layers does not support.
 
-    Args:
-        options: the options of the search.
-        constraints: constraints on the outputs.
-        num_layers: number of decoder layers.
-        longest: maximum number of tokens of an output.
+    Outputs have at most `longest` tokens.
     """
     layer = options.attention_layer
     if not -num_layers <= layer < num_layers:

@@ -57,13 +57,7 @@ class TorchEngine:
         combine: Combine = mean_probability,
         precision: Precision = "fp32",
     ) -> None:
-        """Make an engine of models with the same tokenizers.
-
-        Args:
-            models: the models, all on one device.
-            combine: averages the distributions of the models.
-            precision: the precision of the computation (`pack`).
-        """
+        """Make an engine of models with the same tokenizers, all on one device; for the precision see `pack`."""
         self.models = models
         self.combine = combine
         self.precision = precision
@@ -145,11 +139,7 @@ class TorchEngine:
         )
 
     def begin(self, options: SearchOptions) -> ContinuousBatching:
-        """Start a continuous batch, with the present weights of the model.
-
-        Args:
-            options: options for which `can_batch_continuously` is true.
-        """
+        """Start a continuous batch with the present weights; see `can_batch_continuously` for the options."""
         self.check(options)
         with self.evaluating():
             native = self.native_for(options)

@@ -36,13 +36,7 @@ class KVCache:
     """
 
     def __init__(self, num_layers: int, shape: tuple[int, int, int], like: Tensor) -> None:
-        """Make an empty cache.
-
-        Args:
-            num_layers: L.
-            shape: G, H, E.
-            like: a tensor with the dtype and device of the cache.
-        """
+        """Make an empty cache of L layers and the shape G, H, E, with the dtype and device of `like`."""
         sentences, heads, width = shape
         self.length = 0
         self.bias: Tensor | None = None

@@ -32,12 +32,9 @@ class DecoderOnlyStepper:
     """
 
     def __init__(self, model: DecoderOnly, contexts: Sequence[Sequence[int]], window: int) -> None:
-        """Compute the contexts.
+        """Compute the contexts, at least one; of a context longer than the window the last ids are used.
 
-        Args:
-            model: the model, in evaluation mode.
-            contexts: ids of each row, at least one; of a context longer than the window the last ids are used.
-            window: maximum number of tokens that the model sees, at most its number of positions.
+        The model is in evaluation mode. It sees at most `window` tokens, at most its number of positions.
         """
         if not contexts or not all(map(len, contexts)):
             raise ValueError("a text goes on after at least one token")
@@ -106,15 +103,9 @@ class DecoderOnlyStepper:
         return self.compute(rows.to(self.tokens.device), length, length)
 
     def compute(self, rows: Tensor | None, num_queries: int, num_keys: int) -> Tensor:
-        """Compute the last T columns of some rows, which attend to the last N columns.
+        """Compute the last T columns of some rows (R',), or of all, which attend to the last N columns.
 
-        Args:
-            rows: indices (R',); None is all rows.
-            num_queries: T.
-            num_keys: N.
-
-        Returns:
-            Hidden states of the last column (R', D).
+        The result is the hidden states of the last column (R', D).
         """
         model, end, device = self.model, self.end, self.tokens.device
         begins = self.begins if rows is None else self.begins[rows.cpu()]
@@ -160,13 +151,7 @@ class DecoderOnlyStepper:
 def _attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     """Return the causal mask of rows that begin in different columns; a padding column attends to itself alone.
 
-    Args:
-        begins: first column of each row (R,).
-        queries: columns of the queries (T,).
-        keys: columns of the keys (N,).
-
-    Returns:
-        Mask (R, 1, T, N), true where a query may attend to a key.
+    From the first column of each row (R,), the columns of queries (T,) and of keys (N,) -> bool (R, 1, T, N).
     """
     causal = keys <= queries[:, None]  # (T, N)
     diagonal = keys == queries[:, None]  # (T, N)

@@ -45,13 +45,7 @@ class InferenceModel:
     def __init__(
         self, model: EncoderDecoder, dtype: torch.dtype | None = None, *, rounding: Precision = "fp32"
     ) -> None:
-        """Pack the weights.
-
-        Args:
-            model: the model to pack.
-            dtype: dtype of the computation; None means the model's dtype.
-            rounding: rounding of the matrices, before their conversion to dtype.
-        """
+        """Pack the weights, rounded before their conversion to `dtype`, which is by default that of the model."""
         weight = model.output.weight.detach()
         self.model = model
         self.dtype = dtype or weight.dtype

@@ -130,14 +130,7 @@ class NativeEngine:
 def open_native_engine(
     run: RunDirectory, config: Config, tokenizers: TokenizerPair, *, device: str, precision: Precision
 ) -> NativeEngine:
-    """Return the engine of a run.
-
-    Args:
-        run: the run directory.
-        config: configuration of the run.
-        tokenizers: tokenizers of the run.
-        device: see `Translator.load`.
-        precision: number format of the matrices.
+    """Return the engine of a run; for the device see `Translator.load`.
 
     Raises:
         NotNativeError: torch must compute, or must report an error in the weights.

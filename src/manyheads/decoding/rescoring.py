@@ -37,15 +37,7 @@ def review(
     outputs: list[list[Hypothesis]],
     options: SearchOptions,
 ) -> list[list[Hypothesis]]:
-    """Add attention and alternatives to the outputs, as the options request.
-
-    Args:
-        models: the models, in evaluation mode.
-        combine: averages the distributions of the models.
-        rows: sources as ids without begin and end marks.
-        outputs: outputs of each source.
-        options: `alternatives`, `alignment` and `attention_layer` are used.
-    """
+    """Add attention and alternatives to the outputs, as the options request, by models in evaluation mode."""
     if not (options.alternatives or options.alignment):
         return outputs
     pairs = [(row, rank) for row, hypotheses in enumerate(outputs) for rank in range(len(hypotheses))]

@@ -92,11 +92,7 @@ class EncoderDecoderStepper:
 
 
 def _adjacent_rows(sentences: NDArray[np.int64]) -> int:
-    """Return W if every sentence has W adjacent rows; else 1.
-
-    Args:
-        sentences: (R,) sentence of each row.
-    """
+    """Return W if every sentence has W adjacent rows, else 1, from the sentence of each row (R,)."""
     starts = np.flatnonzero(np.diff(sentences, prepend=-1))
     width, rest = divmod(len(sentences), len(starts))
     even = rest == 0 and np.array_equal(starts, np.arange(0, len(sentences), width))

@@ -62,10 +62,7 @@ def sampler(
 ) -> ChooseTokens:
     """Return the function that draws the next tokens; each row has its own random number generator.
 
-    Args:
-        sampling: temperature, top_k, top_p, seed.
-        keys: for each row the index of the sample and the source; equal keys give equal random numbers.
-        suppressed: ids that are never drawn.
+    The key of a row is the index of the sample and the source; equal keys give equal random numbers.
     """
     rngs = [sampling.make_rng(draw, source) for draw, source in keys]
 
@@ -82,13 +79,8 @@ def draw_tokens(
     """Draw one token a row by the inverse of the cumulative distribution, in double precision.
 
     The cumulative sum runs in the order of ids, not of probabilities: a rounding error of the model then moves the
-    boundaries between tokens by no more than the size of the error, and never swaps two tokens.
-
-    Args:
-        log_probs: log-probabilities of the model (R, V).
-        uniform: random numbers in [0, 1) (R,).
-        sampling: temperature, top_k and top_p.
-        suppressed: ids that are never drawn.
+    boundaries between tokens by no more than the size of the error, and never swaps two tokens. It is drawn from
+    log-probabilities of the model (R, V) and random numbers in [0, 1) (R,).
 
     Returns:
         Tokens (R,), and their log-probabilities in the model's own distribution (R,); -inf where no token has a
@@ -151,12 +143,7 @@ def decode_steps(
 ) -> DecodingSteps:
     """Decode one step at a time until the end symbol or the limit of each row; rows that have ended leave.
 
-    Args:
-        next_tokens: appends tokens, and chooses the next ones.
-        select: keeps some of the open rows, in order: indices of the open rows.
-        limits: maximum number of tokens of each row.
-        length_penalty: exponent of the length in the score.
-        special: special ids of the vocabulary.
+    `select` keeps some of the open rows, in order: indices of the open rows.
     """
     outputs: dict[int, Hypothesis] = {}
     maximum, rows = np.asarray(limits), np.arange(len(limits))

@@ -95,14 +95,8 @@ def beam_steps(
     """Run `beam_search` as a generator, one step at a time.
 
     The caller computes the log-probabilities, so that it can compute the steps of several searches together.
-
-    Args:
-        select: the method `select` of the stepper.
-        on_finished: called with the index of a sentence and its outputs as soon as the sentence stops.
-        options: see `beam_search`, also for the next two.
-        max_lengths: (B,).
-        special: special ids.
-        observer: receives every step.
+    `select` is the method of the stepper; `on_finished` is called with the index of a sentence and its outputs as
+    soon as it stops.
 
     Yields:
         The tokens (R,) to append; the caller sends the beam_size + 1 best next tokens of each row.
@@ -141,16 +135,10 @@ def _advance(
     eos: int,
     observer: BeamObserver | None,
 ) -> tuple[IntArray, Beam]:
-    """Extend the beam by one token.
+    """Extend the beam of A sentences by one token.
 
-    Args:
-        beam: A sentences with W hypotheses each.
-        values: (A, W, C) log-probabilities of the best next tokens, best first.
-        ids: (A, W, C) ids of these tokens.
-        finished: collects the outputs that end at this step.
-        beam_size: K.
-        eos: id of the end symbol.
-        observer: receives the step.
+    The best next tokens, best first, have log-probabilities (A, W, C) and ids (A, W, C); `finished` collects the
+    outputs that end at this step.
 
     Returns:
         The rows (A' x K,) that the stepper has to select, and the beam of the A' sentences that stay open.

@@ -23,13 +23,9 @@ class CancellableStepper:
     """
 
     def __init__(self, stepper: Stepper, sentences: int, cancelled: Cancelled, eos: int) -> None:
-        """Wrap a stepper that holds one row a sentence.
+        """Wrap a stepper that holds one row a sentence, with all other rules already applied.
 
-        Args:
-            stepper: computes the log-probabilities, with all other rules already applied.
-            sentences: number of sentences, B.
-            cancelled: returns the indices of the cancelled sentences; called at each step.
-            eos: id of the end symbol.
+        `cancelled` returns the indices of the cancelled sentences of B; it is called at each step.
         """
         self.stepper = stepper
         self.sentences = list(range(sentences))  # the sentence of each row

@@ -41,14 +41,7 @@ def grid_beam_search(
     prefix fit into max_length together. If other rules forbid the sequences, an output without them is returned,
     cut.
 
-    The number of beams of a sentence is its number of required tokens plus one.
-
-    Args:
-        stepper: holds one row a sentence, with an empty prefix.
-        required: for each sentence its sequences of at least one token, each required at least once.
-        options: see `beam_search`, also for the next two; `beam_size` is the size of each beam.
-        max_lengths: (B,).
-        special: special ids of the target vocabulary.
+    The number of beams of a sentence, each of `beam_size`, is its number of required tokens plus one.
 
     Returns:
         For each sentence 1 to n_best outputs, best first.
@@ -163,10 +156,8 @@ class _Grid:
     ) -> list[int]:
         """Extend the open prefixes by one token.
 
-        Args:
-            values: for each open prefix, log-probabilities of its most likely tokens, best first.
-            ids: ids of these tokens.
-            missing: for each open prefix, next tokens of its missing sequences -> their log-probabilities.
+        Each has the log-probabilities and ids of its most likely tokens, best first, and the next tokens of its
+        missing sequences with their log-probabilities.
 
         Returns:
             For each new open prefix the index of the prefix that it extends.
@@ -192,10 +183,7 @@ class _Grid:
         return self.prune(banks)
 
     def prune(self, banks: dict[int, list[_Candidate]]) -> list[int]:
-        """Keep the best prefixes of every beam, and finish the prefixes that end.
-
-        Args:
-            banks: for each number of covered tokens the candidates of that beam.
+        """Keep the best prefixes of every beam, by the number of covered tokens, and finish the prefixes that end.
 
         Returns:
             For each new open prefix the index of the prefix that it extends.

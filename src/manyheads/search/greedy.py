@@ -27,13 +27,8 @@ def greedy_search(
     """Append the most likely token to every sentence until the end symbol; of equally likely tokens the lower id.
 
     Sentences that have ended leave the batch; an output that no token can follow is returned cut. An output does
-    not depend on the other sentences. The length penalty changes only its score.
-
-    Args:
-        stepper: holds one row a sentence, with an empty prefix.
-        options: `length_penalty` is used.
-        max_lengths: see `beam_search`, also for `special`.
-        special: special ids of the target vocabulary.
+    not depend on the other sentences. The length penalty changes only its score. For the arguments see
+    `beam_search`.
 
     Raises:
         OverflowedError: the model gave log-probabilities that are not numbers.

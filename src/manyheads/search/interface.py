@@ -88,14 +88,7 @@ class Hypothesis:
 def make_hypothesis(
     tokens: Sequence[int], token_scores: Sequence[float], *, ended: bool, length_penalty: float
 ) -> Hypothesis:
-    """Build a hypothesis from its tokens and their log-probabilities.
-
-    Args:
-        tokens: T ids, the end symbol last when `ended`.
-        token_scores: T log-probabilities of the tokens.
-        ended: whether the last token is the end symbol.
-        length_penalty: exponent of the length in the score.
-    """
+    """Build a hypothesis from its tokens and their log-probabilities; when `ended`, the last is the end symbol."""
     output = Hypothesis(tuple(tokens[:-1] if ended else tokens), 0.0, 0.0, (), ended)
     return with_scores(output, token_scores, length_penalty)
 

@@ -23,9 +23,7 @@ class Rule(Protocol):
     def __call__(self, tokens: Tensor, sentences: Tensor) -> RowTokens:
         """Return the forbidden next tokens as pairs: rows (N,) and token ids (N,).
 
-        Args:
-            tokens: tokens of each row so far (R, T), without the begin symbol.
-            sentences: sentence of each row (R,).
+        Each row has its tokens so far (R, T), without the begin symbol, and its sentence (R,).
         """
         ...
 

@@ -26,14 +26,8 @@ def sample(
     """Draw outputs token by token (ancestral sampling); scores come from the model's own distribution.
 
     The random numbers of a sample are a function of the seed, the source and the index of the sample. A sample
-    therefore does not depend on the other sentences, and equal sources get equal samples.
-
-    Args:
-        stepper: holds one row a sentence, with an empty prefix.
-        sources: ids of each source sentence, the key of its random numbers.
-        options: `sampling`, `length_penalty` and `n_best`, the number of samples a sentence D, are used.
-        max_lengths: (B,) see `beam_search`, also for `special`.
-        special: special ids of the target vocabulary.
+    therefore does not depend on the other sentences, and equal sources get equal samples. D is `n_best`; for the
+    other arguments see `beam_search`.
 
     Returns:
         D outputs a sentence in the order in which they were drawn; some may be equal.

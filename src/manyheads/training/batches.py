@@ -48,10 +48,7 @@ class BatchSource(Protocol):
     def batches(self, epoch: int, position: int, indices: Indices, /) -> Sequence[MicroBatch]:
         """Return the micro-batches of one update that this process computes, on the CPU; at least one.
 
-        Args:
-            epoch: number of the epoch, the first being 0.
-            position: number of the update within the epoch, the first being 0.
-            indices: the examples, as `epoch` returned them.
+        Epochs, and their updates, are numbered from 0; `indices` are those that `epoch` returned.
         """
         ...
 
@@ -69,13 +66,8 @@ def prefetch_updates(
 ) -> Iterator[tuple[Indices, Sequence[MicroBatch]]]:
     """Yield the examples and the micro-batches of each update of an epoch, made ahead by threads.
 
-    Args:
-        source: makes the batches.
-        epoch: number of the epoch.
-        plan: the examples of each of its updates.
-        first: position of the first update to yield.
-        threads: number of threads; 0 makes each batch when it is due.
-        device: the device of the model; batches for a GPU are put into pinned memory.
+    The first is that at the position `first`. 0 threads make each batch when it is due; batches for a GPU are put
+    into pinned memory.
     """
 
     def make(position: int) -> tuple[Indices, Sequence[MicroBatch]]:

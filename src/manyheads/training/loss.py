@@ -115,14 +115,10 @@ class _Gradients:
         self.bias = None if bias is None else torch.zeros_like(bias)
 
     def add(self, chunk: Tensor, weight: Tensor, correct: Tensor, probabilities: Tensor, nll: Tensor) -> None:
-        """Add the gradients of a chunk of positions, without the last term.
+        """Add the gradients of n positions, without the last term.
 
-        Args:
-            chunk: hidden states (n, D).
-            weight: output matrix (V, D).
-            correct: correct tokens (n,).
-            probabilities: (n, V); overwritten by the gradient at the logits.
-            nll: negative log-likelihood of the correct tokens (n,), float32: exact for probabilities near 1.
+        Hidden states are (n, D), correct tokens (n,). The probabilities (n, V) are overwritten by the gradient at
+        the logits; `nll` (n,) is exact where they are near 1.
         """
         difference = (-nll).exp() - (1 - self.smoothing)
         rows = torch.arange(len(correct), device=correct.device)

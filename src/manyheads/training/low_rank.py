@@ -37,15 +37,8 @@ class LowRank(torch.optim.Optimizer):
     ) -> None:
         """Draw V as the weights of a linear layer; U is 0, so that W does not change at first.
 
-        Args:
-            groups: parameter groups of matrices.
-            rank: k; limited by the rows and columns of each matrix.
-            alpha: the scale of the product, before the division by the rank.
-            lr: Adam's learning rate.
-            betas: Adam's decay rates of the moments.
-            eps: Adam's epsilon.
-            weight_decay: AdamW's weight decay, applied to the factors.
-            seed: seed from which V is drawn.
+        The rank is limited by the rows and columns of each matrix; `alpha` is the scale of the product before the
+        division by the rank. The other settings are those of AdamW on the factors.
         """
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "parts": 1}
         super().__init__(groups, defaults)
@@ -78,14 +71,7 @@ class LowRank(torch.optim.Optimizer):
 
 
 def _initial_state(matrix: Tensor, parts: int, rank: int, rng: torch.Generator) -> dict[str, Tensor]:
-    """Return the factors of a matrix, and their moments.
-
-    Args:
-        matrix: (parts * r, c).
-        parts: number of independent matrices that it stacks.
-        rank: k, limited by r and c.
-        rng: draws V.
-    """
+    """Return the factors of a matrix (parts * r, c), and their moments; the rank is limited by r and c."""
     rows, columns = matrix.size(0) // parts, matrix.size(1)
     rank = min(rank, rows, columns)
     bound = 1 / math.sqrt(columns)

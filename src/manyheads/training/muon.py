@@ -21,14 +21,7 @@ _Block = tuple[Tensor, Tensor, float]  # a matrix, the direction of its step, th
 
 
 def _orthogonalize(matrices: Tensor) -> Tensor:
-    """Return about U V^T of each matrix U S V^T: singular values between 0.7 and 1.2, except the smallest.
-
-    Args:
-        matrices: (M, r, c), r <= c.
-
-    Returns:
-        (M, r, c), in the number format of the matrix products.
-    """
+    """Return about U V^T of each matrix U S V^T (M, r, c): all singular values but the smallest are 0.7 to 1.2."""
     a, b, c = _COEFFICIENTS
     x = matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
     for _ in range(_ITERATIONS):

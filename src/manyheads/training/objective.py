@@ -39,12 +39,7 @@ class Objective(nn.Module):
     """A model with its loss as one module, which DDP or FSDP can wrap."""
 
     def __init__(self, model: Transformer, loss: Callable[[Any, Any], LossAndNll]) -> None:
-        """Set up the module.
-
-        Args:
-            model: the model.
-            loss: takes the model and a micro-batch, and returns the losses of the micro-batch.
-        """
+        """Take a model, and the function that returns the losses of the model on a micro-batch."""
         super().__init__()
         self.model = model
         self.loss = loss
@@ -58,13 +53,7 @@ def translation_loss(model: EncoderDecoder, batch: Batch, smoothing: float, r_dr
     """Compute the losses of the real target tokens.
 
     With R-Drop, the losses are the mean of two passes with different dropout, and the divergence of the passes is
-    added to the training loss.
-
-    Args:
-        model: the model.
-        batch: the batch.
-        smoothing: label smoothing.
-        r_drop: alpha of Liang et al. (2021), equation 4; 0 turns R-Drop off.
+    added to the training loss, times `r_drop` (alpha of Liang et al. 2021, equation 4).
     """
     output = model.output
     hidden, labels = _hidden_states(model, batch if r_drop == 0 else batch.twice())
@@ -86,13 +75,9 @@ def _hidden_states(model: EncoderDecoder, batch: Batch) -> tuple[Tensor, Tensor]
 def classification_loss(
     model: TextClassifier, batch: Examples, smoothing: float, class_weights: Tensor | None = None
 ) -> LossAndNll:
-    """Compute the losses of labelled texts; class weights do not enter the plain negative log-likelihood.
+    """Compute the losses of labelled texts.
 
-    Args:
-        model: the model.
-        batch: the batch.
-        smoothing: label smoothing.
-        class_weights: weight of each class (C,) float32; None gives every class the same weight.
+    The class weights (C,), by default equal, do not enter the plain negative log-likelihood.
     """
     logits = model(batch.ids, batch.types).float()
     weights = None if class_weights is None else class_weights.to(logits.device)
@@ -156,13 +141,7 @@ class Windows(Sequence[int]):
     """
 
     def __init__(self, length: int, *, width: int, step: int) -> None:
-        """Divide a text into windows.
-
-        Args:
-            length: number of tokens of the text, the first of which is not predicted.
-            width: number of tokens of a window.
-            step: number of tokens by which a window is shifted.
-        """
+        """Divide a text of `length` tokens, the first of which is not predicted, into windows of `width` tokens."""
         self.predicted = max(0, length - 1)
         self.width = width
         self.step = step
@@ -201,14 +180,8 @@ def window_nll(
     """Return the negative log-likelihood of the tokens of a text, in nats, and the number of these tokens.
 
     The mode of the model is not changed: call `eval` before. The result depends on `batch_tokens` only by rounding.
-
-    Args:
-        model: a language model.
-        tokens: ids of the text (N,), after one token that is not predicted.
-        windows: the windows of the text.
-        which: indices of the windows to score, all by default.
-        batch_tokens: number of tokens of a batch.
-        advance: called with the number of windows of each batch.
+    The ids of the text (N,) follow one token that is not predicted; the windows `which` are scored, all by default.
+    `advance` is called with the number of windows of each batch.
     """
     device = next(model.parameters()).device
     which = range(len(windows)) if which is None else which

@@ -39,12 +39,8 @@ class OomRecovery:
     ) -> list[Losses]:
         """Compute the gradients of an update; when memory runs out, halve the micro-batches and try again.
 
-        Halving changes the gradients only by rounding and dropout.
-
-        Args:
-            micro_batches: the micro-batches of the update that this process computes.
-            tokens: target tokens of the whole update in all processes, by which every sum is divided.
-            where: returns the place of the examples in the corpus, for a message.
+        Halving changes the gradients only by rounding and dropout. The arguments are those of `Updater.gradients`;
+        `where` returns the place of the examples in the corpus, for a message.
 
         Raises:
             TrainingError: there is too little memory for a single example, or one of several processes ran out.

@@ -30,13 +30,7 @@ def build_optimizer(
 
     Adam adds the weight decay to every gradient; AdamW and Muon subtract it from the matrices, as is usual. Muon
     and LoRA update the matrices of the layers, and Adam updates embeddings and vectors. The `factor` of a parameter
-    group multiplies its learning rate.
-
-    Args:
-        model: the model.
-        config: the section `[training]` of the configuration.
-        device: the device of the model.
-        factor_of: the factor of the learning rate of each parameter (`layer_factors`); None is 1 for all.
+    group multiplies its learning rate; `factor_of` is that of `layer_factors`.
     """
     matrices: dict[int, list[nn.Parameter]] = {}
     if config.lora_rank:

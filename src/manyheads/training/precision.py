@@ -73,14 +73,9 @@ def autocast(device: torch.device, precision: Precision) -> torch.autocast:
 def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:
     """Return the floating-point operations of training for each target token: 6 (N_enc S / T + N_dec + N_out).
 
-    N counts the weights of matrix products: two operations each in the forward pass, four in the backward pass.
-    Attention scores, norms, softmax, dropout and the optimiser are left out, and so is padding.
-    Source: Kaplan et al. (2020), appendix B.
-
-    Args:
-        model: the model whose weights are counted.
-        source_tokens: number of real source tokens S.
-        target_tokens: number of real target tokens T.
+    N counts the weights of matrix products: two operations each in the forward pass, four in the backward pass. S
+    and T are the real source and target tokens. Attention scores, norms, softmax, dropout and the optimiser are
+    left out, and so is padding. Source: Kaplan et al. (2020), appendix B.
     """
     encoder, decoder = (
         sum(

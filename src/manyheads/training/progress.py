@@ -134,11 +134,7 @@ class Window:
     def report(self, progress: Progress, rate: float, epoch_updates: int, world: World) -> StepReport:
         """Return the means of the window over all processes, NaN where no loss was finite.
 
-        Args:
-            progress: the counters of the training.
-            rate: learning rate of the last update.
-            epoch_updates: number of updates of an epoch.
-            world: the processes that train together.
+        `rate` is the learning rate of the last update.
         """
         loss, nll, source, target, positions = world.total(self.read())
         tokens, updates, seconds = target or math.nan, self.updates or math.nan, max(1e-9, self.seconds)

@@ -36,13 +36,7 @@ class Storage(Protocol):
         ...
 
     def confirm(self, step: int, state: Mapping[str, Any], best: Mapping[str, Tensor] | None) -> None:
-        """Store the state after the validation of a checkpoint.
-
-        Args:
-            step: step of the checkpoint.
-            state: replaces `Snapshot.state`.
-            best: the validated weights if they are the best so far, else None.
-        """
+        """Store the state of a validated checkpoint; `best` are its weights if they are the best so far."""
         ...
 
     def discard(self, step: int) -> None:

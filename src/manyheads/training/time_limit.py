@@ -28,10 +28,8 @@ _LONG_SAMPLE = 3.0  # times the time of a sample, after which the first sample i
 def seconds_per_update(update: float, check: float, save_every: int) -> float:
     """Return the mean seconds of an update, with its share of the validations and checkpoints.
 
-    Args:
-        update: seconds of an update alone.
-        check: seconds of a validation and a checkpoint.
-        save_every: number of updates between two validations, unless these would exceed `_CHECK_SHARE`.
+    An update alone takes `update` seconds; a validation and a checkpoint take `check` seconds every `save_every`
+    updates, unless these would exceed `_CHECK_SHARE`.
     """
     return update + min(check / save_every, update * _CHECK_SHARE / (1 - _CHECK_SHARE))
 
@@ -45,9 +43,8 @@ def fitting_updates(seconds: float, update: float, check: float, config: Trainin
 def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> float:
     """Return the seconds of a validation, from larger and larger samples until the next would take too long.
 
-    Args:
-        seconds_of: validates one example in n, and returns the estimated seconds of a whole validation.
-        longest: seconds that a sample may take; the first sample may take longer.
+    `seconds_of(n)` validates one example in n, and returns the estimated seconds of a whole validation. A sample
+    may take `longest` seconds, and the first one longer.
     """
     seconds = seconds_of(_SAMPLE_STRIDES[0])  # compiles and allocates too: an estimate only if time is short
     if seconds / _SAMPLE_STRIDES[0] > _LONG_SAMPLE * longest:
@@ -147,10 +144,7 @@ class TimeLimit:
     def messages(self, updates: int, most: int, update: float) -> list[str]:
         """Return the message about the number of updates that fit, once they were timed, and a warning of few.
 
-        Args:
-            updates: number of updates that fit, those done included.
-            most: number of updates that the configuration asks for.
-            update: seconds of an update.
+        `updates` fit, those done included, of `most` that the configuration asks for; each takes `update` seconds.
         """
         if self.timed is None:
             return []

@@ -69,21 +69,11 @@ class Trainer:
         timed_validation: TimedValidation | None = None,
         prepared: float = 0.0,
     ) -> None:
-        """Prepare a training; nothing is computed yet.
+        """Prepare a training, which changes the weights of the objective's model; nothing is computed yet.
 
-        Args:
-            objective: the model with its loss; the model's weights are changed in place.
-            config: the settings of the section `[training]`.
-            batches: the source of the batches.
-            device: the device of the model.
-            precision: number format of the matrix products.
-            listener: receives messages and reports.
-            validate: scores the model at a step; the trainer fills in `best` of the report. It raises `Interrupted`
-                in all processes when a stop is requested.
-            storage: stores the checkpoints.
-            world: the processes that train together.
-            timed_validation: times and shortens `validate` under a time limit.
-            prepared: seconds that the preparation of the training took, which count in the time limit.
+        `validate` scores the model at a step; the trainer fills in `best` of the report. It raises `Interrupted` in
+        all processes when a stop is requested. `timed_validation` times and shortens it under a time limit, in
+        which the seconds that the preparation of the training took count, too.
         """
         self.model = model = objective.model
         self.config = config
@@ -234,8 +224,7 @@ class Trainer:
     def skip_update(self, where: str) -> None:
         """Count an update whose gradient is not finite, and raise a TrainingError after too many in a row.
 
-        Args:
-            where: the place of its examples in the corpus.
+        `where` is the place of its examples in the corpus.
         """
         self.progress.skipped += 1
         self.progress.skipped_in_row += 1
@@ -342,9 +331,7 @@ class Trainer:
     def try_weights(self, weights: Mapping[str, Tensor], name: str) -> bool:
         """Load other weights after the last step, and score them; return whether they are the best so far.
 
-        Args:
-            weights: the weights, which the model keeps.
-            name: what they are, for messages.
+        The model keeps them. Messages call them `name`.
 
         Raises:
             Interrupted: a stop was requested.

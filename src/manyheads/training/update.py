@@ -72,14 +72,9 @@ class Updater:
         return self.objective.no_sync()
 
     def gradients(self, micro_batches: Sequence[MicroBatch], tokens: float) -> list[Losses]:
-        """Compute the gradients of all micro-batches of an update.
+        """Compute the gradients of all micro-batches of an update; return their losses, detached from the graph.
 
-        Args:
-            micro_batches: the micro-batches of the update that this process computes.
-            tokens: target tokens of the whole update in all processes, by which every sum is divided.
-
-        Returns:
-            The losses of each micro-batch, detached from the graph.
+        Every sum is divided by `tokens`, the target tokens of the whole update in all processes.
         """
         computed = []
         for batch in self.on_device(micro_batches):
@@ -98,10 +93,7 @@ class Updater:
         return float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
 
     def step(self, rate: float) -> None:
-        """Update the weights with the optimiser.
-
-        Args:
-            rate: the learning rate.
+        """Update the weights with the optimiser, at a learning rate.
 
         Raises:
             TrainingError: memory ran out; some weights may have been changed already.

@@ -60,13 +60,7 @@ def _foreign_and_english(line: str) -> tuple[str, str]:
 
 
 def builtin_pairs(name: str, split: str, *, source: str, target: str) -> list[Pair]:
-    """Return the pairs of one split of a corpus, in either direction.
-
-    Args:
-        name: one of `BUILTIN`, such as ``"de-en"``.
-        split: train, valid or test.
-        source: source language: one of the two in the name.
-        target: target language: the other one.
+    """Return the pairs of one split of a corpus of `BUILTIN`, in either direction of its two languages.
 
     Raises:
         DataError: there is no such corpus or split, or it has no such direction.

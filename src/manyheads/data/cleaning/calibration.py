@@ -20,10 +20,7 @@ _STEPS = 400  # thresholds that are compared
 def choose_threshold(scores: NDArray[np.float32], exchanged: NDArray[np.float32], loss: float) -> float:
     """Return the largest threshold below which at most the share `loss` of good pairs lies; -inf if there is none.
 
-    Args:
-        scores: scores of the pairs of the corpus (N,).
-        exchanged: scores of pairs with exchanged targets (M,).
-        loss: share of the good pairs that may be removed.
+    `scores` are those of the pairs of the corpus (N,), `exchanged` those of pairs with exchanged targets (M,).
     """
     if len(scores) < 2 * _MIN_SCORES or len(exchanged) < 2 * _MIN_SCORES or not loss:
         return -np.inf

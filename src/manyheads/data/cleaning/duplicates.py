@@ -28,11 +28,7 @@ def copy_keys(sources: Sequence[str], targets: Sequence[str]) -> Keys:
 
 
 def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
-    """Return whether each pair is a copy or near copy of an earlier one (N,).
-
-    Args:
-        keys: keys of the pairs (N, KEYS).
-    """
+    """Return whether each pair is a copy or near copy of an earlier one: keys (N, KEYS) -> (N,)."""
     copies = _came_before(_join_keys(keys[:, :2]))
     for bands in itertools.combinations(range(2, KEYS), _AGREEING):
         copies |= _came_before(_join_keys(keys[:, bands]))
@@ -40,12 +36,9 @@ def find_duplicates(keys: Keys) -> NDArray[np.bool_]:
 
 
 def find_boilerplate(keys: Keys, long: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Return whether at least `most` earlier pairs have the source or target of each pair (N,).
+    """Return whether at least `most` earlier pairs have the source or target of each pair: keys (N, KEYS) -> (N,).
 
-    Args:
-        keys: keys of the pairs (N, KEYS).
-        long: whether each side has four words or more (N, 2).
-        most: number of pairs that may share a side.
+    Only sides that are `long`, of four words or more (N, 2), count.
     """
     return (_rank(keys[:, 0], long[:, 0]) >= most) | (_rank(keys[:, 1], long[:, 1]) >= most)
 

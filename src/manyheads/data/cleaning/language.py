@@ -97,12 +97,7 @@ def _script_table() -> NDArray[np.uint16]:
 def learn_languages(
     sides: tuple[CodedLines, CodedLines], codes: tuple[str, str]
 ) -> tuple[LanguageModel, LanguageModel]:
-    """Learn the models of both sides from a sample of their lines.
-
-    Args:
-        sides: the lines of each side (N).
-        codes: codes of the languages of both sides.
-    """
+    """Learn the models of both sides from a sample of their lines (N); `codes` are those of their languages."""
     bases = [base_language(code) for code in codes]
     labels = [_example_labels(lines, base) for lines, base in zip(sides, bases, strict=True)]
     grams = [ngrams(lines, _ORDERS, _BUCKETS) for lines in sides]

@@ -101,11 +101,7 @@ def score_pairs(
 ) -> NDArray[np.float32]:
     """Return the evidence that each pair is a translation (N,): nats per target word plus nats per source word.
 
-    Args:
-        lexicons: see `learn_lexicons`.
-        source: the lines of the source (N).
-        target: the lines of the target (N).
-        learned: whether the lexicons were learned from the pair (N,).
+    `learned` says whether the lexicons were learned from each pair (N,).
     """
     sides = _words_of(source), _words_of(target)
     scores = np.zeros(len(learned))

@@ -151,15 +151,10 @@ def apply_rules(
     min_odds: float,
     off: set[str],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64]]:
-    """Judge pairs by the rules.
+    """Judge pairs (N) by the rules; the texts have no line ends inside.
 
-    Args:
-        sources: the texts of the source, without line ends inside (N).
-        targets: the texts of the target (N).
-        profile: see `learn_profile`.
-        max_ratio: largest length factor.
-        min_odds: log-odds in nats above which a line is in another language.
-        off: reasons that are switched off.
+    A pair is removed above a length factor of `max_ratio`, or log-odds of another language of `min_odds` nats,
+    unless the reason is `off`.
 
     Returns:
         The index in `REASONS` of each pair (N,); its scores (N, 2): length factor, log-odds of the language; the

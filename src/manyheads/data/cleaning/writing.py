@@ -25,12 +25,7 @@ _BUFFER = 1 << 16  # bytes
 def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judgement, report: CleanReport) -> None:
     """Write the files of a cleaning to `out`, and remove the folder `work` of the results of shards.
 
-    Args:
-        out: folder of the files.
-        work: folder to remove.
-        pairs: all pairs of the judged text.
-        judgement: judgement of the pairs.
-        report: report of the cleaning; its examples are added.
+    The examples of the report are added to it.
 
     Raises:
         DataError: the files cannot be written, or the text has changed.

@@ -207,11 +207,6 @@ def short_line(text: str) -> str:
 
 
 def find_statement(text: str, *, what: str) -> str | None:
-    """Return the statement after a word and a colon in a header or a README, such as "License: CC BY 2.0 FR".
-
-    Args:
-        text: the header or the file.
-        what: regular expression of the word.
-    """
+    """Return the statement after a colon behind a word that matches `what`, such as "License: CC BY 2.0 FR"."""
     match = re.search(rf"^\W*(?:{what})\s*:\s*(\S.*)$", text, re.IGNORECASE | re.MULTILINE)
     return " ".join(match[1].split())[:300] if match else None

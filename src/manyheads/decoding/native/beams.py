@@ -83,14 +83,10 @@ class NativeBeam:
     def __init__(
         self, beam_size: int, max_length: int, shape: tuple[int, int, int], step: Step, kept: object
     ) -> None:
-        """Start with one empty prefix.
+        """Start with one empty prefix, for an output of at most `max_length` tokens.
 
-        Args:
-            beam_size: K.
-            max_length: maximum number of tokens of the output.
-            shape: L, H, E.
-            step: the first step, with the source and the encoding of the first target position.
-            kept: the arrays that `step` points to.
+        The shape is L, H, E. The first step has the source and the encoding of the first target position; `kept`
+        are the arrays that it points to.
         """
         self.kept = kept
         self.ended = False

@@ -201,10 +201,7 @@ def _first_error(message: str) -> str:
 def _remove_unused(folder: Path, used: str, version: str) -> None:
     """Remove libraries of other versions, and drafts, from the cache that no process has used for a day.
 
-    Args:
-        folder: the cache.
-        used: stem of the files of the library that is used now, which are marked as used.
-        version: digest of the sources of this version.
+    The files whose stem is `used` are marked as used; `version` is the digest of the sources of this version.
     """
     with suppress(OSError):  # another process may remove files too
         for path in (*folder.glob("decoder-*"), *folder.glob(f"{DRAFTS}*")):

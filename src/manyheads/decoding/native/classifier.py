@@ -46,12 +46,7 @@ class NativeClassifier(NativePart):
             self.types = weights.take("embedding.types.weight", config.token_types, config.d_model)
 
     def logits(self, rows: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None) -> FloatArray:
-        """Return the logits of the classes (G, C).
-
-        Args:
-            rows: ids of each text with its marks.
-            types: the type of each token; None for a model without types.
-        """
+        """Return the logits of the classes (G, C): ids of texts with their marks, and types of their tokens."""
         lengths = np.array([*map(len, rows)])
         tokens = np.fromiter(chain(*rows), dtype=np.int64, count=lengths.sum())
         starts = np.concatenate([[0], lengths.cumsum()])

@@ -61,13 +61,9 @@ class NativeTextStepper:
     def __init__(
         self, model: NativeLanguageModel, contexts: Sequence[Sequence[int]], window: int, most: int
     ) -> None:
-        """Read the contexts.
+        """Read the contexts, at least one; of a context longer than the window the last ids are used.
 
-        Args:
-            model: the model.
-            contexts: ids of each row, at least one; of a context longer than the window the last ids are used.
-            window: maximum number of tokens that the model sees.
-            most: maximum number of tokens that are appended to a row.
+        At most `most` tokens are appended to a row.
         """
         self.model, self.window = model, window
         self.texts = [list(ids)[len(ids) - held_tokens(len(ids), window) :] for ids in contexts]

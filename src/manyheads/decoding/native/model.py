@@ -121,12 +121,9 @@ class NativePart:
             raise _refused_error(failure)
 
     def decoder_steps(self, steps: Sequence[Step], max_keys: int, logits: FloatArray | None) -> None:
-        """Append a token to each row of some steps (decoder.c), R rows in all.
+        """Append a token to each of R rows of some steps (decoder.c), which attend to at most `max_keys` keys.
 
-        Args:
-            steps: the steps.
-            max_keys: maximum number of keys that a row attends to.
-            logits: (R, V) for the logits of the next tokens, or None.
+        The logits of the next tokens are written to `logits` (R, V), unless it is None.
         """
         failure = Failure()
         threads = native_threads()
@@ -161,14 +158,9 @@ class NativeModel(NativePart):
         precision: Precision,
         library: ctypes.CDLL,
     ) -> None:
-        """Pack the weights of a model.
+        """Pack the weights of an `EncoderDecoder`, each of which is read when it is packed.
 
-        Args:
-            tensors: the float32 weights of an `EncoderDecoder` by their names; each is read when it is packed.
-            config: configuration of the model.
-            sizes: number of tokens of the source and of the target vocabulary.
-            precision: number format of the matrices.
-            library: the library of `decoder.c`.
+        `sizes` are the numbers of tokens of the source and of the target vocabulary.
 
         Raises:
             WeightsError: a tensor is missing, or has another shape or type.
@@ -194,11 +186,7 @@ class NativeModel(NativePart):
         return self.encode(np.fromiter(chain(*rows), dtype=np.int64, count=lengths.sum()), lengths)
 
     def encode(self, tokens: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[FloatArray]:
-        """Encode concatenated sentences.
-
-        Args:
-            tokens: (T,) tokens of all sentences.
-            lengths: (G,) lengths of the sentences.
+        """Encode concatenated sentences: tokens of all (T,), and their lengths (G,).
 
         Returns:
             The keys and values of the source for each decoder layer in turn, 2 L arrays (G, H, S, E). The values

@@ -28,15 +28,7 @@ def review(
     options: SearchOptions,
     workers: int,
 ) -> list[list[Hypothesis]]:
-    """Add attention and alternatives to the outputs, as the options request.
-
-    Args:
-        model: the model.
-        rows: sources as ids without begin and end marks.
-        outputs: outputs of each source.
-        options: `alternatives`, `alignment` and `attention_layer` are used.
-        workers: maximum number of threads.
-    """
+    """Add attention and alternatives to the outputs, as the options request, in at most so many worker threads."""
     if not (options.alternatives or options.alignment):
         return outputs
 

@@ -67,13 +67,7 @@ class NativeSequence:
     def append(
         self, tokens: Sequence[int], logits: _FloatArray | None = None, attention: _FloatArray | None = None
     ) -> None:
-        """Append tokens.
-
-        Args:
-            tokens: T tokens.
-            logits: (T, V) for the logits after each token, or None.
-            attention: (T, L, H, S) for the cross-attention, or None.
-        """
+        """Append T tokens; write their logits (T, V) and cross-attention (T, L, H, S) to the arrays, if any."""
         ids = np.array(tokens, dtype=np.int64)
         for first in range(0, len(ids), _TOKENS_PER_CALL):
             part = slice(first, first + _TOKENS_PER_CALL)

@@ -50,14 +50,10 @@ class PackedWeights:
         panel_width: int,
         panel_depth: int = 1,
     ) -> None:
-        """Start without packed weights.
+        """Start without packed weights; each tensor is read when it is packed.
 
-        Args:
-            tensors: the weights of an `EncoderDecoder` by their names; each is read when it is packed.
-            config: configuration of the model.
-            precision: number format of the matrices.
-            panel_width: number of outputs in a panel, as the library was compiled.
-            panel_depth: number of inputs whose weights in int8 lie side by side.
+        A panel has `panel_width` outputs, as the library was compiled; in int8 the weights of `panel_depth` inputs
+        lie side by side.
         """
         self.tensors = tensors
         self.config = config
@@ -67,12 +63,9 @@ class PackedWeights:
         self.arrays: list[NDArray[Any]] = []  # references to the memory to which the structs point
 
     def encoder(self, vocabulary: int, embedding: str = "source_embedding", output: Linear | None = None) -> Model:
-        """Pack the encoder of an encoder-decoder or encoder-only model.
+        """Pack the encoder of an encoder-decoder or encoder-only model, whose embedding has V tokens.
 
-        Args:
-            vocabulary: V, tokens of its embedding.
-            embedding: name of the embedding.
-            output: the output layer of the decoder, if it has the same weights as the embedding.
+        `output` is the output layer of the decoder, if it has the same weights as the embedding.
         """
         names = [f"encoder_layers.{number}" for number in range(self.config.num_encoder_layers)]
         norms = [f"{name}.around_{part}.norm" for name in names for part in ("attention", "feed_forward")]
@@ -174,14 +167,9 @@ class PackedWeights:
         kept: slice = slice(None),
         bias: bool | None = None,
     ) -> Linear:
-        """Pack a linear layer, or some of its outputs.
+        """Pack the outputs `kept` of a linear layer of O outputs and I inputs, by default D.
 
-        Args:
-            name: name of the layer.
-            outputs: number of outputs of the layer, O.
-            inputs: number of inputs, I; None means D.
-            kept: the outputs to pack.
-            bias: whether the layer has a bias; None means the setting of the model.
+        Whether it has a bias is by default the setting of the model.
         """
         inputs = inputs or self.config.d_model
         has_bias = self.config.bias if bias is None else bias
