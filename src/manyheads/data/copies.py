@@ -80,6 +80,13 @@ def _signatures(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
     return bands
 
 
+def first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return whether each value is the first of equal values (N,)."""
+    first = np.zeros(len(values), np.bool_)
+    first[np.unique(values, return_index=True)[1]] = True
+    return first
+
+
 def connected_components(columns: Iterable[NDArray[np.uint64]], size: int) -> NDArray[np.int64]:
     """Return the group of each of `size` items (N,), named by its first item: the connected components.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from manyheads.config.schema import DataConfig
 from manyheads.data.letters import has_text
-from manyheads.data.lines import InvalidUtf8, Line, count_lines, read_decoded
+from manyheads.data.lines import InvalidUtf8, Line, align_lines, count_lines, different_counts, read_decoded
 from manyheads.data.locate import Split, locate
 from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
@@ -68,20 +68,9 @@ def numbered_lines(
 
 
 def _read_two_files(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
-    """Read pairs of line i of one file and line i of the other."""
-    sources, targets = (read_decoded(path, invalid_utf8=config.invalid_utf8) for path in paths)
-    for number, (source, target) in enumerate(zip_longest(sources, targets), start=1):
-        if source is None or target is None:
-            raise _different_counts(paths, [count_lines(path) for path in paths])
+    sides = [read_decoded(path, invalid_utf8=config.invalid_utf8) for path in paths]
+    for number, (source, target) in enumerate(align_lines(sides, paths), start=1):
         yield Pair(source.text, target.text, number, source.replaced + target.replaced)
-
-
-def _different_counts(paths: tuple[Path, ...], counts: list[int]) -> DataError:
-    """Return the error for two files with different numbers of lines."""
-    described = " and ".join(f"{path} has {count:,} lines" for path, count in zip(paths, counts, strict=True))
-    return DataError(
-        f"The line counts differ: {described}. Line i of one must be the translation of line i of the other."
-    )
 
 
 def _read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair]:
@@ -165,7 +154,7 @@ def _pair_limit(config: DataConfig, split: Split, paths: tuple[Path, ...]) -> in
         return None
     counts = [count_lines(path) for path in paths] if len(paths) == 2 or config.limit < 1 else []
     if len(set(counts)) == 2:
-        raise _different_counts(paths, counts)
+        raise different_counts(paths, counts)
     return limited(config.limit, counts[0] if counts else 0)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from manyheads.data.copies import first_of_each
 from manyheads.errors import DataError
 
 SPLITS = ("train", "valid", "test")
@@ -70,7 +71,7 @@ def choose(
     """
     size = len(groups)
     source, target = keys.columns[:2]
-    held = _first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may be in a held-out split
+    held = first_of_each(source ^ (target * np.uint64(3)))  # whether a pair may be in a held-out split
     units = groups
     if keys.documents is not None:
         units = np.unique(keys.documents, return_inverse=True)[1]
@@ -98,13 +99,6 @@ def choose(
     destinations = owner[units]
     destinations[(destinations != TRAIN) & ~held] = REPEATED
     return destinations
-
-
-def _first_of_each(values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return whether each value is the first of equal values (N,)."""
-    first = np.zeros(len(values), np.bool_)
-    first[np.unique(values, return_index=True)[1]] = True
-    return first
 
 
 def _too_connected(

@@ -46,17 +46,22 @@ def read_hub_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
     if split == "train" and config.limit is not None:
         with failures_named(f"{where}: its rows cannot be counted"):
             count = limited(config.limit, _row_count(rows, split_name) if config.limit < 1 else 0)
-    pairs = _pairs_of(itertools.islice(rows, count), config, where)
+    pairs = (
+        Pair(*pair_from_record(row, config, f"{where}, row {number:,}"), number)
+        for number, row in numbered_rows(itertools.islice(rows, count), where)
+    )
     return not_empty(pairs, f"{where}: no rows. Name a split that holds text.")
 
 
-def _pairs_of(rows: Iterator[object], config: DataConfig, where: str) -> Iterator[Pair]:
+def numbered_rows(rows: Iterable[object], where: str) -> Iterator[tuple[int, object]]:
+    """Yield the rows of a split, numbered from 1; an error while reading names the last good row."""
+    source = iter(rows)
     for number in itertools.count(1):
         with failures_named(f"{where}: reading failed after row {number - 1:,}"):
-            row = next(rows, None)
+            row = next(source, None)
         if row is None:
             return
-        yield Pair(*pair_from_record(row, config, f"{where}, row {number:,}"), number)
+        yield number, row
 
 
 def open_splits(datasets: ModuleType, dataset: str, root: Path) -> Mapping[str, Iterable[object]]:

@@ -11,11 +11,12 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, TypeVar
 
 from manyheads.errors import DataError, require
 from manyheads.files import cure_of
@@ -31,6 +32,7 @@ _ZSTD_BLOCK = 256  # packed bytes; they unpack to at most 8 MiB
 _HEAD = 4096  # bytes from which UTF-16 is recognised
 
 InvalidUtf8 = Literal["error", "replace"]
+_Line = TypeVar("_Line")
 
 
 class Line(NamedTuple):
@@ -89,6 +91,23 @@ def decode_lines(stream: BinaryIO, name: str, *, invalid_utf8: InvalidUtf8 = "er
             text = text.removeprefix("\ufeff")
         offset += len(raw)
         yield Line(text.removesuffix("\n").removesuffix("\r"), replaced)
+
+
+def align_lines(sides: Sequence[Iterator[_Line]], names: Sequence[object]) -> Iterator[tuple[_Line, _Line]]:
+    """Yield line i of both texts; raise `DataError` with both counts if they differ."""
+    for number, (source, target) in enumerate(zip_longest(*sides), 1):
+        if source is None or target is None:
+            longer = number + sum(1 for _ in sides[source is None])
+            raise different_counts(names, (number - 1, longer) if source is None else (longer, number - 1))
+        yield source, target
+
+
+def different_counts(names: Sequence[object], counts: Sequence[int]) -> DataError:
+    """Return the error for two files with different numbers of lines."""
+    described = " and ".join(f"{name} has {count:,} lines" for name, count in zip(names, counts, strict=True))
+    return DataError(
+        f"The line counts differ: {described}. Line i of one must be the translation of line i of the other."
+    )
 
 
 def text_line(text: str) -> bytes:

@@ -6,7 +6,6 @@ Shapes: B outputs, S source length and T target length, both with their end mark
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,9 +17,9 @@ from torch.nn import functional
 
 from manyheads.data.batch import pad_rows
 from manyheads.data.sampler import fixed_batches
+from manyheads.decoding.native.rescoring import likeliest_alternatives
 from manyheads.inspection.capture import recording
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.candidates import best_tokens
 from manyheads.search.ensemble import Combine
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
@@ -85,21 +84,8 @@ def _teacher_force(
     ]
     if not options.alternatives:
         return trimmed, [None] * len(outputs)
-    log_probs = combine(scores)
+    log_probs = combine(scores).cpu().double().numpy()
     return trimmed, [
-        _likeliest_alternatives(output, log_probs[index, : len(output.token_scores)], options.alternatives)
+        likeliest_alternatives(output, log_probs[index, : len(output.token_scores)], options.alternatives)
         for index, output in enumerate(outputs)
     ]
-
-
-def _likeliest_alternatives(
-    output: Hypothesis, log_probs: Tensor, count: int
-) -> tuple[tuple[tuple[int, float], ...], ...]:
-    """Return the likeliest other tokens of each token: log-probabilities (T, V) -> T times `count` pairs."""
-    tokens = (*output.tokens, EOS)[: len(output.token_scores)]
-    other_log_probs = log_probs.scatter(1, torch.tensor(tokens, device=log_probs.device)[:, None], -torch.inf)
-    values, ids = best_tokens(other_log_probs, count, (PAD, BOS))
-    return tuple(
-        tuple((token, value) for token, value in zip(row_ids, row_values, strict=True) if value > -math.inf)
-        for row_ids, row_values in zip(ids.tolist(), values.tolist(), strict=True)
-    )

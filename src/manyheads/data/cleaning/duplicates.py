@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.data.copies import CopyKeys
+from manyheads.data.copies import CopyKeys, first_of_each
 
 KEYS = 6  # keys of a pair: source, target, four bands of the MinHash signature
 _AGREEING = 3  # bands shared by near copies: probability 0.55 if 0.9 of the runs of letters are equal, 0.2 if 0.8
@@ -54,9 +54,7 @@ def _join_keys(columns: Keys) -> Keys:
 
 def _came_before(keys: Keys) -> NDArray[np.bool_]:
     """Return whether each key occurs earlier, too (N,)."""
-    again = np.ones(len(keys), np.bool_)
-    again[np.unique(keys, return_index=True)[1]] = False
-    return again
+    return ~first_of_each(keys)
 
 
 def _rank(keys: Keys, counted: NDArray[np.bool_]) -> NDArray[np.int64]:

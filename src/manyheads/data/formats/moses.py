@@ -10,7 +10,6 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
 from manyheads.data.discover import is_language, languages_of_files
@@ -26,6 +25,7 @@ from manyheads.data.formats.text import (
     match_language,
     no_text_in,
 )  # fmt: skip
+from manyheads.data.lines import align_lines
 from manyheads.errors import DataError
 from manyheads.files import cure_of
 
@@ -50,7 +50,9 @@ def read_moses(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
     known = languages_of_files(paths) or (request.source or "", request.target or "")
     languages, order = _choose_sides(known, request, " and ".join(path.name for path in paths))
     chosen = [paths[index] for index in order]
-    return ParallelText(languages, _align([_lines_of(path) for path in chosen], [str(path) for path in chosen]))
+    return ParallelText(
+        languages, align_lines([_lines_of(path) for path in chosen], [str(path) for path in chosen])
+    )
 
 
 def _lines_of(path: Path) -> Iterator[str]:
@@ -66,20 +68,6 @@ def _choose_sides(known: Sequence[str], request: TextRequest, name: str) -> tupl
         if match is None:
             raise no_text_in(language, known, name)
     return languages, (known.index(matches[0] or ""), known.index(matches[1] or ""))
-
-
-def _align(sides: Sequence[Iterator[str]], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield line i of both texts; raise `DataError` with both counts if they differ."""
-    for number, (source, target) in enumerate(zip_longest(*sides), 1):
-        if source is None or target is None:
-            longer = number + sum(1 for _ in sides[source is None])
-            counts = (number - 1, longer) if source is None else (longer, number - 1)
-            described = " and ".join(f"{name} has {n:,} lines" for name, n in zip(names, counts, strict=True))
-            raise DataError(
-                f"The line counts differ: {described}. Line i of one must be the translation of line i of the "
-                "other."
-            )
-        yield source, target
 
 
 def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
@@ -108,7 +96,7 @@ def read_archive(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     languages, order = _choose_sides(known, request, name)
     chosen = [f"{stem}.{known[index]}" for index in order]
     sides = [_member_lines(archive, members[member], name) for member in chosen]
-    pairs = _align(sides, [f"{name}: {member}" for member in chosen])
+    pairs = align_lines(sides, [f"{name}: {member}" for member in chosen])
     return ParallelText(languages, pairs, *_read_notes(archive, members.values(), name))
 
 

@@ -23,7 +23,7 @@ from manyheads.data.formats.text import (
     list_names,
     match_language,
 )  # fmt: skip
-from manyheads.data.hub import PREFIX, failures_named, open_splits
+from manyheads.data.hub import PREFIX, failures_named, numbered_rows, open_splits
 from manyheads.data.tsv import split_row
 from manyheads.errors import DataError, UsageError, require
 
@@ -177,16 +177,10 @@ def read_dataset(dataset: str, request: TextRequest) -> ParallelText:
         raise DataError(f'{dataset} has no split "{request.split}". It has: {", ".join(splits) or "none"}.')
     split: Any = splits[request.split]
 
-    def rows() -> _Rows:
-        source = iter(split)
-        for number in itertools.count(1):
-            with failures_named(f"{dataset}: reading failed after row {number - 1:,}"):
-                row = next(source, None)
-            if row is None:
-                return
-            yield f"{dataset}, row {number:,}", _checked_row(row, dataset)
-
-    text = _read_rows(rows(), request, dataset, Skipped(request.strict))
+    rows = (
+        (f"{dataset}, row {number:,}", _checked_row(row, dataset)) for number, row in numbered_rows(split, dataset)
+    )
+    text = _read_rows(rows, request, dataset, Skipped(request.strict))
     address = split.info.homepage or dataset.removeprefix(PREFIX)
     return ParallelText(text.languages, text.pairs, split.info.license or None, address, text.skipped)
 

@@ -15,7 +15,7 @@ from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.native.sequence import NativeSequence
 from manyheads.decoding.threads import map_in_threads
-from manyheads.search.arrays import best_tokens, log_softmax
+from manyheads.search.arrays import FloatArray, best_tokens, log_softmax
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS
@@ -54,7 +54,9 @@ def _review_output(
     logits = np.empty((count, model.vocabulary), dtype=np.float32) if options.alternatives else None
     sequence.append([BOS, *output.tokens][:count], logits, attention)
     if logits is not None:
-        output = replace(output, alternatives=_likeliest_alternatives(output, logits, options.alternatives))
+        output = replace(
+            output, alternatives=likeliest_alternatives(output, log_softmax(logits), options.alternatives)
+        )
     if attention is not None:
         weights = attention[:, options.attention_layer].mean(1)  # (T, S)
         weights = np.pad(weights, ((0, 0), (0, source_length - length)))  # an end mark that the model does not read
@@ -62,13 +64,13 @@ def _review_output(
     return output
 
 
-def _likeliest_alternatives(
-    output: Hypothesis, logits: NDArray[np.float32], count: int
+def likeliest_alternatives(
+    output: Hypothesis, rows: FloatArray, count: int
 ) -> tuple[tuple[tuple[int, float], ...], ...]:
-    """Return the likeliest other tokens of each token: logits (T, V) -> T times `count` pairs."""
+    """Return the likeliest other tokens of each token: log-probabilities (T, V) -> T times `count` pairs."""
     tokens = (*output.tokens, EOS)[: len(output.token_scores)]
     alternatives = []
-    for token, log_probs in zip(tokens, log_softmax(logits), strict=True):
+    for token, log_probs in zip(tokens, rows, strict=True):
         ids = best_tokens(log_probs, count, (token, *SPECIAL_IDS.suppressed))
         alternatives.append(tuple((int(one), float(log_probs[one])) for one in ids))
     return tuple(alternatives)
