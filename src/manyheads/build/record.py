@@ -99,7 +99,6 @@ def _versions() -> dict[str, str]:
 
 
 def _key_of(value: Any) -> str:
-    """Return the SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

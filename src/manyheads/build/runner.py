@@ -251,7 +251,6 @@ class Builder:
 
 
 def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Describe the settings that differ, each with both values."""
     return [
         f"{key}: {before.get(key)!r} then, {now.get(key)!r} now"
         for key in sorted({*before, *now})

@@ -37,7 +37,6 @@ def _without_sign(source: str, target: str, sign: str) -> tuple[str, str]:
 
 
 def _plain_lines(source: str, target: str, sign: str) -> tuple[str, str]:
-    """Return two lines without their access keys."""
     lines = source, target
     spans = [_access_key(line, sign) for line in lines]
     places = [_place(line, span) if span else "" for line, span in zip(lines, spans, strict=True)]

@@ -41,7 +41,6 @@ def _make_number(rng: Random) -> str:
 
 
 def _make_word(rng: Random, most: int = 9) -> str:
-    """Make up a lower-case word of ASCII letters."""
     return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, most)))
 
 
@@ -97,7 +96,6 @@ def other_scripts(texts: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _make_foreign(rng: Random, scripts: Sequence[tuple[int, int]]) -> str:
-    """Make up one or two words of letters of one script."""
     first, last = rng.choice(scripts)
     words = (
         "".join(chr(rng.randint(first, last)) for _ in range(rng.randint(1, 6))) for _ in range(rng.randint(1, 2))

@@ -47,7 +47,6 @@ class Corpus:
 
 
 def _read_corpora() -> dict[str, Corpus]:
-    """Read the corpora of `catalogue.toml` by name."""
     tables = tomllib.loads(resources.files(__package__).joinpath("catalogue.toml").read_text(encoding="utf-8"))
     for table in tables.values():
         table["files"] = tuple(RemoteFile(**file) for file in table["files"])

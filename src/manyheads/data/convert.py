@@ -325,7 +325,6 @@ def _one_line(text: str) -> str:
 
 
 def _sums_of(group: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of the files of an input."""
     sums = {}
     for path in (Path(name) for name in group if not name.startswith(PREFIX)):
         with damage_named(path):

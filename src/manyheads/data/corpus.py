@@ -88,7 +88,6 @@ def _read_one_file(paths: tuple[Path, ...], config: DataConfig) -> Iterator[Pair
 
 
 def _parse_tsv(line: str, where: str) -> tuple[str, str]:
-    """Parse source and target of a line with exactly one tab."""
     columns = split_row(line)
     if len(columns) != 2:
         tabs = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"

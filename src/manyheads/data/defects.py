@@ -87,7 +87,6 @@ def unreadable(text: str) -> bool:
 
 
 def _mostly_question_marks(text: str) -> bool:
-    """Return whether most visible characters of a line are question marks."""
     visible = sum(map(len, text.split()))
     return visible > 4 and text.count("?") > _MOST_LOST * visible
 

@@ -77,7 +77,6 @@ def find_text(root: Path, source: str | None = None, target: str | None = None) 
 
 
 def _no_single_text(root: Path, languages: tuple[str, str], texts: Sequence[tuple[Path, ...]]) -> str:
-    """Return the message for a folder with no text, or with several that are not divided."""
     source, target = languages
     if not texts:
         return (

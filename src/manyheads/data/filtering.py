@@ -84,7 +84,6 @@ def describe_too_long(kept: int, too_long: int, limit: str, noun: str) -> str:
 
 
 def _list_counts(*parts: tuple[int, str]) -> str:
-    """Return the counts above zero, each with its description."""
     return ", ".join(f"{count:,} {words}" for count, words in parts if count)
 
 

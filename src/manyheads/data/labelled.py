@@ -69,7 +69,6 @@ def _parse_tsv(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
 
 
 def _parse_json(line: str, config: DataConfig, where: str) -> tuple[str, ...]:
-    """Parse the label and the one or two texts of a line with one JSON object."""
     record = parsed_json(line, where)
     if not isinstance(record, dict):
         raise DataError(f"{where}: {type(record).__name__} in place of an object with label and text.")

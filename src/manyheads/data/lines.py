@@ -122,7 +122,6 @@ def _replace_invalid(raw: bytes) -> Line:
 
 
 def _invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: UnicodeDecodeError) -> str:
-    """Return the error for bytes that are not UTF-8, with a guess of their encoding."""
     position = offset + error.start
     where = "unpacked text" if name.endswith(COMPRESSIONS) else "file"
     return (

@@ -150,7 +150,6 @@ def contents(folder: Path) -> str:
 
 
 def _missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
-    """Return the error message for a missing split, with the most similar existing name."""
     folder, stem = (root / setting).parent, (root / setting).name
     endings = f"[{'|'.join(COMPRESSIONS)}]"
     absent = [

@@ -123,8 +123,6 @@ class OverlapCounter:
 
 
 class _SideTally:
-    """Measure one side of a split, line by line."""
-
     def __init__(self) -> None:
         self.characters, self.words = array("q"), array("q")
         self.alphabet: Counter[str] = Counter()

@@ -88,7 +88,6 @@ def _training_counts(counts: FilterCounts, config: DataConfig) -> FilterCounts:
 
 
 def _table_column(split: SplitReport, source: str, target: str) -> Iterator[tuple[str, str]]:
-    """Return the (label, figure) rows of one split."""
     yield "pairs read", f"{split.read:,}"
     if split.filtered:
         yield "pairs kept", f"{split.filtered.kept:,}"
@@ -105,7 +104,6 @@ def _table_column(split: SplitReport, source: str, target: str) -> Iterator[tupl
 
 
 def _figures(spread: Spread) -> str:
-    """Format four numbers for a cell."""
     return " ".join(f"{value:,.1f}".removesuffix(".0") for value in asdict(spread).values())
 
 
@@ -116,7 +114,6 @@ def _align(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _remarks(report: DataReport) -> Iterator[str]:
-    """Return remarks on unseen characters and the longest lines."""
     for name, split in report.splits.items():
         for language, side in ((report.source, split.source), (report.target, split.target)):
             if side.unseen and side.unseen.distinct:

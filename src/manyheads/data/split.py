@@ -179,7 +179,6 @@ def _corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataCon
 
 
 def _read_keys(config: DataConfig, options: SplitOptions, advance: Advance) -> PairKeys:
-    """Read the text once; return the keys and the documents of its pairs."""
     hashes, complete, owners, number, replaced = CopyKeys(near=options.near), bytearray(), bytearray(), 0, 0
     known = options.blank_lines or options.documents is not None
     for chunk in chunks(_with_documents(read_pairs(config, "train"), options.documents), _CHUNK):

@@ -63,7 +63,6 @@ def _read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 
 
 def _read_sentences(archive: zipfile.ZipFile, member: str, path: Path) -> _Sentences:
-    """Parse the pairs of the text, white space collapsed."""
     name = f"{path}, {member}"
     text = io.BytesIO(_read_member(archive, member, path))
     pairs = []

@@ -113,7 +113,6 @@ def _open_at_start(source: str, target: str) -> int | None:
 
 
 def _is_cut(source: str, target: str, profile: Profile) -> bool:
-    """Return whether one side is cut at its start or its end."""
     for side, least in (
         (_open_at_end(source, target), profile.cut_at_end),
         (_open_at_start(source, target), profile.cut_at_start),
@@ -273,6 +272,5 @@ def _digits_of(text: str) -> set[str]:
 
 
 def _placeholders_differ(source: str, target: str) -> bool:
-    """Return whether the addresses, tags and placeholders of the two sides differ."""
     first, second = placeholders_of(source), placeholders_of(target)
     return first != second and sorted(first) != sorted(second)
