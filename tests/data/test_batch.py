@@ -53,14 +53,6 @@ def test_each_tensor_is_as_long_as_its_own_longest_row() -> None:
     assert batch.target_in.shape == batch.target_out.shape == (3, 11)
 
 
-def test_an_empty_side_holds_only_its_begin_or_end_mark() -> None:
-    batch = make_batch([[], [8, 9]], [[8], []], pad=PAD, bos=BOS, eos=EOS)
-    assert batch.source.tolist() == [[EOS, PAD, PAD], [8, 9, EOS]]
-    assert batch.target_in.tolist() == [[BOS, 8], [BOS, PAD]]
-    assert batch.target_out.tolist() == [[8, EOS], [EOS, PAD]]
-    assert (batch.source_tokens, batch.target_tokens) == (4, 3)
-
-
 @pytest.mark.parametrize("kind", [list, lambda row: np.array(row, dtype=np.int32)], ids=["list", "int32 array"])
 def test_ids_become_int64_from_any_sequence(kind: type) -> None:
     batch = make_batch([kind([70_000, 4])], [kind([5])], pad=PAD, bos=BOS, eos=EOS)

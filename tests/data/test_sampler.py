@@ -121,16 +121,6 @@ def test_a_giant_pair_is_an_update_of_its_own() -> None:
     assert giant.tolist() == [17]
 
 
-@pytest.mark.parametrize("budget", [1, 3])
-def test_pairs_longer_than_the_budget_are_updates_of_their_own(budget: int) -> None:
-    source, target = like_sentences(11)
-    assert [len(batch) for batch in Sampler(source, target, batch_tokens=budget).epoch(0)] == [1] * 11
-
-
-def test_a_corpus_below_the_budget_is_one_update() -> None:
-    assert len(Sampler(*like_sentences(9), batch_tokens=10_000).epoch(0)) == 1
-
-
 def padding_share(source: Lengths, target: Lengths, batches: Sequence[Lengths]) -> float:
     """Return the share of padding in the source and target tensors together."""
     padded = sum(len(batch) * int(side[batch].max()) for batch in batches for side in (source, target))

@@ -211,11 +211,6 @@ def test_existing_splits_are_not_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "valid.bb.gz").read_bytes() == b"mine"
 
 
-def test_the_folder_of_the_text_may_be_the_folder_of_the_splits(tmp_path: Path) -> None:
-    split_corpus(write(tmp_path, sentences(30)), tmp_path, ("aa", "bb"), SplitOptions())
-    assert len(list(tmp_path.iterdir())) == 8
-
-
 def test_text_that_changes_between_the_two_passes_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,15 +156,6 @@ def test_the_joint_projection_equals_the_three_separate_projections(bias) -> Non
     torch.testing.assert_close(together, separate)
 
 
-def test_a_head_has_its_own_slice_of_the_width() -> None:
-    """Expect columns hE..(h+1)E in head h, and that merging inverts splitting."""
-    module, x = MultiHeadAttention(D, H), torch.randn(B, S, D)
-    heads = module.split_heads(x)
-    for h in range(H):
-        assert torch.equal(heads[:, h], x[..., h * E : (h + 1) * E])
-    assert torch.equal(module.merge_heads(heads), x)
-
-
 def test_attention_weights_are_dropped_in_training_alone() -> None:
     module, x = MultiHeadAttention(D, H, dropout=0.5), torch.randn(B, S, D)
     evaluated = module.eval()(x, x)

@@ -49,20 +49,6 @@ def test_a_later_target_token_changes_no_earlier_output(model, gradients) -> Non
             assert bool((after[:, position:] != before[:, position:]).any(-1).all())
 
 
-@pytest.mark.usefixtures("path")
-def test_no_gradient_flows_from_an_output_to_a_later_target_token(model) -> None:
-    source, target = source_and_target(model, B, S, T)
-    fed: list[Tensor] = []
-    model.target_embedding.register_forward_hook(lambda _, inputs, output: fed.append(output))
-    logits = model(source, target)
-    weight = torch.randn_like(logits)
-    for position in range(T):
-        score = (logits * weight)[:, position].sum()
-        (gradient,) = torch.autograd.grad(score, fed, retain_graph=True)
-        assert int(gradient[:, position + 1 :].count_nonzero()) == 0
-        assert bool((gradient[:, : position + 1] != 0).any(-1).all())
-
-
 # Padding
 
 REAL = (S, 7, 2)  # real source tokens of each row
@@ -123,22 +109,6 @@ def test_padding_the_target_changes_nothing_at_real_positions(model) -> None:
         assert_close(logits[number, : len(row)], right)
 
 
-@pytest.mark.parametrize("position", ["left", "right"])
-def test_the_embedding_of_padding_changes_nothing(model, position) -> None:
-    source, target = source_and_target(model, len(REAL), S, T)
-    batch = padded([row[:length] for row, length in zip(source, REAL, strict=True)], S, position)
-    target[1:, 4:] = PAD
-    real = target != PAD
-    before = model(batch, target)[real]
-    with torch.no_grad():
-        for embedding in (model.source_embedding, model.target_embedding):
-            embedding.tokens.weight[PAD] = 100 * torch.randn(30, dtype=torch.float64)
-    after = model(batch, target)[real]
-    # Where the output is tied to the embedding, the score of padding itself moves, and no other.
-    others = torch.arange(before.size(-1)) != PAD
-    assert_close(after[:, others], before[:, others])
-
-
 @pytest.mark.usefixtures("path")
 def test_padding_changes_no_gradient_of_any_weight(model) -> None:
     source, target = source_and_target(model, len(REAL), S, T)
@@ -186,28 +156,6 @@ def test_an_input_past_the_limit_of_learned_positions_is_refused_with_the_limit(
 
 
 # Sizes
-
-
-def test_the_model_of_the_annotated_notebook_has_its_shapes() -> None:
-    """Build system S2: post-norm, learned positions, vocabularies of 10 ids."""
-    config = ModelConfig(
-        d_model=256,
-        d_ff=1024,
-        num_heads=8,
-        num_encoder_layers=6,
-        num_decoder_layers=6,
-        norm="post",
-        positions="learned",
-        max_positions=100,
-        tied_embeddings="none",
-    )
-    model = EncoderDecoder(config, 10, 10)
-    source, target = torch.randint(10, (2, 9)), torch.randint(10, (2, 7))
-    memory, mask = model.encode(source)
-    assert memory.shape == (2, 9, 256)
-    assert mask.shape == (2, 1, 1, 9)
-    assert model.decode(target, memory, mask).shape == (2, 7, 256)
-    assert model(source, target).shape == (2, 7, 10)
 
 
 def count(config: ModelConfig, source_size: int, target_size: int) -> int:

@@ -170,28 +170,6 @@ def test_a_stepper_that_selects_wrong_rows_is_detected() -> None:
     assert bad.token_scores != table.score_tokens(bad)
 
 
-def test_the_first_of_n_best_outputs_is_the_single_best_output() -> None:
-    """A larger n_best can only make the search longer."""
-    for seed in range(20):
-        ((single,),) = search([Table(seed, size=9)], [6], beam_size=4, length_penalty=0.0)
-        (four,) = search([Table(seed, size=9)], [6], beam_size=4, n_best=4, length_penalty=0.0)
-        assert four[0] == single
-
-
-def test_an_output_at_its_limit_ends_only_if_eos_is_most_likely() -> None:
-    table = Table(1, size=9, end_bias=0.5)
-    ends = {True: 0, False: 0}
-    for output in search([table], [2], beam_size=30, n_best=30)[0]:
-        assert len(output.tokens) <= 2
-        assert EOS not in output.tokens
-        if len(output.tokens) == 2:
-            assert output.ended == (int(table.log_probs(output.tokens).argmax()) == EOS)
-            ends[output.ended] += 1
-        else:
-            assert output.ended
-    assert min(ends.values()) > 0
-
-
 def test_outputs_that_never_end_are_truncated_at_the_limit_of_each_sentence() -> None:
     limits = [5, 2, 3, 1]
     tables = [Table(seed, end_bias=-torch.inf) for seed in range(4)]

@@ -116,13 +116,6 @@ def test_a_restored_state_is_a_copy() -> None:
     assert all(torch.equal(saved[name], untouched[name]) for name in saved)
 
 
-def test_restoring_an_empty_state_leaves_a_new_optimizer() -> None:
-    model = make_model()
-    optimizer = build_optimizer(model, make_config(), CPU)
-    restore_optimizer(model, optimizer, {})
-    assert not optimizer.state
-
-
 def make_transformer(**settings: Any) -> EncoderDecoder:
     config = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
     torch.manual_seed(3)

@@ -23,10 +23,6 @@ def test_auto_takes_a_gpu_when_there_is_one(
     assert pick_device("auto").type == expected
 
 
-def test_a_named_device_is_taken() -> None:
-    assert pick_device("cpu") == CPU
-
-
 @pytest.mark.parametrize("name", ["cuda:99", "tpu9", "cpu:x", ""])
 def test_an_unavailable_device_is_an_error_that_names_it(name: str) -> None:
     with pytest.raises(ConfigError, match=r"training\.device = .* cannot be used") as caught:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -59,28 +58,20 @@ def test_without_a_warm_up_training_begins_at_the_peak(name: str) -> None:
     assert found[0] == max(found) == pytest.approx(PEAK)
 
 
-@pytest.mark.parametrize("name", ["inverse-sqrt", "noam", "cosine", "linear"])
-def test_the_rate_falls_after_the_warm_up(name: str) -> None:
-    found = rates(make_schedule(name))[WARMUP - 1 :]
-    assert all(later < earlier for earlier, later in pairwise(found))
-
-
 def test_inverse_sqrt_falls_with_the_root_of_the_step() -> None:
     schedule = make_schedule("inverse-sqrt")
     for step in (WARMUP, 2 * WARMUP, 77, 4 * WARMUP):
         assert schedule.rate(step, TOTAL) == pytest.approx(PEAK * math.sqrt(WARMUP / step))
 
 
-def test_linear_and_cosine_follow_their_formulas() -> None:
-    quarter = WARMUP + (TOTAL - WARMUP) // 4
-    assert make_schedule("linear").rate(quarter, TOTAL) == pytest.approx(PEAK * 0.75)
-    assert make_schedule("cosine").rate(quarter, TOTAL) == pytest.approx(PEAK * 0.5 * (1 + math.cos(math.pi / 4)))
-
-
-@pytest.mark.parametrize("name", ["linear", "cosine"])
-def test_the_rate_of_a_shorter_training_falls_faster(name: str) -> None:
-    schedule = make_schedule(name)
-    assert schedule.rate(100, 110) < schedule.rate(100, 300)
+@pytest.mark.parametrize("total", [WARMUP + 8, TOTAL])
+def test_linear_and_cosine_follow_their_formulas(total: int) -> None:
+    for step in range(WARMUP, total + 1):
+        done = (step - WARMUP) / (total - WARMUP)
+        assert make_schedule("linear").rate(step, total) == pytest.approx(PEAK * (1 - done))
+        assert make_schedule("cosine").rate(step, total) == pytest.approx(
+            PEAK * 0.5 * (1 + math.cos(math.pi * done))
+        )
 
 
 @pytest.mark.parametrize("name", ["constant", "plateau"])

@@ -316,15 +316,6 @@ def test_the_best_checkpoint_is_chosen_by_the_metric(metric: str, expected: list
     assert harness.trainer.progress.best == best
 
 
-def test_a_validation_report_reaches_the_listener_with_its_best_flag_set() -> None:
-    harness = TrainerHarness(validate=lambda step: validation_report(step, 2.0, 11.0, 22.0), steps=1)
-    harness.trainer.run()
-    (found,) = harness.listener.validations
-    assert (found.step, found.loss, found.perplexity, *found.scores.values(), found.best) == (
-        1, 2.0, pytest.approx(math.exp(2)), 11.0, 22.0, True,
-    )  # fmt: skip
-
-
 def test_training_stops_when_patience_runs_out() -> None:
     losses = [3.0, 2.0, 2.5, 1.9, 2.0, 1.9, 0.1]
     harness = TrainerHarness(
