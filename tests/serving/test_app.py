@@ -73,7 +73,7 @@ def send_request(
 
     async def post() -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
-            return await client.post(path, params={"q": "secret"})
+            return await client.post(f"http://localhost{path}", params={"q": "secret"})
 
     return asyncio.run(post()), log, counted
 
@@ -87,8 +87,16 @@ def test_an_unexpected_error_is_500_and_its_message_is_not_exposed() -> None:
     assert counted == [("POST", "/translate", 500)]
 
 
+@pytest.mark.parametrize("path", ["//translate", "////translate"])
+def test_slashes_before_a_path_count_as_one(path: str) -> None:
+    response, _, counted = send_request(path, UsageError("reached"))
+    assert (response.status_code, counted) == (400, [("POST", "/translate", 400)])
+
+
 def test_a_path_without_a_route_is_counted_as_other() -> None:
-    response, log, counted = send_request("/secret")
-    assert (response.status_code, response.json()) == (404, {"error": "Not Found"})
-    assert counted == [("POST", "other", 404)]
-    assert "secret" not in "".join(log)
+    for path in ("/secret", "//secret.example/translate", "/translate//", "/v1//models"):
+        response, log, counted = send_request(path)
+        assert response.status_code == 404
+        assert "location" not in response.headers  # no redirect to another host
+        assert counted == [("POST", "other", 404)]
+        assert "secret" not in "".join(log)

@@ -38,6 +38,22 @@ def test_libretranslatepy_translates_detects_and_lists(server: Server, expected:
     ]
 
 
+def test_an_address_with_a_slash_at_its_end_is_the_same(server: Server, expected: dict[str, str]) -> None:
+    client = libretranslatepy.LibreTranslateAPI(f"{server.url}/")
+    client.url += "/"  # libretranslatepy appends a slash only where there is none
+    assert client.translate(SENTENCE, "de", "en") == expected[SENTENCE]
+    assert client.detect(SENTENCE)[0]["language"] == "de"
+    assert [one["code"] for one in client.languages()] == ["de", "en"]
+    with server.client() as discourse:  # endpoint + "/translate"
+        form = {"q": SENTENCE, "source": "de", "target": "en"}
+        assert discourse.post(f"{server.url}//translate", data=form).json() == {
+            "translatedText": expected[SENTENCE]
+        }
+        assert discourse.get(f"{server.url}//page/page.css").status_code == 200
+        assert discourse.get(f"{server.url}//").headers["content-type"].startswith("text/html")
+        assert discourse.get(f"{server.url}//metrics").status_code == 401
+
+
 def test_deep_translator_translates_one_and_many(server: Server, expected: dict[str, str]) -> None:
     client = deep_translator.LibreTranslator(
         source="de", target="en", api_key="none is asked for", custom_url=f"{server.url}/"

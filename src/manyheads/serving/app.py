@@ -97,7 +97,7 @@ class App:
         assert scope["type"] == "http"
         started, status = perf_counter(), 0
         origin = header(scope, b"origin")
-        scope["app"] = self
+        scope |= {"app": self, "path": _with_one_slash(scope["path"])}
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -177,6 +177,11 @@ def _response_to(error: Exception, path: str) -> Response | None:
         response.headers.update(error.headers or {})
         return response
     return None
+
+
+def _with_one_slash(path: str) -> str:
+    """Return a path that begins with one slash: clients append /translate to an address that ends with a slash."""
+    return "/" + path.lstrip("/")
 
 
 def _is_preflight(scope: Scope) -> bool:
