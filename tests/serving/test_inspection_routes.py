@@ -187,7 +187,7 @@ def test_curves_are_read_again_for_each_request(client: httpx.Client, translator
         ("inspect", {"q": "a", "model": "no"}, 404, "model must be one of"),
         ("inspect", {"q": "", "model": "de-en"}, 400, "the sentence is empty"),
         ("inspect", {"q": "x" * 5_001, "model": "de-en"}, 400, "exceeds text limit (5000)"),
-        ("inspect", {"q": "x", "target": "y" * 5_000, "model": "de-en"}, 400, "exceeds text limit (5000)"),
+        ("inspect", {"q": "x", "target": "y" * 5_001, "model": "de-en"}, 400, "exceeds text limit (5000)"),
         (
             "inspect",
             {"q": "a", "model": "de-en", "prefix": "a"},

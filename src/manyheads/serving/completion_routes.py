@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
-from manyheads.serving.fields import Fields, missing_field
+from manyheads.serving.fields import Fields, check_number_and_lengths, missing_field
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.responses import ApiError, json_bytes, json_response
 from manyheads.serving.service import Service, WorkerTask
@@ -93,10 +93,7 @@ def _completion_request(fields: Fields, name: str, service: Service) -> _Complet
     if "prompt" not in fields.values:
         raise missing_field("prompt")
     prompts = [""] if fields.get("prompt") is None else fields.texts("prompt")
-    limits = service.settings
-    for size, limit in ((len(prompts), limits.batch_limit), (sum(map(len, prompts)), limits.char_limit)):
-        if size > limit:
-            raise ApiError(400, f"prompt ({size}) exceeds the limit ({limit})")
+    check_number_and_lengths(prompts, service.settings)
     stream, samples = fields.boolean("stream"), _bounded_integer(fields, "n", 1, _MAX_SAMPLES)
     if stream and (samples > 1 or len(prompts) > 1):
         raise ApiError(400, "a stream has one prompt and n = 1")

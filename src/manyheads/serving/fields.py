@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -73,7 +73,7 @@ class Fields:
             raise missing_field(name)
         return value
 
-    def integer(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
+    def integer(self, name: str, default: int, least: int | None = 0, most: int | None = None) -> int:
         """Return an integer from `least` to `most`, which may be written as text."""
         value = self.single(name)
         if value is None:
@@ -84,7 +84,7 @@ class Fields:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise ApiError(400, f"Invalid request: {name} parameter must be a whole number")
-        if value < least:
+        if least is not None and value < least:
             raise ApiError(400, f"Invalid request: {name} parameter must be >= {least}")
         if most is not None and value > most:
             raise ApiError(400, f"Invalid request: {name} parameter must be <= {most}")
@@ -127,8 +127,7 @@ class Fields:
     def limited_texts(self, settings: ServeSettings) -> tuple[list[str], bool]:
         """Return the texts `q`, whose number and length are limited, and whether they were sent as a list."""
         texts = self.texts("q")
-        check_size(len(texts), settings.batch_limit)
-        check_size(sum(map(len, texts)), settings.char_limit)
+        check_number_and_lengths(texts, settings)
         return texts, isinstance(self.get("q"), list)
 
     def model_name(self, models: Collection[str], kind: str) -> str:
@@ -147,8 +146,19 @@ class Fields:
         raise ApiError(404 if name else 400, f"model must be one of: {', '.join(models)}")
 
 
-def check_size(size: int, limit: int) -> None:
-    """Raise `ApiError` 400 if a request has more texts or characters than allowed."""
+def check_number_and_lengths(texts: Sequence[str], settings: ServeSettings) -> None:
+    """Raise `ApiError` 400 if a request has more texts than allowed, or as `check_lengths`."""
+    _check_size(len(texts), settings.batch_limit)
+    check_lengths(texts, settings)
+
+
+def check_lengths(texts: Sequence[str], settings: ServeSettings) -> None:
+    """Raise `ApiError` 400 if a text, or all texts of a request together, have more characters than allowed."""
+    _check_size(max(map(len, texts), default=0), settings.char_limit)
+    _check_size(sum(map(len, texts)), settings.request_char_limit)
+
+
+def _check_size(size: int, limit: int) -> None:
     if size > limit:
         raise ApiError(400, f"Invalid request: request ({size}) exceeds text limit ({limit})")
 

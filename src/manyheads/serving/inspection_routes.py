@@ -18,7 +18,7 @@ from starlette.responses import Response
 from manyheads.errors import ManyheadsError, MissingExtraError, require
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling, SearchOptions
-from manyheads.serving.fields import Fields, check_size, missing_field, replace_surrogates
+from manyheads.serving.fields import Fields, check_lengths, missing_field, replace_surrogates
 from manyheads.serving.models import Loaded, ServedRun, inspecting
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -204,12 +204,12 @@ def _text_of(fields: Fields, service: Service, *, may_be_empty: bool = False) ->
     """Return the text of a request.
 
     Raises:
-        ApiError: 400, the text is missing, or text and target are too long.
+        ApiError: 400, the text is missing, or text or target is too long.
     """
     text = fields.text("q")
     if text is None and not may_be_empty:
         raise missing_field("q")
-    check_size(len(text or "") + len(fields.text("target") or ""), service.settings.char_limit)
+    check_lengths([text or "", fields.text("target") or ""], service.settings)
     return replace_surrogates(text or "")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from manyheads.errors import UsageError
 
+_FULL_TEXTS = 10  # texts of the maximum length that a request may hold
 _PUBLIC_REQUESTS = 120  # default per minute and key or address, where other machines can reach the server
 
 
@@ -28,7 +29,7 @@ class ServeSettings:
         trust_forwarded_for: take client addresses from X-Forwarded-For; safe only behind a reverse proxy.
         metrics_token: enable /metrics for requests with this token; the environment variable keeps it out of
             process lists.
-        char_limit: maximum characters per request.
+        char_limit: maximum characters per text; all texts of a request together may have ten times as many.
         batch_limit: maximum texts per request.
         alternatives_limit: maximum alternative translations per text.
         body_limit: maximum size of a request body in bytes.
@@ -84,6 +85,11 @@ class ServeSettings:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+    @property
+    def request_char_limit(self) -> int:
+        """Return the maximum number of characters of all texts of a request together."""
+        return _FULL_TEXTS * self.char_limit
 
     @property
     def requests_a_minute(self) -> int:
