@@ -39,11 +39,11 @@ def post(server: Server, path: str, body: Any, **options: Any) -> tuple[int, Any
         (VALID | {"format": "pdf"}, "pdf format is not supported"),
         (VALID | {"alternatives": 11}, "Invalid request: alternatives parameter must be <= 10"),
         (VALID | {"alternatives": "many"}, "Invalid request: alternatives parameter must be a whole number"),
-        (VALID | {"alternatives": -1}, "Invalid request: alternatives parameter must be >= 0"),
         (VALID | {"alternatives": True}, "Invalid request: alternatives parameter must be a whole number"),
         (VALID | {"q": "a" * 5001}, "Invalid request: request (5001) exceeds text limit (5000)"),
         (VALID | {"q": ["ab"] * 65}, "Invalid request: request (65) exceeds text limit (64)"),
-        (VALID | {"q": ["a" * 100] * 51}, "Invalid request: request (5100) exceeds text limit (5000)"),
+        (VALID | {"q": ["a", "a" * 5001]}, "Invalid request: request (5001) exceeds text limit (5000)"),
+        (VALID | {"q": ["a" * 5000] * 11}, "Invalid request: request (55000) exceeds text limit (50000)"),
         ([], "Invalid JSON format"),
         ("text", "Invalid JSON format"),
     ],
@@ -78,6 +78,25 @@ def test_a_list_is_answered_with_a_list_and_the_language_of_each_text(server: Se
     assert found["translatedText"] == [*single, ENGLISH[0]]
     assert [one["language"] for one in found["detectedLanguage"]] == ["de", "de", "de", "en"]
     assert "alternatives" not in found
+
+
+def test_the_limit_of_characters_holds_for_each_text_of_a_list(server: Server) -> None:
+    _, found = post(server, "/translate", VALID | {"q": ["1" * 4_999] * 10})
+    assert found["translatedText"] == ["1" * 4_999] * 10
+
+
+@pytest.mark.parametrize("number", [-1, "-1", "", None, 0])
+def test_no_alternatives_are_computed_for_a_number_below_one(server: Server, number: Any) -> None:
+    assert post(server, "/translate", VALID | {"alternatives": number}) == post(server, "/translate", VALID)
+
+
+def test_a_text_in_a_script_of_no_served_language_is_returned_unchanged(server: Server) -> None:
+    texts = ["불을 끄는 소방관들", f"{SENTENCE} 강아지", "Hund 강아지가 눈밭을 뛰어다닌다"]
+    status, found = post(server, "/translate", {"q": texts, "source": "auto", "target": "en"})
+    assert status == 200
+    assert [one["language"] for one in found["detectedLanguage"]] == ["en", "de", "en"]
+    assert [one["confidence"] == 0 for one in found["detectedLanguage"]] == [True, False, True]
+    assert [one == text for one, text in zip(found["translatedText"], texts, strict=True)] == [True, False, True]
 
 
 def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:
@@ -185,7 +204,10 @@ def test_detection_is_sorted_by_confidence_and_has_no_answer_for_other_scripts(s
     confidences = [one["confidence"] for one in found]
     assert confidences == sorted(confidences, reverse=True)
     assert 50 < confidences[0] <= 100
-    assert post(server, "/detect", {"q": "안녕하세요"}) == (200, [{"confidence": 0.0, "language": "en"}])
+    for text in ("안녕하세요", "12345"):
+        assert post(server, "/detect", {"q": text}) == (200, [{"confidence": 0.0, "language": "en"}])
+    refused = {"error": "Invalid request: q parameter must be text or a list of texts"}
+    assert post(server, "/detect", {"q": 12345}) == (400, refused)
 
 
 def test_html_keeps_tags_and_untranslatable_elements(server: Server) -> None:

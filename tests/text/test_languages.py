@@ -60,6 +60,27 @@ def test_text_in_an_unknown_language_has_low_confidence(profiles: dict[str, Lang
     assert confidences("Hund", {}) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Der Hund heißt 바둑이.", "de"),
+        ("Der Hund: 작은 강아지가 눈밭을 뛰어다닌다.", "ko"),
+        ("Der Hund: собака бежит по снегу.", None),
+        ("собака, 개가 눈밭을 뛰어다닌다", "ko"),
+    ],
+)
+def test_a_text_that_mixes_scripts_is_in_a_language_of_most_of_its_letters(
+    profiles: dict[str, LanguageProfile], text: str, language: str | None
+) -> None:
+    best, share = confidences(text, profiles)[0]
+    assert (best if share else None) == language
+
+
+def test_rare_letters_of_another_script_are_no_script_of_a_language() -> None:
+    assert make_profile(["Ein Hund läuft durch den Schnee."] * 20 + ["안녕"]).scripts == {"LATIN"}
+    assert make_profile(["犬が走っている。", "データ"]).scripts >= {"CJK", "HIRAGANA", "KATAKANA"}
+
+
 def test_a_profile_is_small_and_survives_json(profiles: dict[str, LanguageProfile]) -> None:
     again = LanguageProfile.from_json(json.loads(json.dumps(profiles["ko"].to_json())))
     assert again.counts == profiles["ko"].counts

@@ -107,7 +107,7 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
     """
     texts, is_list = fields.limited_texts(service.settings)
     source, target = fields.required("source"), fields.required("target")
-    alternatives = fields.integer("alternatives", 0, most=service.settings.alternatives_limit)
+    alternatives = fields.integer("alternatives", 0, least=None, most=service.settings.alternatives_limit)
     kind = (fields.text("format") or "text").lower()
     if kind not in ("text", "html"):
         raise ApiError(400, f"{kind[:20]} format is not supported")
@@ -117,7 +117,7 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
         source=_AUTO if source.lower() == _AUTO else _served_language(source, service),
         target=_served_language(target, service),
         html=kind == "html",
-        alternatives=alternatives,
+        alternatives=max(0, alternatives),
     )
 
 
@@ -136,8 +136,9 @@ def _served_language(code: str, service: Service) -> str:
 def _translations(service: Service, query: _TranslationRequest, handle: RequestHandle) -> dict[str, Any]:
     """Translate the texts of a request and return the JSON object of the response; runs in the request's thread.
 
-    Texts of one language are translated together. Texts that are in the target language already are returned
-    unchanged, and texts without a letter also where no translator has their language.
+    Texts of one language are translated together. Texts that are in the target language already, or in a language
+    that no translator knows, are returned unchanged, and texts without a letter also where no translator has their
+    language.
 
     Raises:
         ApiError: 400, no served translator has this language pair.
@@ -147,8 +148,8 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     results: list[list[str]] = [[document.unchanged] for document in documents]
     warnings: list[list[str]] = [[] for _ in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
-    for index, (document, (source, _)) in enumerate(zip(documents, sources, strict=True)):
-        if source == query.target:
+    for index, (document, (source, confidence)) in enumerate(zip(documents, sources, strict=True)):
+        if source == query.target or (confidence == 0 and service.models.detector.profiles):
             continue
         pair = service.models.pair(source, query.target)
         if pair is None:
@@ -173,7 +174,7 @@ def _source_of(document: Document, query: _TranslationRequest, service: Service)
     if not document.has_letters:
         return service.models.detector.fallback, 0.0
     language, confidence = service.models.detector.detect("\n".join(document.texts))[0]
-    if confidence == 0:  # not detected: take the first language that can be translated
+    if not service.models.detector.profiles:  # take the first language that can be translated
         pairs = service.models.translators
         language = next((source for source, target in pairs if target == query.target), language)
     return language, confidence

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from manyheads.text.normalize import normalize
@@ -24,6 +26,11 @@ _NO_LETTER = re.compile(r"[\W\d_]+")
 def _plain(text: str) -> str:
     """Return the letters of a text in lower case; all characters between and around them become one blank."""
     return f" {_NO_LETTER.sub(' ', normalize(text).lower()).strip()} "
+
+
+def _script(letter: str) -> str:
+    """Return the first word of the Unicode name of a letter, which is its script: LATIN, HANGUL, CJK."""
+    return unicodedata.name(letter, "").partition(" ")[0]
 
 
 class LanguageProfile:
@@ -55,8 +62,23 @@ class LanguageProfile:
             for start in range(1, len(text))
         )
 
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        """Scripts in which at least 1 % of the letters of the training text are written."""
+        written = Counter[str]()
+        for sequence, count in self.counts.items():
+            if len(sequence) == 1 and sequence != " ":
+                written[_script(sequence)] += count
+        return frozenset(script for script, count in written.items() if 100 * count >= written.total())
+
     def coverage(self, text: str) -> float:
-        """Return the share of the character pairs of a text that the model knows, 0 to 1."""
+        """Return the share of the character pairs of a text that the model knows, 0 to 1.
+
+        It is 0 for a text with most of its letters in other scripts than the language.
+        """
+        letters = text.replace(" ", "")
+        if 2 * sum(_script(letter) in self.scripts for letter in letters) < len(letters):
+            return 0.0
         pairs = [text[start : start + 2] for start in range(len(text) - 1)]
         return sum(pair in self.counts for pair in pairs) / max(1, len(pairs))
 
