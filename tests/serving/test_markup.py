@@ -29,7 +29,7 @@ def with_tags(source: str, text: str, links: str | None) -> str:
         ("a<br>b<hr/>c", ["a", "b", "c"]),
         ("Ein &lt;Hund&gt; &amp; &uuml;ber", ["Ein <Hund> & über"]),
         ("<p>Ein\n   Hund</p>", ["Ein Hund"]),
-        ("<code>nein</code> ja <pre>nein</pre> auch", [" ja ", " auch"]),
+        ("<code>nein</code> ja <pre>nein</pre> auch", ["ja", "auch"]),
         ('Ein <span translate="no">nein</span> Hund', ["Ein Hund"]),
         ('<div class="x notranslate">nein <div>nein</div> nein</div>ja', ["ja"]),
         ('Sieh <a class="mention hashtag" href="/t">#<span>nein</span></a> an', ["Sieh an"]),
@@ -72,6 +72,10 @@ def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]
         ("<img src=a> Hund", "Dog", "0-0", "<img src=a> Dog"),
         ("Hund <img src=a>", "Dog", "0-0", "Dog <img src=a>"),
         ("Hund<img src=a>.", "Dog.", "0-0", "Dog<img src=a>."),
+        ("Hund <img src=a>.", "Dog.", "0-0", "Dog <img src=a>."),
+        ("\n <img src=a> <img src=b> Hund <i><img src=c></i>\n ", "Dog", "0-0",
+         "\n <img src=a> <img src=b> Dog<i> <img src=c></i>\n "),
+        ("der&nbsp;<img src=a>&nbsp;Hund", "the\xa0\xa0dog", "0-0 1-1", "the\xa0<img src=a>\xa0dog"),
         # without links the same word order is assumed
         ("der <b>kleine</b> Hund", "the little dog", None, "the <b>little</b> dog"),
         # tags that are not in order stay
@@ -132,6 +136,30 @@ def test_every_tag_occurs_exactly_once_and_the_text_is_the_translation(
             stray = inner
         if "<" not in stray:
             assert "<" not in nested  # well-formed input gives well-formed output
+
+
+def shown(source: str) -> str:
+    """Return what a browser shows of a document, with "#" for each image."""
+    return re.sub(r"\s+", " ", re.sub("<(?!img)[^<>]*>", "", source).replace("<img>", "#"))
+
+
+INLINE = st.recursive(
+    st.lists(st.sampled_from(["<img>", "<img>", " ", "\n ", "ja", "nein", "."]), max_size=6).map("".join),
+    lambda inner: st.lists(inner | inner.map("<b>{}</b>".format), max_size=4).map("".join),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300)
+@given(INLINE.filter(lambda source: not re.search(r"[a-z.](<[^<>]*>)+[a-z.]", source)))
+@example("\n <img>ja<img> <img> .<img>\n")
+@example("ja <b><img></b> nein <b>ja <img></b>nein<b><img> ja</b>")
+def test_the_white_space_beside_images_and_at_the_edges_is_that_of_the_source(source: str) -> None:
+    """The translation is the text itself, its words in another case."""
+    for block in blocks(source):
+        if any(map(str.isalpha, block.text)):
+            same = " ".join(f"{word}-{word}" for word in range(len(block.text.split())))
+            assert shown(project_tags(block, block.text.upper(), same)).lower() == shown(block.raw)
 
 
 def test_a_page_of_tags_alone_is_processed_fast() -> None:

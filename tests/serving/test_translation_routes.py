@@ -140,7 +140,7 @@ def test_the_server_and_the_command_line_give_the_same_text(
             translated
         )
     html = "".join(f"<p>{line}</p>" for line in lines)
-    expected = "".join(f"<p>{line}</p>" for line in translated[:-2]).replace("\t", " ").replace("  ", " ")
+    expected = "".join(f"<p>{line}</p>" for line in translated[:-2])
     assert post(server, "/translate", VALID | {"q": html, "format": "html"})[1]["translatedText"] == expected
 
 

@@ -1,6 +1,7 @@
 """Blocks: running text with its inline tags.
 
-Offsets count characters of a block's text, in which each run of white space is one blank, as a browser shows it.
+Offsets count characters of a block's text, in which each run of white space is one blank, as a browser shows it;
+it has no blank at its ends.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 _MAX_DEPTH = 50  # nested elements; a deeper tag is kept, but handled as one that is never closed
-_SPACE = re.compile("[ \t\r\n\f]+")
+_BLANKS = " \t\r\n\f"
+_SPACE = re.compile(f"[{_BLANKS}]+")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Atom:
     Attributes:
         raw: its HTML in the source.
         offset: its offset in the block's text.
-        before, behind: whether there was a blank before or behind it.
+        before, behind: whether white space was next to it, whatever tags of elements stood between.
     """
 
     raw: str
@@ -64,11 +66,14 @@ class Block:
         text: unescaped text without tags.
         root: the element that holds its tags.
         raw: its HTML in the source.
+        lead, tail: white space at its ends.
     """
 
     text: str
     root: Element
     raw: str
+    lead: str = ""
+    tail: str = ""
 
     @property
     def is_tagged(self) -> bool:
@@ -85,7 +90,11 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
     """
     text, stack, ends = "", [Element()], _closing_indices(tokens)
     closing = set(ends.values())
+    shown = [token for index, token in enumerate(tokens) if index not in ends and index not in closing]
+    raws = ["", *(token.raw for token in shown), ""]  # an atom has no white space at its ends
+    position = 0  # in `raws`
     for index, token in enumerate(tokens):
+        position += index not in ends and index not in closing
         if token.kind == "text":
             text = _append_text(text, token.raw)
         elif index in ends:
@@ -95,17 +104,26 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
         elif token.kind == "close" and index in closing:
             stack.pop().end = len(text)
         else:
-            behind = next((later.raw for later in tokens[index:] if later.kind == "text"), "")
-            atom = Atom(token.raw, len(text), text.endswith(" "), _SPACE.match(behind) is not None)
-            stack[-1].children.append(atom)
+            before, behind = _tail(raws[position - 1]), _lead(raws[position + 1])
+            stack[-1].children.append(Atom(token.raw, len(text), bool(before), bool(behind)))
     stack[0].end = len(text)
-    return Block(text, stack[0], raw)
+    return Block(text.rstrip(" "), stack[0], raw, _lead(raws[1]), _tail(raws[-2]))
 
 
 def _append_text(text: str, more: str) -> str:
-    """Append to a text, with one blank for each run of white space."""
+    """Append to a text, with one blank for each run of white space, and none at the beginning."""
     more = _SPACE.sub(" ", more)
-    return text + (more[1:] if text.endswith(" ") and more.startswith(" ") else more)
+    return text + (more[1:] if text[-1:] in ("", " ") and more.startswith(" ") else more)
+
+
+def _lead(text: str) -> str:
+    """Return the white space at the beginning of a text."""
+    return text[: len(text) - len(text.lstrip(_BLANKS))]
+
+
+def _tail(text: str) -> str:
+    """Return the white space at the end of a text."""
+    return text[len(text.rstrip(_BLANKS)) :]
 
 
 def _closing_indices(tokens: Sequence[Token]) -> dict[int, int]:

@@ -29,9 +29,9 @@ def project_tags(block: Block, text: str, links: str | None) -> str:
         links: the word alignment as pairs "source-target", separated by blanks; None means a monotone alignment.
     """
     if not block.is_tagged:
-        return escape(text, quote=False)
+        return f"{block.lead}{escape(text, quote=False)}{block.tail}"
     projector = _TagProjector(block.text, text, links)
-    return projector.render(block.root, projector.whole, 0, len(text))
+    return f"{block.lead}{projector.render(block.root, projector.whole, 0, len(text))}{block.tail}"
 
 
 @dataclass
@@ -40,15 +40,13 @@ class _PlacedMarkup:
 
     Attributes:
         start, end: offsets in the translation.
-        markup: the HTML of an atom, with a blank before or behind it where one is needed.
-        element: the element, or None for an atom.
+        markup: the element or atom.
         region: words of the translation in the element.
     """
 
     start: int
     end: int
-    markup: str = ""
-    element: Element | None = None
+    markup: Element | Atom
     region: _Region = (0, 0)
 
 
@@ -68,10 +66,12 @@ class _TagProjector:
     def render(self, element: Element, region: _Region, start: int, end: int) -> str:
         parts, offset = [], start
         for child in self.place_children(element, region, start, end):
-            parts += [escape(self.target[offset : child.start], quote=False), child.markup]
-            if child.element is not None:
-                inner = self.render(child.element, child.region, child.start, child.end)
-                parts += [child.element.opening, inner, child.element.closing]
+            parts.append(escape(self.target[offset : child.start], quote=False))
+            if isinstance(child.markup, Atom):
+                parts.append(self.with_blanks(child.markup, child.start))
+            else:
+                inner = self.render(child.markup, child.region, child.start, child.end)
+                parts += [child.markup.opening, inner, child.markup.closing]
             offset = child.end
         return "".join([*parts, escape(self.target[offset:end], quote=False)])
 
@@ -80,18 +80,16 @@ class _TagProjector:
         placed: list[_PlacedMarkup] = []
         taken: set[int] = set()
         for child in element.children:
-            if isinstance(child, Atom):
-                placed.append(self.place_atom(child, element, region))
-                continue
-            words = self.source_words_in(child)
-            run = _best_run([word in words for word in self.aligned], region, taken)
-            if run is None:
-                offset = self.gap(child.start, element, region)
-                placed.append(_PlacedMarkup(offset, offset, element=child))
-                continue
-            taken |= set(range(*run))
-            first, last = self.edges(child, run)
-            placed.append(_PlacedMarkup(first, last, element=child, region=run))
+            words = range(0) if isinstance(child, Atom) else self.source_words_in(child)
+            run = _best_run([word in words for word in self.aligned], region, taken) if words else None
+            if run is not None:
+                taken |= set(range(*run))
+                first, last = self.edges(child, run)
+            else:
+                offsets = [child.offset] if isinstance(child, Atom) else [child.start, child.end]
+                cut = self.cut(offsets[0], element, region)
+                first, last, run = self.gap(cut, offsets[0]), self.gap(cut, offsets[-1]), (cut, cut)
+            placed.append(_PlacedMarkup(first, last, child, run))
         placed.sort(key=lambda markup: markup.start)
         for markup in placed:  # within start and end, and behind its predecessor
             markup.start = min(max(markup.start, start), end)
@@ -108,45 +106,52 @@ class _TagProjector:
 
     def edges(self, element: Element, region: _Region) -> tuple[int, int]:
         """Return the offsets of a region, without punctuation that is outside the element in the source."""
-        start, end = self.words[region[0]][0], self.words[region[1] - 1][1]
-        if self.source[element.end : element.end + 1] in tuple(_AFTER_A_WORD):
-            end = max(start + 1, start + len(self.target[start:end].rstrip(_AFTER_A_WORD)))
+        start, end = self.words[region[0]][0], self.word_end(region[1] - 1, element.end)
+        if self.source[element.end - 1 : element.end].isspace() and self.target[end : end + 1].isspace():
+            end += 1
         if element.start and self.source[element.start - 1] in _BEFORE_A_WORD:
             start = min(end - 1, end - len(self.target[start:end].lstrip(_BEFORE_A_WORD)))
+        if self.source[element.start].isspace() and self.target[max(0, start - 1) : start].isspace():
+            start -= 1
         return start, end
 
-    def place_atom(self, atom: Atom, element: Element, region: _Region) -> _PlacedMarkup:
-        """Return an atom with its offset: between two words, or at the end of one."""
-        offset = self.gap(atom.offset, element, region)
-        behind_word = offset > 0 and not self.target[offset - 1].isspace()
-        before_word = offset < len(self.target) and not self.target[offset].isspace()
-        before = " " if atom.before and behind_word else ""
-        behind = " " if atom.behind and before_word and self.target[offset] not in _AFTER_A_WORD else ""
-        return _PlacedMarkup(offset, offset, f"{before}{atom.raw}{behind}")
+    def with_blanks(self, atom: Atom, offset: int) -> str:
+        """Return the HTML of an atom with the blanks of its source that the translation lacks at its offset."""
+        last, following = self.target[max(0, offset - 1) : offset], self.target[offset : offset + 1]
+        after_word, before_word = last.strip() != "", following.strip() != ""
+        if after_word and following in tuple(_AFTER_A_WORD):
+            before_word = False
+        return f"{' ' * (atom.before and after_word)}{atom.raw}{' ' * (atom.behind and before_word)}"
 
-    def gap(self, offset: int, element: Element, region: _Region) -> int:
-        """Return the offset in the translation, within a region, for an offset in the source.
+    def cut(self, offset: int, element: Element, region: _Region) -> int:
+        """Return the number of words of the translation before an offset in the source, within a region.
 
         The cut is chosen so that as few words as possible are on the other side of it than their aligned words.
         """
-        if region[0] == region[1]:
-            return self.words[region[0]][0] if region[0] < len(self.words) else 0
         passed = self.words_before(offset)
         inner = self.source_words_in(element) if element.opening else range(len(self.source_words))
-        if passed <= inner.start:
-            return self.words[region[0]][0]
         # a word before the cut costs 1 if its aligned word is behind the offset, else -1
         costs = accumulate((1 if self.aligned[word] >= passed else -1 for word in range(*region)), initial=0)
-        best = region[0] + min(enumerate(costs), key=lambda pair: pair[1])[0]
-        if best == region[0]:
-            return self.words[best][0]
-        start, end = self.words[best - 1]
-        tail = self.source[offset : self.source_words[passed - 1][1]]
-        if tail and all(character in _AFTER_A_WORD for character in tail):  # only punctuation follows in the source
+        return region[0] + (min(enumerate(costs), key=lambda pair: pair[1])[0] if passed > inner.start else 0)
+
+    def gap(self, cut: int, offset: int) -> int:
+        """Return the offset in the translation, behind a number of words, for an offset in the source.
+
+        It is behind white space, and before punctuation, where it is so in the source.
+        """
+        end = self.word_end(cut - 1, offset) if cut else 0
+        following = self.words[cut][0] if cut < len(self.words) else len(self.target)
+        if cut and end < self.words[cut - 1][1]:
+            return end
+        return min(following, end + offset - len(self.source[:offset].rstrip()))
+
+    def word_end(self, word: int, offset: int) -> int:
+        """Return the end of a word of the translation, without punctuation that follows an offset in the source."""
+        start, end = self.words[word]
+        before, following = self.source[:offset].rstrip()[-1:], self.source[offset:].partition(" ")[0]
+        if following and not following.strip(_AFTER_A_WORD) and before not in _AFTER_A_WORD:
             end = max(start + 1, start + len(self.target[start:end].rstrip(_AFTER_A_WORD)))
-        spaced = self.source[offset - 1 : offset].isspace() and not self.source[offset : offset + 1].isspace()
-        glued = not self.source[offset - 1 : offset].isspace() or best == region[1]
-        return self.words[best][0] if spaced and not glued else end
+        return end
 
 
 def _aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
