@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.serving.process import ENGLISH, GERMAN, Server
 
 from manyheads.cli.main import run as manyheads
+from manyheads.serving.models import LanguageDetector, Models
+from manyheads.serving.queue_items import RequestHandle
+from manyheads.serving.translation_routes import _TranslationRequest, _translations
+from manyheads.text.languages import make_profile
 
 SENTENCE = GERMAN[0]
 VALID = {"q": SENTENCE, "source": "de", "target": "en"}
@@ -97,6 +102,14 @@ def test_a_text_in_a_script_of_no_served_language_is_returned_unchanged(server: 
     assert [one["language"] for one in found["detectedLanguage"]] == ["en", "de", "en"]
     assert [one["confidence"] == 0 for one in found["detectedLanguage"]] == [True, False, True]
     assert [one == text for one, text in zip(found["translatedText"], texts, strict=True)] == [True, False, True]
+
+
+def test_a_text_in_an_unknown_script_is_not_translated_from_the_language_that_the_answer_names() -> None:
+    detector = LanguageDetector({"en": make_profile(ENGLISH), "de": make_profile(GERMAN)})
+    models = Models(translators={("en", "de"): None}, detector=detector)  # type: ignore[dict-item]  # not called
+    query = _TranslationRequest(["강아지"], is_list=False, source="auto", target="de", html=False, alternatives=0)
+    found = _translations(SimpleNamespace(models=models), query, RequestHandle())  # type: ignore[arg-type]
+    assert found == {"translatedText": "강아지", "detectedLanguage": {"confidence": 0.0, "language": "en"}}
 
 
 def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:

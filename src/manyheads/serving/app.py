@@ -97,7 +97,7 @@ class App:
         assert scope["type"] == "http"
         started, status = perf_counter(), 0
         origin = header(scope, b"origin")
-        scope |= {"app": self, "path": _with_one_slash(scope["path"])}
+        scope.update(app=self, path=_with_one_slash(scope["path"]))
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status

@@ -82,7 +82,7 @@ class _TagProjector:
         for child in element.children:
             words = range(0) if isinstance(child, Atom) else self.source_words_in(child)
             run = _best_run([word in words for word in self.aligned], region, taken) if words else None
-            if run is not None:
+            if isinstance(child, Element) and run is not None:
                 taken |= set(range(*run))
                 first, last = self.edges(child, run)
             else:
