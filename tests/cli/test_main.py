@@ -311,7 +311,7 @@ def test_the_program_name_is_a_command_that_works_in_the_current_directory(
         ("manyheads show-c", ["plain,show-config"]),
         ("manyheads data fe", ["plain,fetch"]),
         ("manyheads train --fo", ["plain,--force"]),
-        ("manyheads train average --la", ["plain,--last"]),
+        ("manyheads train average --las", ["plain,--last"]),
         ("manyheads export runs/one --to a", ["plain,argos"]),
         ("manyheads init x --from demo-k", ["plain,demo-ko-en"]),
         ("manyheads train demo-k", ["plain,demo-ko-en"]),
