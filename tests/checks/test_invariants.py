@@ -39,7 +39,7 @@ def test_new_models_raise_no_alarm() -> None:
         assert len(report.asked) >= 7
 
 
-def no_padding_mask(ids: Tensor, pad: int) -> Tensor:
+def no_source_mask(ids: Tensor, pad: int, unread: int | None) -> Tensor:
     return torch.ones_like(ids, dtype=torch.bool)[:, None, None]
 
 
@@ -48,7 +48,7 @@ def no_causal_mask(length: int, device: torch.device) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ("mask", "finding"), [(no_padding_mask, "no-source-padding-mask"), (no_causal_mask, "sees-the-future")]
+    ("mask", "finding"), [(no_source_mask, "no-source-padding-mask"), (no_causal_mask, "sees-the-future")]
 )
 def test_a_mask_that_hides_nothing_is_named(mask: Any, finding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"manyheads.model.encoder_decoder.{mask.__name__.removeprefix('no_')}", mask)

@@ -161,8 +161,8 @@ def test_a_cache_that_counts_positions_from_1_is_named(trained: Path, monkeypatc
 
 def test_padding_that_is_attended_to_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "manyheads.model.encoder_decoder.padding_mask",
-        lambda ids, pad: torch.ones_like(ids, dtype=torch.bool)[:, None, None],
+        "manyheads.model.encoder_decoder.source_mask",
+        lambda ids, pad, unread: torch.ones_like(ids, dtype=torch.bool)[:, None, None],
     )
     found = examine_run(trained)
     assert {"no-source-padding-mask", "loss-depends-on-batching"} <= serious(found), found.lines()
