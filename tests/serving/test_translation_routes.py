@@ -158,10 +158,8 @@ def test_the_server_and_the_command_line_give_the_same_text(
 
 
 def test_a_text_unlike_the_training_text_has_a_warning(server: Server) -> None:
-    assert "warnings" not in post(server, "/translate", VALID)[1]
     answer = post(server, "/translate", VALID | {"q": [SENTENCE, "asdf qwer zxcv"]})[1]
-    assert answer["warnings"][0] == []
-    assert "unlike-training" in answer["warnings"][1]
+    assert ["unlike-training" in names for names in answer["warnings"]] == [False, True]
 
 
 @pytest.mark.parametrize("text", ["🙂🙂", "12 / 7", "...", "  \n", "\u200b\u3164"])

@@ -33,14 +33,11 @@ from manyheads.text.marian import MarianTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer
 
-PACKAGE_VERSION = (
-    "100.0"  # above those of the public index, by which LibreTranslate replaces a package at its start
-)
+# Above the versions of the public index, by which LibreTranslate replaces a package at its start.
+PACKAGE_VERSION = "100.0"
 _PIECES = "sentencepiece.model"
-_LARGEST_RATIO, _SMALL = (
-    10,
-    64 * 2**20,
-)  # unpacked bytes of a packed byte, and of any package; weights shrink little
+_MAX_RATIO = 10  # unpacked bytes of a packed byte; weights shrink little
+_ALWAYS_UNPACKED = 64 * 2**20  # bytes of a package of any ratio
 _DEEPEST = 3  # parts of the path of a file that is unpacked: package/model/model.bin
 _UNPACKED = (".json", ".txt", ".bin", ".model", ".spm")
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every file in the archive, so that the same model gives the same bytes
@@ -139,7 +136,7 @@ def opened_package(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
     """Unpack the files of models and packages; raise `RunError` for members that no package has."""
     members = [info for info in archive.infolist() if not info.is_dir()]
-    limit = _LARGEST_RATIO * path.stat().st_size + _SMALL
+    limit = _MAX_RATIO * path.stat().st_size + _ALWAYS_UNPACKED
     if sum(info.file_size for info in members) > limit:
         raise RunError(f"{path} would unpack to more than {limit:,} bytes, and is not opened.")
     if len({info.filename for info in members}) < len(members):
