@@ -43,8 +43,6 @@ def main() -> None:
     # OpenMP's threads spin at every barrier, by default for milliseconds. Beside other programs the spinning thread
     # holds the core that the awaited thread needs; so let it spin briefly, then sleep. Read when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    # Without plugins for pydantic, it does not read the metadata of all installed packages, which takes 0.1 s.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
     from manyheads.cli.main import main as run_program
 

@@ -9,5 +9,5 @@ def test_every_kind_of_step_is_described_and_states_its_product() -> None:
     for name, kind in KINDS.items():
         assert kind.product in ("text", "model", "files")
         properties = kind.model_json_schema()["properties"]
-        assert properties["kind"]["const"] == name
+        assert properties["kind"]["enum"] == [name]
         assert all("description" in setting for key, setting in properties.items() if key != "kind")

@@ -22,7 +22,7 @@ from manyheads.config.load import recipe_paths
 from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, TrainingError, UsageError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
-HEAVY = ("torch", "numpy", "pydantic", "rich", "sacrebleu", "sentencepiece", "safetensors")
+HEAVY = ("torch", "numpy", "rich", "sacrebleu", "sentencepiece", "safetensors")
 VERBS = [
     *_Program.verbs, "data fetch", "data split", "data report", "train average", "doctor museum", "serve keys",
     "serve keys add", "bench train",

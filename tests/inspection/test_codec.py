@@ -25,11 +25,11 @@ class Leaf:
 class Tree:
     leaves: tuple[Leaf, ...]
     weights: Array
-    by_name: dict[str, float]
+    links: tuple[tuple[int, int], ...]
 
 
 WEIGHTS = np.array([[-1, 1 / 3, 2 / 7], [0.123456, 3, 0.9]], np.float32)
-TREE = Tree((Leaf("가", 0.5, None), Leaf("b", -2.0, 7)), WEIGHTS, {"x": 1})
+TREE = Tree((Leaf("가", 0.5, None), Leaf("b", -2.0, 7)), WEIGHTS, ((1, 2),))
 VALUES = to_json_values(TREE)
 
 
@@ -39,13 +39,13 @@ VALUES = to_json_values(TREE)
 def test_an_object_is_restored_from_its_json(packed: bool, right: Any) -> None:
     values = json.loads(json.dumps(to_json_values(TREE, packed=packed)))
     restored = from_json_values(Tree, values, "the tree")
-    assert (restored.leaves, restored.by_name) == (TREE.leaves, TREE.by_name)
+    assert (restored.leaves, restored.links) == (TREE.leaves, TREE.links)
     assert restored.weights.dtype == np.float32
     assert restored.weights == right
 
 
 def test_numbers_of_an_array_have_six_decimals_and_the_packed_form_has_two_bytes_each() -> None:
-    thirds = Tree((), np.full((1, 2), 1 / 3, np.float32), {})
+    thirds = Tree((), np.full((1, 2), 1 / 3, np.float32), ())
     assert to_json_values(thirds)["weights"] == [[0.333333, 0.333333]]
     assert to_json_values(thirds, packed=True)["weights"] == {
         "shape": [1, 2],
@@ -68,7 +68,7 @@ def test_fields_of_a_later_version_are_ignored() -> None:
         ("leaves", 5, r"^the tree\.leaves is int: "),
         ("weights", "x", r"^the tree\.weights is no array of numbers: "),
         ("weights", {"shape": [2], "low": 0, "high": 1, "uint16": "VVU="}, r"^the tree\.weights is no array"),
-        ("by_name", {"x": "y"}, r"^the tree\.by_name\.x is str: "),
+        ("links", [[1]], r"^the tree\.links\[0\] is list: "),
     ],
 )
 def test_a_wrong_value_is_named_by_its_field(field: str, value: Any, message: str) -> None:

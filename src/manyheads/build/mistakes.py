@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
-from manyheads.build.schema import KINDS, Mixed, MixStep, PlanFile, Step, TrainStep
+from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
 from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import closest, phrase, suggestion
 from manyheads.config.load.toml import shorten, to_toml
+from manyheads.config.schema.base import Section, SettingsError, Wrong
 
 _STEP_NAME = re.compile(r"\w[\w.-]*")
 RECORDS = "records"  # folder of the records, beside the folders of the products
@@ -41,46 +40,35 @@ def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | 
     return parse_table(KINDS[kind], table, where)
 
 
-def parse_table(model: type[Any], table: Mapping[str, Any], where: str) -> tuple[Any, list[str]]:
+def parse_table(model: type[Section], table: Mapping[str, Any], where: str) -> tuple[Any, list[str]]:
     """Validate a table; return the object or None, and the mistakes."""
     try:
-        return model.model_validate(prepare(dict(table)), strict=True), []
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        inner = {
-            detail["loc"][0] for detail in errors if len(detail["loc"]) > 1
-        }  # pydantic also counts the valid items
-        messages = [
-            _describe(model, table, where, detail)
-            for detail in errors
-            if len(detail["loc"]) > 1 or detail["loc"][0] not in inner
-        ]
-        return None, list(dict.fromkeys(messages))
+        return model.model_validate(prepare(dict(table))), []
+    except SettingsError as error:
+        return None, list(dict.fromkeys(_describe(model, table, where, wrong) for wrong in error.wrong))
 
 
-def _describe(model: type[BaseModel], table: Mapping[str, Any], where: str, wrong: Any) -> str:
-    key, *inside = wrong["loc"]
+def _describe(model: type[Section], table: Mapping[str, Any], where: str, wrong: Wrong) -> str:
+    key, *inside = wrong.path
     names = [part for part in inside if isinstance(part, str)]
     value: Any = table.get(key)
     last = str(key)
     if names and model is MixStep:
         model, value, last = Mixed, value[inside[0]].get(names[-1]), names[-1]
-    elif model is PlanFile:
+    else:
         for part in names:
             value = value[part]
-    else:
-        names = []  # the forms that the value may have
     known = model.model_json_schema()["properties"]
     name = ".".join(filter(None, (where, str(key), *names)))
-    if wrong["type"] == "extra_forbidden":
+    if wrong.reason == "unknown":
         guess = suggestion(closest(last, known))
         return f"unknown key {name}{guess or '; there are ' + ', '.join(known) + '.'}"
-    if wrong["type"] == "missing":
+    if wrong.reason == "missing":
         return f"{name} is missing: {known[last]['description']}."
     try:
         expected = f"not {phrase(known[last], value)}"
-    except KeyError:  # a table, or a choice of forms
-        expected = f"wrong: {known[last].get('description', wrong['msg'])}"
+    except KeyError:  # a table
+        expected = f"wrong: {known[last]['description']}"
     return f"{name} = {shorten(to_toml(value))} is {expected}."
 
 

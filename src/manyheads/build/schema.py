@@ -1,16 +1,12 @@
 """The settings of a plan and of each kind of step (`manyheads build PLAN.toml`)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from manyheads.config.schema.base import Field, Limits, Section
+from manyheads.config.schema.sections import Positive
 
-from manyheads.config.schema.sections import MAX_COUNT
-
-Positive = Annotated[int, Field(gt=0, le=MAX_COUNT)]
 Names = str | tuple[str, ...]
-Tag = Annotated[str, Field(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])]
+Tag = Annotated[str, Limits(pattern=r"^<[a-z0-9_-]+>$", examples=["<bt>"])]
 _CONFIG_SECTIONS = ("data", "tokenizer", "model", "training", "search", "evaluation")
 
 
@@ -19,11 +15,7 @@ def as_names(names: Names | None) -> tuple[str, ...]:
     return () if names is None else (names,) if isinstance(names, str) else names
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
-
-
-class Step(_Table):
+class Step(Section):
     """A step of a plan.
 
     Attributes:
@@ -53,8 +45,8 @@ class ConvertStep(TextStep):
     """Convert files of any form to text; see `manyheads data convert`."""
 
     kind: Literal["convert"]
-    files: tuple[str, ...] = Field(
-        min_length=1, description="files to convert; two files of lines after each other"
+    files: Annotated[tuple[str, ...], Limits(min_length=1)] = Field(
+        description="files to convert; two files of lines after each other"
     )
     columns: tuple[str, str] | None = Field(None, description="columns of a table to take: source, then target")
     licence: str | None = Field(None, description="licence of the text. Default: as the files state")
@@ -69,7 +61,7 @@ class CleanStep(TextStep):
     clean: dict[str, Any] = Field({}, description="settings of [clean]")
 
 
-class Mixed(_Table):
+class Mixed(Section):
     """A text of a mixture."""
 
     text: str = Field(description="name of the text")
@@ -81,7 +73,9 @@ class MixStep(TextStep):
     """Join texts line by line, with a tag before the source lines of some."""
 
     kind: Literal["mix"]
-    text: tuple[Mixed, ...] = Field(min_length=1, description="texts to join, as tables {text, tag, lines}")
+    text: Annotated[tuple[Mixed, ...], Limits(min_length=1)] = Field(
+        description="texts to join, as tables {text, tag, lines}"
+    )
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -96,13 +90,10 @@ class TranslateStep(TextStep):
     model: Names = Field(description="model that translates, or several as an ensemble")
     text: str = Field(description="text to translate; its language is the source language of the model")
     beam: Positive | None = Field(None, description="beam size. Default: search.beam_size of the model")
-    sampling: float | None = Field(
-        None,
-        gt=0,
-        le=1_000,
-        description="temperature of random sampling in place of beam search (Edunov et al. 2018)",
+    sampling: Annotated[float, Limits(gt=0, le=1_000)] | None = Field(
+        None, description="temperature of random sampling in place of beam search (Edunov et al. 2018)"
     )
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="seed of the sampling")
+    seed: Annotated[int, Limits(ge=0, lt=2**63)] = Field(1, description="seed of the sampling")
     lines: Positive | None = Field(None, description="translate only the first lines of the text")
 
 
@@ -203,11 +194,11 @@ KINDS: dict[str, type[Step]] = {
 }
 
 
-class PlanFile(_Table):
+class PlanFile(Section):
     """The tables of a plan; each step is validated later, by its kind."""
 
-    source: str = Field(min_length=1, description="language that the translator reads, such as ko")
-    target: str = Field(min_length=1, description="language that it writes, such as en")
+    source: Annotated[str, Limits(min_length=1)] = Field(description="language that is translated, such as ko")
+    target: Annotated[str, Limits(min_length=1)] = Field(description="language that is written, such as en")
     root: str = Field(".", description="folder that the paths below [text] start from")
     text: dict[str, dict[str, str]] = Field({}, description="texts: a table each, with a file for each language")
-    steps: dict[str, Any] = Field(min_length=1, description="steps: a table each, with its kind")
+    steps: Annotated[dict[str, Any], Limits(min_length=1)] = Field(description="steps: a table each, with its kind")

@@ -80,7 +80,8 @@ def settings_of(plan: Plan, name: str) -> dict[str, Any]:
         ignored = FREE_TO_CHANGE | (_TEXT_SETTINGS if step.text is not None else {"model.init_from"})
         texts = {"text": list(step.texts)} if step.text is not None else {}
         return {key: value for key, value in settings.items() if key not in ignored} | texts
-    settings = step.model_dump(mode="json", exclude={"kind"})
+    settings = step.model_dump()
+    del settings["kind"]
     if isinstance(step, MixStep):
         return {"text": settings["text"]}
     settings.pop("text", None)

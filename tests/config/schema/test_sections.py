@@ -16,7 +16,7 @@ from manyheads.errors import ConfigError
 LIMITS = {
     "integer": ({"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}),
     "number": ({"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}),
-    "string": ({"maxLength", "enum", "const"},),
+    "string": ({"maxLength", "enum"},),
 }
 WILD = [1e308, -1e308, 2**63, 10**400, math.inf, math.nan, "x" * 100_000, "a\0b"]
 

@@ -208,8 +208,8 @@ def phrase(schema: Mapping[str, Any], value: Any) -> str:
         return "a list of tables"
     if schema.get("type") == "array":
         return f"a list, each {phrase(schema['items'], value)}"
-    if "enum" in schema or "const" in schema:
-        return " or ".join(json.dumps(choice) for choice in schema.get("enum") or [schema["const"]])
+    if "enum" in schema:
+        return " or ".join(json.dumps(choice) for choice in schema["enum"])
     if "examples" in schema:
         return f"text such as {schema['examples'][0]}"
     if schema.get("maxLength", 0) >= _UNUSUAL_LIMIT:

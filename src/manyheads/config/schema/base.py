@@ -1,14 +1,15 @@
 """Sections of settings: each setting has a type with limits, a default and a meaning; values are checked strictly.
 
-This is written by hand, because importing pydantic takes as long as all else that a translated line needs.
+This is written by hand, because importing pydantic would take as long as all else that a translated line needs.
 Annotations of sections are evaluated at once: the modules of this package do not import `annotations`.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from inspect import cleandoc
+from itertools import repeat
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin
 
@@ -18,6 +19,7 @@ _KEYWORDS = {
     "ge": "minimum",
     "lt": "exclusiveMaximum",
     "le": "maximum",
+    "min_length": "minLength",
     "max_length": "maxLength",
     "pattern": "pattern",
     "examples": "examples",
@@ -54,28 +56,29 @@ class SettingsError(ValueError):
 
 
 class Limits:
-    """Limits of a number or a text in an annotation.
+    """Limits of a number, a text, a tuple or a dictionary in an annotation.
 
     Attributes:
         keywords: the limits as keywords of JSON Schema.
     """
 
     def __init__(self, **limits: Any) -> None:
-        """Store the limits: gt, ge, lt and le of a number; max_length, pattern, examples and enum of a text."""
+        """Store the limits: gt, ge, lt and le of a number; pattern, examples and enum of a text; else lengths."""
         self.keywords = {_KEYWORDS[name]: value for name, value in limits.items()}
 
     def hold(self, value: Any) -> bool:
-        """Return whether a number or a text is within the limits."""
+        """Return whether a value is within the limits."""
         limits = self.keywords
-        if isinstance(value, str):
-            return (
-                len(value) <= limits.get("maxLength", math.inf)
-                and re.fullmatch(limits.get("pattern", "(?s:.*)"), value) is not None
-                and value in limits.get("enum", (value,))
+        if isinstance(value, int | float):
+            return bool(
+                limits.get("minimum", -math.inf) <= value <= limits.get("maximum", math.inf)
+                and limits.get("exclusiveMinimum", -math.inf) < value < limits.get("exclusiveMaximum", math.inf)
             )
-        return bool(
-            limits.get("minimum", -math.inf) <= value <= limits.get("maximum", math.inf)
-            and limits.get("exclusiveMinimum", -math.inf) < value < limits.get("exclusiveMaximum", math.inf)
+        if not limits.get("minLength", 0) <= len(value) <= limits.get("maxLength", math.inf):
+            return False
+        return not isinstance(value, str) or (
+            re.fullmatch(limits.get("pattern", "(?s:.*)"), value) is not None
+            and value in limits.get("enum", (value,))
         )
 
 
@@ -230,11 +233,17 @@ def _read(kind: Any, value: Any) -> Any:
                 continue
     elif origin is tuple:
         if isinstance(value, list | tuple) and (parts[-1] is ... or len(value) == len(parts)):
-            return _read_items(parts, value)
+            kinds = repeat(parts[0]) if parts[-1] is ... else parts
+            return tuple(_read_items(kinds, dict(enumerate(value))))
     elif origin is Literal:
         if any(type(value) is type(part) and value == part for part in parts):
             return value
-    elif issubclass(origin or kind, Section | dict):
+    elif kind is Any:
+        return value
+    elif origin is dict:
+        if isinstance(value, Mapping):
+            return dict(zip(value, _read_items(repeat(parts[1]), value), strict=True))
+    elif issubclass(kind, Section):
         if isinstance(value, Mapping):
             return kind(**value)
     elif kind is float and type(value) in (int, float):
@@ -251,17 +260,17 @@ def _has_surrogates(text: str) -> bool:
     return not text.isascii() and re.search("[\ud800-\udfff]", text) is not None
 
 
-def _read_items(parts: tuple[Any, ...], values: list[Any] | tuple[Any, ...]) -> tuple[Any, ...]:
-    kinds = parts[:1] * len(values) if parts[-1] is ... else parts
+def _read_items(kinds: Iterable[Any], values: Mapping[Any, Any]) -> list[Any]:
+    """Return the values of a list or a dictionary, each as its annotation has it."""
     wrong, items = [], []
-    for index, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+    for kind, (key, value) in zip(kinds, values.items(), strict=False):
         try:
             items.append(_read(kind, value))
         except SettingsError as error:
-            wrong += [one._replace(path=(index, *one.path)) for one in error.wrong]
+            wrong += [one._replace(path=(key, *one.path)) for one in error.wrong]
     if wrong:
         raise SettingsError(wrong)
-    return tuple(items)
+    return items
 
 
 def _dump(value: Any) -> Any:
@@ -293,4 +302,6 @@ def _json_schema(kind: Any) -> dict[str, Any]:
     if origin is tuple:
         size = len(parts)
         return {"maxItems": size, "minItems": size, "prefixItems": [*map(_json_schema, parts)], "type": "array"}
+    if origin is dict:
+        return {"type": "object"}
     return {"$ref": f"#/$defs/{kind.__name__}"} if issubclass(kind, Section) else {"type": _TYPES[kind]}
