@@ -370,6 +370,16 @@ def test_json_of_another_format_or_with_mistakes_is_refused(change: dict[str, An
         config_from_json(json.dumps(values), "run/config.json")
 
 
+def test_a_run_of_an_earlier_version_opens_unless_outputs_depend_on_a_setting_that_is_gone() -> None:
+    values = json.loads(config_to_json(example_config()))
+    former = {"training": {"unfreeze_every": 7}, "model": {"layer_dropout": 0.3}, "search": {"coverage_penalty": 0}}
+    old = {name: section | former.get(name, {}) if name in former else section for name, section in values.items()}
+    assert config_from_json(json.dumps({**old, "measured": {}}), "run/config.json") == example_config()
+    old["search"]["coverage_penalty"] = 0.2
+    with pytest.raises(ConfigError, match=r"^run/config\.json: unknown key search\.coverage_penalty; "):
+        config_from_json(json.dumps(old), "run/config.json")
+
+
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, '"format"', "3"])
 def test_json_that_is_no_configuration_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^run/config\.json: this is no "):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.config.load.mistakes import closest, find_mistakes, optional_settings, suggestion
-from manyheads.config.load.removed import drop_removed
 from manyheads.config.load.toml import NONE, override, read_toml, to_toml
 from manyheads.config.schema import Config
 from manyheads.config.schema.base import SettingsError
@@ -33,6 +32,8 @@ __all__ = [
 ]
 
 _FORMAT = 1
+# Values that stand in the place of former settings of the model and the search.
+_CONSTANTS: dict[str, Any] = {}
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -149,9 +150,26 @@ def config_from_json(text: str, origin: str) -> Config:
     if number > _FORMAT:
         cure = f"this manyheads reads up to {_FORMAT}. Upgrade it: pip install --upgrade manyheads"
         raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
-    if mistakes := drop_removed(values):
-        raise ConfigError(mistakes, origin=origin)
+    _drop_former_settings(values)
     return parse_config(values, origin=origin)
+
+
+def _drop_former_settings(values: dict[str, Any]) -> None:
+    """Remove the settings of earlier versions, unless outputs may depend on them: those are refused as unknown.
+
+    Only settings of the model and the search are such, if they are on and have another value than in `_CONSTANTS`.
+    """
+    for section, settings in [*values.items()]:
+        if not isinstance(settings, dict):
+            continue
+        if section not in Config.model_fields:
+            del values[section]
+            continue
+        known = getattr(Config.model_fields[section].annotation, "model_fields", {})
+        for name in settings.keys() - known.keys():
+            needed = section in ("model", "search") and settings[name] and not name.endswith("dropout")
+            if not needed or settings[name] == _CONSTANTS.get(name):
+                del settings[name]
 
 
 def recipe_paths() -> dict[str, Path]:

@@ -9,7 +9,6 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, get_args
 
-from manyheads.config.load.removed import REMOVED
 from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
 from manyheads.config.schema import TASKS, AugmentConfig, Config, LanguageError, StageConfig
 from manyheads.config.schema.base import Section, SettingsError, Wrong
@@ -145,8 +144,6 @@ def _unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
         guess = suggestion(f"[{near}]" for near in closest(key, sections))
         return f"unknown section [{key}]{guess or '; there are ' + ', '.join(sections) + '.'}", {key}
     full_name = f"{section}.{key}" if section else key
-    if full_name in REMOVED:
-        return f"unknown key {full_name}; it was removed: {REMOVED[full_name].instead}.", {key}
     near = _nearest_settings(section, key)
     cure = suggestion(near) or "; `manyheads show-config` lists all settings."
     return f"unknown key {full_name}{cure}", {key, *(name.rpartition(".")[2] for name in near)}
