@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.data.batch import _real_positions, make_batch, next_length, pad_rows
+from manyheads.data.batch import make_batch, pad_rows
 
 PAD, BOS, EOS = 1, 2, 3
 
@@ -93,32 +93,3 @@ def test_a_doubled_batch_holds_all_pairs_twice_in_a_row() -> None:
     assert both.target_in.tolist() == 2 * batch.target_in.tolist()
     assert both.target_out.flatten()[both.target_positions].tolist() == 2 * [5, 6, EOS, EOS]
     assert (both.source_tokens, both.target_tokens) == (batch.source_tokens, batch.target_tokens)
-
-
-def test_padded_lengths_are_few_and_at_most_one_and_a_half_times_the_length() -> None:
-    found = [next_length(length) for length in range(1, 4_097)]
-    assert all(longer >= length for length, longer in enumerate(found, 1))
-    assert all(2 * longer <= 3 * length for length, longer in enumerate(found, 1) if length > 8)
-    assert found == sorted(found)
-    assert sorted(set(found)) == sorted([2**n for n in range(3, 13)] + [3 * 2**n for n in range(2, 11)])
-
-
-@settings(max_examples=40)
-@given(pairs)
-def test_a_batch_padded_further_is_otherwise_unchanged(drawn: list[tuple[Row, Row]]) -> None:
-    sources, targets = [source for source, _ in drawn], [target for _, target in drawn]
-    batch = make_batch(sources, targets, pad=PAD, bos=BOS, eos=EOS)
-    longer = batch.padded(1_000)
-    assert longer.source.shape == (len(drawn), next_length(batch.source.size(1)))
-    assert longer.target_in.shape == longer.target_out.shape == (len(drawn), next_length(batch.target_in.size(1)))
-    for name in ("source", "target_in", "target_out"):
-        for before, after in zip(getattr(batch, name), getattr(longer, name), strict=True):
-            assert unpadded(after) == unpadded(before)
-    assert longer.target_positions.tolist() == _real_positions(longer.target_out, PAD).tolist()
-    assert (longer.source_tokens, longer.target_tokens) == (batch.source_tokens, batch.target_tokens)
-
-
-def test_padding_stops_at_a_limit_and_cuts_nothing_off() -> None:
-    batch = make_batch([[4] * 9], [[5] * 21], pad=PAD, bos=BOS, eos=EOS)
-    assert [batch.padded(limit).source.size(1) for limit in (7, 11, 12, 13)] == [10, 11, 12, 12]
-    assert [batch.padded(limit).target_out.size(1) for limit in (7, 23, 24, 25)] == [22, 23, 24, 24]

@@ -47,19 +47,6 @@ def test_halves_hold_the_examples_of_a_batch_without_needless_padding() -> None:
     assert first.halves() == [first]
 
 
-def test_more_padding_changes_no_text() -> None:
-    batch = make_test_examples(ROWS)
-    padded = batch.padded(100)
-    assert padded.ids.shape == (3, 8)
-    assert padded.types is not None
-    assert padded.types.shape == (3, 8)
-    assert [[t for t in row if t != PAD] for row in padded.ids.tolist()] == [
-        [t for t in row if t != PAD] for row in batch.ids.tolist()
-    ]
-    assert batch.padded(7).ids.shape == (3, 7)
-    assert padded.shape == (True, 8)
-
-
 def test_a_blank_batch_has_no_targets() -> None:
     blank = blank_examples(pad=PAD, bos=BOS, eos=EOS, with_types=True)
     assert (blank.target_tokens, blank.source_tokens) == (0, 0)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tests.tolerances import within
 
 from manyheads.data import sampler as module
-from manyheads.data.batch import next_length
 from manyheads.data.sampler import Sampler, fixed_batches
 
 Lengths = NDArray[np.int64]
@@ -242,7 +241,3 @@ def test_the_heaviest_update_is_the_one_with_the_most_positions(seed: int) -> No
     plan = Sampler(source, target, batch_tokens=500).epoch(0)
     positions = [len(update) * int(source[update].max() + target[update].max()) for update in plan]
     assert positions[plan.heaviest()] == max(positions)
-    positions = [
-        len(update) * sum(next_length(int(side[update].max())) for side in (source, target)) for update in plan
-    ]
-    assert positions[plan.heaviest(next_length)] == max(positions)

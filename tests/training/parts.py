@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -30,10 +27,6 @@ from manyheads.training.trainer import Trainer
 PAD, BOS, EOS = 1, 2, 3
 VOCABULARY = 23
 CPU = torch.device("cpu")
-
-needs_compiler = pytest.mark.skipif(
-    shutil.which(os.environ.get("CXX", "g++")) is None, reason="no C++ compiler is installed"
-)
 
 Row = list[int]
 

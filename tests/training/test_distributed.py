@@ -20,7 +20,7 @@ import torch._inductor.config
 from safetensors.torch import load_file
 from tests.runs.parts import SENTENCES, make_config, metrics, write_corpus, write_split
 from tests.tolerances import approx, assert_close
-from tests.training.parts import CollectingListener, needs_compiler
+from tests.training.parts import CollectingListener
 
 from manyheads.cli.recipes import _describe
 from manyheads.config.schema import Config
@@ -90,8 +90,6 @@ def train_as(rank: int, world: dict[str, str], config: Config, out: Path, force:
     """Train as the process of this rank."""
     os.environ.update(world, RANK=str(rank), LOCAL_RANK=str(rank))
     torch.set_num_threads(1)
-    if config.training.compile:  # else each rank would start a compile process for every core
-        torch._inductor.config.compile_threads = 1
     train(config, out, listener=CollectingListener(), force=force)
 
 
@@ -196,18 +194,6 @@ def test_sharded_weights_train_as_unsharded_weights_and_resume_with_any_number_o
     assert [*resumed.values()] == approx([*whole.values()], magnitude=LARGEST)
     expected, found = load_file(run_of_one / "model.safetensors"), load_file(run_of_two / "model.safetensors")
     assert_close(found, expected, magnitude=LARGEST)
-
-
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.weekly
-def test_compiled_processes_make_the_updates_of_one_eager_process(folder: Path, run_of_one: Path) -> None:
-    out = folder / "compiled"
-    run(config_of(folder, compile=True, shard=True, steps=4), out, 2)
-    found, expected = (
-        [record["loss"] for record in metrics(path) if record["kind"] == "step"] for path in (out, run_of_one)
-    )
-    assert found == approx(expected[:4], magnitude=LARGEST)
 
 
 @pytest.mark.slow

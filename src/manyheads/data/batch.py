@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 Ids = Sequence[int] | NDArray[np.int32]
 
@@ -31,11 +30,6 @@ class TensorBatch(ABC):
     def examples(self) -> int:
         """Number of texts, or of pairs of texts, B."""
         return len(next(iter(self.tensors().values())))
-
-    @property
-    def shape(self) -> tuple[bool | int, ...]:
-        """Key of the shapes for which torch.compile generates separate code: whether B > 1, S."""
-        return self.examples > 1, next(iter(self.tensors().values())).size(1)
 
     @abstractmethod
     def rows(self, first: int, end: int) -> Self:
@@ -86,11 +80,6 @@ class Batch(TensorBatch):
         """Number of positions of both sides, padding included."""
         return self.source.numel() + self.target_in.numel()
 
-    @property
-    def shape(self) -> tuple[bool, int, int]:
-        """Key of the shapes for which torch.compile generates separate code: whether B > 1, S, T."""
-        return self.examples > 1, self.source.size(1), self.target_in.size(1)
-
     def rows(self, first: int, end: int) -> Batch:
         """Return a batch of the pairs from `first` up to `end`, padded as little as possible."""
         source, target_out = self.source[first:end], self.target_out[first:end]
@@ -111,27 +100,6 @@ class Batch(TensorBatch):
         both = self.mapped(lambda ids: torch.cat([ids, ids]))
         positions = torch.cat([self.target_positions, self.target_positions + self.target_out.numel()])
         return replace(both, target_positions=positions)
-
-    def padded(self, limit: int) -> Batch:
-        """Pad each side to `next_length` of its length, at most to `limit`."""
-        length = self.target_out.size(1)
-        source, target = (
-            max(0, min(next_length(ids.size(1)), limit) - ids.size(1)) for ids in (self.source, self.target_out)
-        )
-        return replace(
-            self,
-            source=functional.pad(self.source, (0, source), value=self.pad),
-            target_in=functional.pad(self.target_in, (0, target), value=self.pad),
-            target_out=functional.pad(self.target_out, (0, target), value=self.pad),
-            target_positions=self.target_positions + self.target_positions // length * target,
-        )
-
-
-def next_length(length: int) -> int:
-    """Round a length up to 8, 12, 16, 24, 32, 48, 64, 96, ...: few shapes, little padding."""
-    power = max(8, 1 << (length - 1).bit_length())
-    between = power * 3 // 4
-    return between if 8 < length <= between else power
 
 
 def pad_rows(rows: Sequence[Ids], pad: int, *, first: int | None = None, last: int | None = None) -> Tensor:

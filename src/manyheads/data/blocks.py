@@ -49,10 +49,6 @@ class BlockBatch(TensorBatch):
         """Return a batch of the blocks from `first` up to `end`."""
         return BlockBatch(self.ids[first:end], self.labels[first:end])
 
-    def padded(self, limit: int) -> BlockBatch:
-        """Return the batch itself: all blocks have the same length."""
-        return self
-
 
 class BlockSampler:
     """Draw the blocks of each update of an epoch from the seed and the number of the epoch alone.

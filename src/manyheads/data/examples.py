@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
+from manyheads.data.batch import Ids, TensorBatch, pad_rows
 
 NO_LABEL = -100  # ignored by the loss
 
@@ -65,15 +64,6 @@ class Examples(TensorBatch):
             labels=labels,
             source_tokens=int(lengths.sum()),
             target_tokens=int((labels != NO_LABEL).sum()),
-        )
-
-    def padded(self, limit: int) -> Examples:
-        """Pad to `next_length` of the length, at most to `limit`."""
-        more = max(0, min(next_length(self.ids.size(1)), limit) - self.ids.size(1))
-        return replace(
-            self,
-            ids=functional.pad(self.ids, (0, more), value=self.pad),
-            types=None if self.types is None else functional.pad(self.types, (0, more)),
         )
 
 

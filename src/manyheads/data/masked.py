@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
-from manyheads.data.batch import Ids, TensorBatch, next_length, pad_rows
+from manyheads.data.batch import Ids, TensorBatch, pad_rows
 
 HIDDEN_SHARE = 0.15  # share of the tokens that are chosen
 _MASKED_SHARE, _RANDOM_SHARE = 0.8, 0.1  # shares of chosen tokens that become the mask or a random id
@@ -70,16 +69,6 @@ class MaskedTexts(TensorBatch):
             positions=positions // length * longest + positions % length,
             labels=self.labels[inside],
             source_tokens=int(lengths.sum()),
-        )
-
-    def padded(self, limit: int) -> MaskedTexts:
-        """Pad to `next_length` of the length, at most to `limit`."""
-        length = self.ids.size(1)
-        more = max(0, min(next_length(length), limit) - length)
-        return replace(
-            self,
-            ids=functional.pad(self.ids, (0, more), value=self.pad),
-            positions=self.positions + self.positions // length * more,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
 from typing import Any, overload
@@ -130,15 +130,14 @@ class EpochPlan(Sequence[Indices]):
         order = np.random.default_rng((sampler.seed, self.number, number)).permutation(len(updates))
         return [updates[position] for position in order]
 
-    def heaviest(self, padded: Callable[[int], int] = int) -> int:
+    def heaviest(self) -> int:
         """Return the index of the update with the most positions, padding included.
 
-        `padded` maps the longest row of a side to its padded length, in tokens. Only the first section of a large
-        corpus is searched.
+        Only the first section of a large corpus is searched.
         """
 
         def positions(pairs: Indices) -> int:
-            return len(pairs) * sum(padded(int(lengths[pairs].max())) for lengths in self.sampler.lengths)
+            return len(pairs) * sum(int(lengths[pairs].max()) for lengths in self.sampler.lengths)
 
         return int(np.argmax([positions(pairs) for pairs in self.section(0)[: self.updates]]))
 

@@ -23,7 +23,6 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
 from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
-from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import Listener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
@@ -146,8 +145,6 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     keep_few_kernels()
     keep_freed_memory()
     device = pick_device(config.training.device)
-    if config.training.compile:
-        check_compiler(device)
     precision = pick_precision(config.training.precision, device)
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -212,13 +209,7 @@ def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upd
     for _ in range(updates):
         parts = next(batches)
         tokens = sum(part.target_tokens for part in parts)
-        known, begun = len(updater.layers.shapes), time.perf_counter()
         losses = updater.gradients(parts, tokens)
-        if len(updater.layers.shapes) > known:  # its layers have just been compiled: time it again
-            updater.zero_grad()
-            synchronise(updater.device)
-            start += time.perf_counter() - begun
-            losses = updater.gradients(parts, tokens)
         updater.apply(_LEARNING_RATE)
         result.source += sum(part.source_tokens for part in parts)
         result.target += tokens

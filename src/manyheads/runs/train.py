@@ -30,7 +30,6 @@ from manyheads.tasks.initialize import take_weights, with_initial_shape
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.task import TrainingTask
 from manyheads.tasks.translation.scoring import Validation
-from manyheads.training.compilation import check_compiler
 from manyheads.training.distributed import ALONE, World, join_world
 from manyheads.training.interruption import Interrupted, Watch
 from manyheads.training.log import NO_LISTENER, Advance, Listener
@@ -89,8 +88,6 @@ def train(
     start_time = time.perf_counter() if start_time is None else start_time
     keep_few_kernels()
     keep_freed_memory()
-    if config.training.compile:
-        check_compiler(pick_device(config.training.device))
     run = RunDirectory(out)
     with join_world() as world:
         config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
@@ -179,8 +176,6 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
     listener.message(
         f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters, vocabulary {task.vocabulary}"
     )
-    if config.training.compile:
-        listener.message("the layers are compiled for each new shape of a batch: the first updates take long")
     validate = task.validation(model, ALONE if config.training.shard else world, watch)
     return Trainer(
         task.objective(model),

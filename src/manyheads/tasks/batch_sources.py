@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.batch import Batch, Ids, blank_batch, make_batch, next_length
+from manyheads.data.batch import Batch, Ids, blank_batch, make_batch
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.data.examples import Example, Examples, blank_examples, make_examples
 from manyheads.data.labelled import cut_text
@@ -165,7 +165,6 @@ class CorpusUpdates:
         self.parts = training.accumulation * world.size
         self.world = world
         self.seed = training.seed
-        self.padded: Callable[[int], int] = next_length if training.compile else int
         self.stages = _Stages(config, maker.epoch(0).lengths, maker.texts.corpora[maker.store.rows])
         self.names = config.data.corpus_names
 
@@ -185,7 +184,7 @@ class CorpusUpdates:
 
     def heaviest(self) -> int:
         """Return the position in epoch 0 of the update with the most positions, padding included."""
-        return self.epoch(0).heaviest(self.padded)
+        return self.epoch(0).heaviest()
 
     def describe(self, pairs: Indices) -> str:
         """Describe the first lines of an update, for a message."""

@@ -18,7 +18,6 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
 from manyheads.model.layers import DecoderLayer
 from manyheads.training.batches import Losses, MicroBatch
-from manyheads.training.compilation import CompiledLayers, EagerLayers
 from manyheads.training.distributed import World
 from manyheads.training.layerwise import freeze_for_lora, layer_factors
 from manyheads.training.memory import out_of_memory
@@ -46,7 +45,6 @@ class Updater:
         self.clip_norm = config.clip_norm or math.inf
         if config.lora_rank:
             freeze_for_lora(model)
-        self.layers = CompiledLayers(model) if config.compile else EagerLayers()
         self.objective = _distribute(objective, world, shard=config.shard)
         self.trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.optimizer = build_optimizer(model, config, device, layer_factors(model, config.layer_decay))
@@ -54,14 +52,13 @@ class Updater:
     # --- loss and backward pass ---
 
     def on_device(self, micro_batches: Sequence[MicroBatch]) -> Iterator[MicroBatch]:
-        """Yield each micro-batch on the training device, padded to a compiled length where layers are compiled.
+        """Yield each micro-batch on the training device.
 
         Several processes exchange gradients in the backward pass of the last micro-batch only.
         """
         for number, micro_batch in enumerate(micro_batches, 1):
-            batch = self.layers.padded(micro_batch.to(self.device))
             with self.gradient_sync(last=number == len(micro_batches)):
-                yield batch
+                yield micro_batch.to(self.device)
 
     def gradient_sync(self, *, last: bool) -> AbstractContextManager[None]:
         """Return a context for a backward pass, which exchanges gradients only if it is the last of an update."""
@@ -78,7 +75,7 @@ class Updater:
         """
         computed = []
         for batch in self.on_device(micro_batches):
-            with autocast(self.device, self.precision), self.layers.in_use():
+            with autocast(self.device, self.precision):
                 losses = Losses(batch, *self.objective(batch))
             # Processes average the gradients that they exchange: the mean times their number is the sum.
             (losses.loss * self.world.size / tokens).backward()

@@ -127,11 +127,6 @@ class TrainingConfig(Section):
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="classification: balanced weighs each class by the inverse of its share of the examples"
     )
-    compile: bool = Field(
-        False,
-        description="compile the layers with torch.compile; meant for GPUs. The first updates are slow, and a "
-        "CPU needs a C++ compiler",
-    )
     shard: bool = Field(
         False,
         description="shard weights, gradients and optimiser state over the processes (FSDP), for models larger "
