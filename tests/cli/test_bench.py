@@ -9,7 +9,7 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 
 from manyheads.cli.main import run
-from manyheads.config.load import to_toml
+from manyheads.cli.recipes import _describe
 
 KEYS = {
     "unit", "median", "min", "max", "device", "threads", "versions", "source_tokens_per_second", "padding",
@@ -20,14 +20,9 @@ KEYS = {
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """Return the configuration of a tiny model on a tiny text."""
-    tree = make_config(write_corpus(tmp_path / "corpus")).model_dump()
     path = tmp_path / "tiny.toml"
-    sections = {name: values for name, values in tree.items() if isinstance(values, dict)}
-    lines = [
-        f"[{name}]\n" + "".join(f"{k} = {to_toml(v)}\n" for k, v in values.items())
-        for name, values in sections.items()
-    ]
-    path.write_text("".join(lines), encoding="utf-8")
+    lines = _describe(make_config(write_corpus(tmp_path / "corpus")))
+    path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
 

@@ -9,7 +9,8 @@ import pytest
 from tests.checks.test_text import make_splits, write_splits
 
 from manyheads.cli.main import run
-from manyheads.config.load import load_config, to_toml
+from manyheads.cli.recipes import _describe
+from manyheads.config.load import load_config
 from manyheads.runs.examine_config import examine_config_text
 
 
@@ -87,8 +88,7 @@ def test_the_report_has_counts_facts_and_findings(tmp_path: Path, capsys: pytest
     splits["train"] = [(target, source) for source, target in splits["train"]]
     (tmp_path / "text").mkdir()
     config = write_splits(tmp_path / "text", splits)
-    lines = [f"{key} = {to_toml(value)}" for key, value in config.data.model_dump().items() if value is not None]
-    Path("my.toml").write_text("\n".join(["[data]", *lines]), encoding="utf-8")
+    Path("my.toml").write_text("\n".join(_describe(config)), encoding="utf-8")
     assert run(["data", "report", "my.toml"]) == 0
     assert "error: languages-swapped" in capsys.readouterr().out
     assert run(["data", "report", "my.toml", "--json"]) == 0

@@ -81,7 +81,7 @@ def test_one_line_is_written_for_each_input_line(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_bytes("\n".join(UNUSUAL_LINES).encode())
     translator, stream = UppercaseTranslator(), io.BytesIO()
-    warned = write(translations(translator, input_lines(path, "error"), 4), stream)
+    warned = write(translations(translator, input_lines(path), 4), stream)
     lines = stream.getvalue().decode().split("\n")
     assert lines == [
         *(f"{text.upper()}0  .".replace("\r", " ") if text.strip() else "" for text in UNUSUAL_LINES),

@@ -116,14 +116,12 @@ def test_each_warning_is_printed_once_on_stderr(trained, tmp_path, monkeypatch, 
     assert capsys.readouterr().err == ""
 
 
-def test_invalid_utf8_is_an_error_at_its_line_or_is_replaced(trained, tmp_path, monkeypatch, capsys) -> None:
+def test_invalid_utf8_is_an_error_at_its_line(trained, tmp_path, monkeypatch, capsys) -> None:
     out = translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, code=3)
     assert out.count("\n") == 1
     error = capsys.readouterr().err
     assert error.startswith("error: standard input, line 2: byte 0xDF at offset 9 ")
     assert "Traceback" not in error
-    replace = ["--set", 'data.invalid_utf8="replace"']
-    assert translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, *replace).count("\n") == 2
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b"\n\n\n", b" \t \n"])

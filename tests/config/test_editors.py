@@ -49,8 +49,9 @@ def with_change(change: dict[str, Any]) -> dict[str, Any]:
 def test_the_schema_has_the_description_and_the_toml_default_of_every_setting() -> None:
     schema = json_schema()
     for section, field in Config.model_fields.items():
-        settings = getattr(field.annotation, "model_fields", {})
-        part = schema["$defs"][field.annotation.__name__]["properties"] if settings else {}
+        fields = getattr(field.annotation, "model_fields", {})
+        settings = {name: setting for name, setting in fields.items() if not setting.internal}
+        part = schema["$defs"][field.annotation.__name__]["properties"] if fields else {}
         assert list(part) == list(settings), section
         for name, setting in settings.items():
             assert part[name]["description"] == setting.description

@@ -380,6 +380,20 @@ def test_a_run_of_an_earlier_version_opens_unless_outputs_depend_on_a_setting_th
         config_from_json(json.dumps(old), "run/config.json")
 
 
+def test_settings_that_only_the_program_sets_are_unknown_in_a_file_and_in_set_and_stay_in_a_run(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('[data]\nsource = "de"\ntarget = "en"\n[model]\npooler = "relu"\n', encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, ["model.token_types=2"])
+    assert [mistake.partition(";")[0] for mistake in caught.value.mistakes] == [
+        "unknown key model.pooler", "unknown key model.token_types"
+    ]  # fmt: skip
+    imported = Config.model_validate({"data": {"source": "de", "target": "en"}, "model": {"token_types": 2}})
+    assert with_overrides(imported, ["search.beam_size=3"]).model.token_types == 2
+
+
 @pytest.mark.parametrize("text", ["", "[1]", "{", "[" * 100_000, '"format"', "3"])
 def test_json_that_is_no_configuration_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^run/config\.json: this is no "):

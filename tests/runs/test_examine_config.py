@@ -17,7 +17,7 @@ from tests.tolerances import within
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks import start
 from manyheads.cli.main import run
-from manyheads.config.load import to_toml
+from manyheads.cli.recipes import _describe
 from manyheads.config.schema import Config
 from manyheads.runs.examine_config import examine_config
 from manyheads.tasks.corpus import read_corpus
@@ -99,12 +99,7 @@ def test_classifiers_and_language_models_are_examined_too(tmp_path: Path) -> Non
 
 
 def write_config(config: Config, path: Path) -> Path:
-    tree = config.model_dump()
-    lines = [f"{name} = {to_toml(value)}\n" for name, value in tree.items() if not isinstance(value, dict)]
-    for name, values in tree.items():
-        if isinstance(values, dict):
-            lines += [f"[{name}]\n", *(f"{key} = {to_toml(value)}\n" for key, value in values.items())]
-    path.write_text("".join(lines), encoding="utf-8")
+    path.write_text("\n".join(_describe(config)), encoding="utf-8")
     return path
 
 

@@ -46,7 +46,7 @@ def classify(run: Path, file: Path, device: str, output: Path | None, as_json: b
     classifier = Classifier.load(run, device=device)
     if classifier.warning:
         warn(classifier.warning)
-    lines = input_lines(file, classifier.config.data.invalid_utf8)
+    lines = input_lines(file)
     results = chain.from_iterable(map(classifier.classify, batches(lines, size)))
     warned = WarnedLines(list)
     warning = f"longer than {classifier.longest:,} tokens, and only their beginning was read"

@@ -105,7 +105,7 @@ def _read_prompts(generator: Generator, file: Path) -> list[str]:
         DataError: the file is missing, damaged or not UTF-8.
     """
     data = generator.config.data
-    lines = list(input_lines(file, data.invalid_utf8))
+    lines = list(input_lines(file))
     if not lines:
         raise UsageError(f"{file} holds no prompt. Leave it out to generate from an empty prompt.")
     return ["\n".join(lines)] if data.documents == "file" else lines

@@ -90,8 +90,9 @@ def _describe(config: Config) -> Iterator[str]:
     for name, value in config:
         if isinstance(value, Section):
             yield from ("", f"[{name}]")
-            for key in type(value).model_fields:
-                yield from _described_setting(key, value)
+            for key, field in type(value).model_fields.items():
+                if not field.internal:
+                    yield from _described_setting(key, value)
         else:
             yield from _described_setting(name, config)
 

@@ -19,7 +19,6 @@ from manyheads.cli.verbs import JsonResult, current_settings, warn
 from manyheads.data.lines import (
     CALL_LINES,
     COMPRESSIONS,
-    InvalidUtf8,
     count_lines,
     decode_lines,
     read_lines,
@@ -104,7 +103,7 @@ def line_progress(name: str, file: Path, output: BinaryIO | None = None) -> Iter
         yield advance
 
 
-def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
+def input_lines(file: Path) -> Iterator[str]:
     """Return the lines of a file (also .gz, .xz, .zst), or of standard input for "-".
 
     The first line is read at once, so that an unreadable input is reported before an output file is opened and
@@ -116,9 +115,9 @@ def input_lines(file: Path, invalid_utf8: InvalidUtf8) -> Iterator[str]:
     """
     if str(file) == "-":
         refuse_closed(sys.stdin, "input", "a FILE")
-        lines = decode_lines(sys.stdin.buffer, "standard input", invalid_utf8=invalid_utf8)
+        lines = decode_lines(sys.stdin.buffer, "standard input")
         return (line.text for line in lines)
-    texts = read_lines(file, invalid_utf8=invalid_utf8)
+    texts = read_lines(file)
     return chain(list(islice(texts, 1)), texts)
 
 

@@ -173,7 +173,7 @@ def translate(
     )
     size = lines_at_once(file, "translate")
     translator = job.open()
-    lines = input_lines(file, translator.config.data.invalid_utf8)
+    lines = input_lines(file)
     constraints, warned = ConstraintFiles(prefix_file, forbid_file, require_file), WarnedLines(list)
     if in_shards and output is not None:
         inputs = [path for path in (file, prefix_file, forbid_file, require_file) if path is not None]

@@ -141,7 +141,7 @@ def checked_text(value: object, key: str, invalid_utf8: InvalidUtf8, where: str)
         if invalid_utf8 == "error":
             raise DataError(
                 f'{where}: "{key}" holds half a surrogate pair (\\ud800 to \\udfff), which is no character. '
-                'Mend the line, or set data.invalid_utf8 = "replace".'
+                "Mend the line."
             )
         return re.sub("[\ud800-\udfff]", "\ufffd", value)
     return value

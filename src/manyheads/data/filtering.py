@@ -34,7 +34,6 @@ class FilterCounts:
         too_long: dropped because a side had more than data.max_length tokens.
         source_overlap: kept, but the source is in the held-out text with another translation or label.
         control_characters: number of characters removed from the texts.
-        replaced_bytes: number of bytes that are not UTF-8, replaced by U+FFFD.
     """
 
     read: int
@@ -45,7 +44,6 @@ class FilterCounts:
     too_long: int = 0
     source_overlap: int = 0
     control_characters: int = 0
-    replaced_bytes: int = 0
 
     @property
     def dropped(self) -> int:
@@ -68,7 +66,6 @@ class FilterCounts:
         )
         remarks = _list_counts(
             (self.control_characters, "control characters removed"),
-            (self.replaced_bytes, "invalid bytes replaced"),
             (self.source_overlap, f"source{'s' * (self.source_overlap != 1)} also held out with another {other}"),
         )
         head = f"{self.read:,} {noun} read, {self.kept:,} kept"
@@ -155,8 +152,7 @@ class PairFilter:
             before = len(_CONTROL.findall(pair.source)) + len(_CONTROL.findall(pair.target))
             after = len(_CONTROL.findall(source)) + len(_CONTROL.findall(target))
             self.tally["control_characters"] += before - after
-        self.tally["replaced_bytes"] += pair.replaced
-        return Pair(source, target, pair.line, pair.replaced)
+        return Pair(source, target, pair.line)
 
     def keeps(self, pair: Pair) -> bool:
         """Return whether a normalised pair is kept; a dropped pair counts under the first reason that applies."""

@@ -127,7 +127,7 @@ def _invalid_bytes(name: str, number: int, offset: int, raw: bytes, error: Unico
     return (
         f"{name}, line {number}: byte 0x{raw[error.start]:02X} at offset {position:,} of the {where} is no UTF-8. "
         f"Convert the file (if it is {likely_encoding(raw)}: iconv -f {likely_encoding(raw)} -t UTF-8 FILE > NEW), "
-        'or replace such bytes: data.invalid_utf8 = "replace" in a configuration, --replace-invalid in data split.'
+        "or replace such bytes: --replace-invalid in data split."
     )
 
 

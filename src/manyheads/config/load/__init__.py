@@ -47,7 +47,9 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         ConfigError: the file cannot be read, or file or overrides have mistakes; the message lists all of them.
     """
     origin = f"{path} with --set" if overrides else str(path)
-    return _parse_replaced(resolve_data_root(read_toml(path), path.parent), overrides, origin)
+    values = resolve_data_root(read_toml(path), path.parent)
+    given = [f"{name}.{key}" for name, section in values.items() if isinstance(section, dict) for key in section]
+    return _parse_replaced(values, overrides, origin, given)
 
 
 def resolve_data_root(values: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -68,9 +70,19 @@ def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
     return _parse_replaced(config.model_dump(), overrides, "--set") if overrides else config
 
 
-def _parse_replaced(values: dict[str, Any], overrides: Sequence[str], origin: str) -> Config:
-    """Replace settings, then parse as `parse_config` does; mistakes of both are reported."""
+def _parse_replaced(
+    values: dict[str, Any], overrides: Sequence[str], origin: str, given: Sequence[str] = ()
+) -> Config:
+    """Replace settings, then parse as `parse_config` does; mistakes of both are reported.
+
+    Internal settings may be among `values`, but neither among the overrides nor the names in `given`.
+    """
     mistakes = [mistake for text in overrides if (mistake := override(values, text))]
+    for name in (*given, *(text.partition("=")[0].strip() for text in overrides)):
+        section, _, key = name.partition(".")
+        known = getattr(Config.model_fields.get(section), "annotation", None)
+        if key in (fields := getattr(known, "model_fields", {})) and fields[key].internal:
+            mistakes.append(f"unknown key {name}; only the program sets it, as from a model of another program.")
     mistakes += _replace_length(values, overrides)
     try:
         config = parse_config(values, origin=origin)

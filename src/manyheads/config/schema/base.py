@@ -83,13 +83,18 @@ class Limits:
 
 
 class Setting:
-    """Definition of a setting; `annotation` is its type, with limits."""
+    """Definition of a setting; `annotation` is its type, with limits.
+
+    Attributes:
+        internal: whether only the program sets it, as from a model of another program; no file or page names it.
+    """
 
     annotation: Any
 
-    def __init__(self, default: Any, description: str) -> None:
+    def __init__(self, default: Any, description: str, internal: bool = False) -> None:
         self.default = default
         self.description = description
+        self.internal = internal
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema of the setting."""
@@ -99,9 +104,9 @@ class Setting:
         return {**parts, "description": self.description} if self.description else parts
 
 
-def Field(default: Any = _MISSING, *, description: str) -> Any:
+def Field(default: Any = _MISSING, *, description: str, internal: bool = False) -> Any:
     """Define a setting of a section; one without a default must be given."""
-    return Setting(default, description)
+    return Setting(default, description, internal)
 
 
 class Section:
@@ -160,7 +165,7 @@ class Section:
 
     @classmethod
     def model_json_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of the section, with the sections inside under "$defs"."""
+        """Return the JSON schema of the section without internal settings; sections inside are under "$defs"."""
         inside = {
             part.__name__: part for field in cls.model_fields.values() for part in _sections(field.annotation)
         }
@@ -173,7 +178,9 @@ class Section:
             **({"$defs": defined} if defined else {}),
             "additionalProperties": False,
             "description": cleandoc(cls.__doc__ or ""),
-            "properties": {name: field.json_schema() for name, field in cls.model_fields.items()},
+            "properties": {
+                name: field.json_schema() for name, field in cls.model_fields.items() if not field.internal
+            },
             **({"required": needed} if needed else {}),
             "type": "object",
         }

@@ -128,9 +128,8 @@ class DataConfig(Section):
     drop_duplicates: bool = Field(True, description="drop training pairs that have occurred before")
     drop_overlap: bool = Field(True, description="drop training pairs that also occur in valid or test")
     invalid_utf8: Literal["error", "replace"] = Field(
-        "error", description="bytes that are not valid UTF-8: stop with an error, or replace them by U+FFFD"
+        "error", description="bytes that are not valid UTF-8: an error, or replaced by U+FFFD", internal=True
     )
-
     augment: AugmentConfig | None = Field(
         None,
         description="translation: changes of training pairs for single words, capitals, missing end marks, typing "
@@ -237,7 +236,7 @@ class ModelConfig(Section):
         "pre", description="layer norm before each sublayer, or after it as in the paper"
     )
     norm_epsilon: Annotated[float, Limits(ge=1e-30, le=1)] = Field(
-        1e-5, description="epsilon of layer norm, added to the variance"
+        1e-5, description="epsilon of layer norm, added to the variance", internal=True
     )
     positions: Literal["sinusoidal", "learned", "rotary"] = Field(
         "sinusoidal", description="position encoding: sinusoidal (section 3.5), learned, or rotary (Su et al. 2021)"
@@ -254,21 +253,27 @@ class ModelConfig(Section):
         description="matrices that share their weights (section 3.4). all: source and target embedding and "
         "output; decoder: target embedding and output; none",
     )
-    scale_embeddings: bool = Field(True, description="multiply token embeddings by sqrt(d_model) (section 3.4)")
+    scale_embeddings: bool = Field(
+        True, description="multiply token embeddings by sqrt(d_model) (section 3.4)", internal=True
+    )
     bias: bool = Field(True, description="use biases in the linear layers")
     token_types: Annotated[int, Limits(ge=0, le=1_000)] = Field(
-        0, description="number of segment types with an embedding each, 2 in BERT; 0 is none"
+        0, description="number of segment types with an embedding each, 2 in BERT; 0 is none", internal=True
     )
     source_end_mark: bool = Field(
-        True, description="end the source with the mark </s>; false in models imported from OpenNMT-py"
+        True, description="end the source with the mark </s>; false in models of OpenNMT-py", internal=True
     )
-    embedding_norm: bool = Field(False, description="apply layer norm to the sum of the embeddings, as BERT does")
+    embedding_norm: bool = Field(
+        False, description="apply layer norm to the sum of the embeddings, as BERT does", internal=True
+    )
     pooling: Literal["cls", "mean"] = Field(
         "mean",
         description="vector of a text that a classifier reads: of its first token (cls), or the mean over its "
         "tokens",
     )
-    pooler: Literal["tanh", "relu"] = Field("tanh", description="activation in the head of a classifier")
+    pooler: Literal["tanh", "relu"] = Field(
+        "tanh", description="activation in the head of a classifier", internal=True
+    )
     init_from: Text | None = Field(
         None,
         description="pre-trained model to start from, with its tokenizer and shape: a run directory, or the "
