@@ -15,6 +15,7 @@ from manyheads.languages import (
     SENTENCE_ENDS,
     base_language,
     bleu_language,
+    end_mark,
     full_stop,
     has_blanks_between_words,
     language_name,
@@ -102,6 +103,22 @@ def test_writing_depends_on_the_script(codes: str, bleu: str, blanks: bool, sepa
     for code in codes.split():
         writing = bleu_language(code), has_blanks_between_words(code), sentence_separator(code), full_stop(code)
         assert writing == (bleu, blanks, separator, stop), code
+
+
+@pytest.mark.parametrize(
+    ("code", "marks"),
+    [
+        ("de", [".", "?", "!", "...", ":", ";", ","]),
+        ("zh-TW", ["。", "？", "！", "……", "：", "；", "，"]),
+        ("ja", ["。", "？", "！", "…", "：", "；", "、"]),
+        ("fas", [".", "؟", "!", "...", ":", "؛", "،"]),
+        ("ell", [".", ";", "!", "...", ":", "·", ","]),
+        ("fr", [".", "\u00a0?", "\u00a0!", "...", "\u00a0:", "\u00a0;", ","]),
+        ("", [".", "?", "!", "...", ":", ";", ","]),
+    ],
+)
+def test_an_end_mark_is_written_as_the_language_writes_it(code: str, marks: list[str]) -> None:
+    assert [end_mark(kind, code) for kind in ".?!…:;,"] == marks
 
 
 @pytest.mark.parametrize(

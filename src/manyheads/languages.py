@@ -43,6 +43,13 @@ _FULL_STOPS = {
     **dict.fromkeys(_EAST_ASIAN, "。"), "ur": "۔", "mr": ".", "Deva": "।", "Beng": "।", "Guru": "।", "Orya": "।",
     "Armn": "։", "Ethi": "።", "Khmr": "។", "Mymr": "။", "Tibt": "།", "Thai": "", "Laoo": "",
 }  # fmt: skip
+# Marks at the end of a sentence or clause, where a script or language has other ones than "?", "...", and so on.
+_WIDE_MARKS = {"?": "？", "!": "！", ":": "：", ";": "；", ",": "，", "…": "……"}
+_END_MARKS = {
+    **dict.fromkeys(_HAN, _WIDE_MARKS), "Jpan": _WIDE_MARKS | {",": "、", "…": "…"},
+    "Arab": {"?": "؟", ";": "؛", ",": "،"}, "Grek": {"?": ";", ";": "·"},
+    "fr": {mark: f"\u00a0{mark}" for mark in "?!:;"},
+}  # fmt: skip
 # Marks that end a sentence, as the content of a class of characters: Sentence_Terminal of Unicode 17, Basic
 # Multilingual Plane, and the ellipsis.
 SENTENCE_ENDS = (
@@ -194,6 +201,19 @@ def sentence_separator(code: str) -> str:
 def full_stop(code: str) -> str:
     """Return the mark at the end of a sentence, "" for a language without one."""
     return _FULL_STOPS.get(base_language(code), _FULL_STOPS.get(script_of(code), "."))
+
+
+def end_mark(kind: str, code: str) -> str:
+    """Return the mark of a kind at the end of a sentence or clause, as a language writes it.
+
+    Args:
+        kind: one of ".?!:;," or "…".
+        code: code of the language.
+    """
+    if kind == ".":
+        return full_stop(code)
+    marks = _END_MARKS.get(base_language(code), _END_MARKS.get(script_of(code), {}))
+    return marks.get(kind, "..." if kind == "…" else kind)
 
 
 def bleu_language(code: str) -> str:

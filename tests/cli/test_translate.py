@@ -130,6 +130,7 @@ def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str
         (["--beam", "2", "--n-best", "3"], "error: --n-best 3 needs at least --beam 3, not 2."),
         (["--alternatives", "2"], "--alternatives needs --json"),
         (["--stream", "--beam", "3"], "--stream prints the greedy output alone"),
+        (["--stream", "--match-source"], "--stream prints the greedy output alone"),
         (["--split-lines", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),
     ],
 )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.text.test_interface import KINDS, TOKENIZERS
 
-from manyheads.config.schema import SearchConfig
+from manyheads.config.schema import SearchConfig, TokenizerConfig
 from manyheads.search.interface import Hypothesis
 from manyheads.tasks.assembly import (
     Assembler,
@@ -22,7 +24,7 @@ from manyheads.tasks.assembly import (
 from manyheads.tasks.options import LineConstraints, plain_search
 from manyheads.tasks.parts import Line
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -52,6 +54,24 @@ def test_a_broken_character_is_left_out_or_copied_from_the_source_with_a_warning
     assembler = Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), plain_search(SearchConfig()), 99)
     found = assembler.translation(line, [[hypothesis]], LineConstraints())
     assert (found.translation, found.warnings) == (text, warnings)
+
+
+def test_a_mark_that_the_source_lacks_leaves_the_text_and_the_alignment() -> None:
+    texts = ["ein Hund . ein Tier ?"]
+    config = TokenizerConfig.model_validate({"kind": "words", "min_count": 1})
+    tokenizers = train_tokenizers(config, texts, texts, "de", "en")
+    line = Line("ein Hund ein Tier?", [(0, 8), (9, 18)], tokenizers.source.encode(["ein Hund", "ein Tier ?"]))
+    outputs = []
+    for ids in tokenizers.target.encode(["Hund ein .", "Tier ."]):
+        attention = tuple(tuple(float(row == column) for column in range(4)) for row in range(len(ids)))
+        outputs.append(Hypothesis(tuple(ids), 0.0, 0.0, (), True, attention=attention))
+    options = replace(plain_search(SearchConfig()), alignment=True)
+    found = {}
+    for matches in (False, True):
+        assembler = Assembler(tokenizers, replace(options, match_source=matches), 99, languages=("de", "en"))
+        found[matches] = assembler.translation(line, [[output] for output in outputs], LineConstraints())
+    assert (found[False].translation, found[False].alignment) == ("Hund ein . Tier .", "0-0 1-1 0-2 2-3 3-4")
+    assert (found[True].translation, found[True].alignment) == ("Hund ein Tier?", "0-0 1-1 2-2")
 
 
 def test_the_bytes_of_a_blank_are_not_a_word() -> None:

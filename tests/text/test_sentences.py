@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.text.sentences import Span, pieces_within, sentence_spans
+from manyheads.text.sentences import Span, ends_in_abbreviation, pieces_within, sentence_spans
 
 MIXED = st.text(alphabet="ab AB3 .!?…。「」\"”',;、—-\n\t\u2028\u3000é\u0301가다Dr", max_size=60)
 
@@ -105,6 +105,21 @@ def test_sentences_end_where_people_see_their_end(language, text) -> None:
 def test_sentences_of_languages_without_blanks_end_without_blanks(language, text) -> None:
     parts = text.split("|")
     assert sentences("".join(parts), language) == parts
+
+
+@pytest.mark.parametrize(
+    ("language", "abbreviations", "words"),
+    [
+        ("en", ["cats, etc", "by Dr", "J. R", "at 5 p.m", "the U.S"], ["where am I", "said no", "the 3", "runs"]),
+        ("de", ["Hunde usw", "z.B", "am 3"], ["im Jahr 2010", "Hund"]),
+        ("ru", ["и т.д"], ["да"]),
+        ("", ["A"], ["", "Hund ", "„", "a" * 50]),
+    ],
+)
+def test_the_dot_of_an_abbreviation_is_known_at_the_end(
+    language: str, abbreviations: list[str], words: list[str]
+) -> None:
+    assert [text for text in (*abbreviations, *words) if ends_in_abbreviation(text, language)] == abbreviations
 
 
 def test_spans_exclude_line_ends_and_blanks() -> None:

@@ -137,13 +137,14 @@ def translate(
         or options.n_best > 1
         or options.beam_size not in (None, 1)
         or options.alignment
+        or options.match_source
         or forbid_file
         or require_file
         or columns
     ):
         raise click.UsageError(
             "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
-            "--forbid-file, --require-file and --columns.",
+            "--match-source, --forbid-file, --require-file and --columns.",
         )
     check_output(output, file)
     in_shards = not stream and not as_json and _both_files(file, output)

@@ -97,6 +97,8 @@ class SearchOptions:
             without.
         split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
             than any training example (auto), or no line (none), which cuts a line at the model's limit.
+        match_source: write the end mark of the source at the end of its translation, such as a question mark or
+            none, and begin with a small letter where the source does.
 
     Raises:
         UsageError: an option is out of its range.
@@ -116,6 +118,7 @@ class SearchOptions:
     attention_layer: int = -1
     token_scores: bool = True
     split: Literal["auto", "sentences", "none"] = "auto"
+    match_source: bool = False
 
     def __post_init__(self) -> None:
         for name, most in _MAX_VALUES.items():

@@ -13,6 +13,7 @@ import numpy as np
 
 from manyheads.search.interface import Hypothesis, length_divisor
 from manyheads.search.options import SearchOptions
+from manyheads.tasks.match_source import match_source
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line
 from manyheads.tasks.result import Candidate, Translation
@@ -46,7 +47,9 @@ class Assembler:
         options: SearchOptions,
         longest_source: int,
         sources: SourceModel | None = None,
+        languages: tuple[str, str] = ("", ""),  # of the source and the target
     ) -> None:
+        self.languages = languages
         self.tokenizers = tokenizers
         self.sources = sources
         self.options = options
@@ -86,6 +89,7 @@ class Assembler:
     def candidate(self, line: Line, outputs: Sequence[Hypothesis]) -> Candidate:
         """Join the outputs of the parts of a line to one candidate."""
         tokenizer = self.tokenizers.target
+        texts = [self.part_translation(line, index, output) for index, output in enumerate(outputs)]
         scores = [score for output in outputs for score in output.token_scores]
         total = sum(output.log_probability for output in outputs)
         length = sum(len(output.tokens) + output.ended for output in outputs)
@@ -95,9 +99,7 @@ class Assembler:
             for token_alternatives in output.alternatives or ()
         ]
         return Candidate(
-            text=line.join(
-                tokenizer.decode(self.whole(line, index, output)[0]) for index, output in enumerate(outputs)
-            ),
+            text=line.join(texts),
             score=outputs[0].score
             if len(outputs) == 1
             else total / length_divisor(length, self.options.length_penalty),
@@ -111,13 +113,19 @@ class Assembler:
         """Return the tokens of the output of a part without broken characters, and the number of these."""
         return self.tokenizers.target.whole_characters(output.tokens, line.part_text(part))
 
+    def part_translation(self, line: Line, part: int, output: Hypothesis) -> str:
+        """Return the translation of a part of a line."""
+        text = self.tokenizers.target.decode(self.whole(line, part, output)[0])
+        return match_source(text, line.part_text(part), self.languages) if self.options.match_source else text
+
     def alignment(self, line: Line, parts: Sequence[Hypothesis]) -> list[Link]:
         """Return the links between the words of a line and those of its translation."""
         links: list[Link] = []
         end, before = 0, ""  # end of the previous parts in the line, and their translation
         for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
             start, stop = line.spans[index]
-            text = self.tokenizers.target.decode(self.whole(line, index, output)[0])
+            text = self.part_translation(line, index, output)
+            words = len(text.split())
             gap = line.between(index, before[-1:], text[:1])
             links += _copied_links(line.text[:end], before, gap)
             before += gap
@@ -128,6 +136,7 @@ class Assembler:
             links += [
                 (source + source_word, target + target_word)
                 for source_word, target_word in word_alignment(output.attention, of_source, of_target)
+                if target_word < words  # a mark that was a word may be removed
             ]
             end, before = stop, before + text
         return links + _copied_links(line.text[:end], before, line.text[end:])

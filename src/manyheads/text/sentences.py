@@ -17,17 +17,17 @@ from manyheads.languages import SENTENCE_ENDS, base_language
 Span = tuple[int, int]
 
 _WIDE_MARKS = "。！？｡．"  # marks that end a sentence without a blank after them
-_CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
-_OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
+CLOSERS = "\"'”’»«“‘›‹)]}」』）】》〉］｝"
+OPENERS = "\"'“„‚”‘’«»‹›([{「『（【《〈［¿¡-–—*•"
 # After it a text is cut without a blank.
-UNSPACED_END = re.compile(rf"[{_WIDE_MARKS}、，；：][{re.escape(_CLOSERS)}]*\Z")
+UNSPACED_END = re.compile(rf"[{_WIDE_MARKS}、，；：][{re.escape(CLOSERS)}]*\Z")
 _LINE_ENDS = re.compile("[\n\r\v\f\x85\u2028\u2029]")
 _NOT_BLANK = re.compile(r"\S")
 # A run of marks with its closing quotes and brackets, then a blank; after wide marks anything. Possessive
 # quantifiers match each run once, which keeps the time linear.
 _END = re.compile(
     rf"(?<![{SENTENCE_ENDS}])(?P<marks>[{SENTENCE_ENDS}]++)"
-    rf"(?P<closers>(?:[{re.escape(_CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
+    rf"(?P<closers>(?:[{re.escape(CLOSERS)}]|\s»(?=\s|\Z))*+)(?=(?P<blank>\s|\Z)?)"  # « Oui ! »
 )
 # Particles after a closing quotation that continue the sentence: 「はい」と言った。
 _CONTINUATIONS = "とってはがをもにのでや、"
@@ -41,6 +41,8 @@ _GERMAN = (
 )
 _ENGLISH = "vs cf approx dept est e.g i.e al resp"
 _BEFORE_A_WORD = frozenset([*_TITLES.split(), *_GERMAN.split(), *_ENGLISH.split()])
+_LAST_WORDS = "etc usw enz osv itd itp atd inc ltd corp jr sr a.m p.m"  # abbreviations that may end a sentence
+_AT_END = frozenset(_LAST_WORDS.split())
 # Abbreviations that do not end a sentence before a number; elsewhere they are words ("He said no.").
 _PLACES = "no nos nr vol vols ch p pp sec eq art fig figs bd abb tab abs kap s str tel"
 _MONTHS = "jan feb mar apr jun jul aug sep sept oct okt nov dec dez"
@@ -123,7 +125,7 @@ def _ends(text: str, start: int, end: int, *, ordinals: bool) -> Iterator[int]:
 def _beginning(text: str, start: int, end: int) -> str:
     """Return the first character after quotation marks, brackets and dashes."""
     for index in range(start, min(end, start + 8)):
-        if text[index] not in _OPENERS and not text[index].isspace():
+        if text[index] not in OPENERS and not text[index].isspace():
             return text[index]
     return ""
 
@@ -151,6 +153,19 @@ def _abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: b
         return True
     initial = _INITIAL.fullmatch(word) is not None and (word.isupper() or "." in word)
     return initial and word.lower() not in _NO_INITIAL
+
+
+def ends_in_abbreviation(text: str, language: str) -> bool:
+    """Return whether a dot after a text is that of its last word, even if the sentence ends there.
+
+    True for an initial, an ordinal number in a language that writes one so, and the known abbreviations.
+    """
+    match = _LAST_WORD.search(text, max(0, len(text) - _MAX_WORD))
+    base, word = base_language(language), match[0].lower() if match else ""
+    ordinals = base in _ORDINAL_DOT
+    return word in _AT_END or (
+        (base, word) != ("en", "i") and _abbreviates(text, 0, len(text), "", ordinals=ordinals)
+    )
 
 
 # --- long sentences ---

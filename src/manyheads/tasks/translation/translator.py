@@ -226,7 +226,8 @@ class Translator:
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         found = iter(self.engine.search(rows, options, constraints, cancelled))
         outputs = [[next(found) for _ in line.parts] for line in lines]
-        assembler = Assembler(self.tokenizers, options, self.longest_source, self.sources)
+        languages = self.config.data.source, self.config.data.target
+        assembler = Assembler(self.tokenizers, options, self.longest_source, self.sources, languages)
         return [
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
@@ -237,8 +238,9 @@ class Translator:
     ) -> Generator[str, None, bool]:
         """Yield the greedy translation of a line in pieces, as they are generated.
 
-        The joined pieces are the translation of `translate` with a beam size of 1 and the same options. A torch
-        model stays in evaluation mode until the last piece.
+        The joined pieces are the translation of `translate` with a beam size of 1 and the same options, except that
+        `match_source` is ignored: the end is not known yet. A torch model stays in evaluation mode until the last
+        piece.
 
         Returns:
             Whether the source or the output was cut (`Translation.truncated`), after the last piece.
