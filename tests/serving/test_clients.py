@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving.process import ENGLISH, GERMAN, Server
+from tests.runs.parts import SENTENCES, make_config, write_split
+from tests.serving.process import ENGLISH, GERMAN, Server, serving
 
+from manyheads.runs.train import train
+from manyheads.tasks.match_source import match_source
 from manyheads.tasks.translation.translator import Translator
 
 libretranslatepy = pytest.importorskip("libretranslatepy")
@@ -36,6 +39,31 @@ def test_libretranslatepy_translates_detects_and_lists(server: Server, expected:
         ("de", "German", ["de", "en"]),
         ("en", "English", ["en"]),
     ]
+
+
+@pytest.mark.learning
+def test_the_end_mark_and_the_small_first_letter_of_the_source_are_kept(tmp_path: Path, training_seed: int) -> None:
+    """Train a translator that begins with a capital and mostly ends with a full stop, whatever the source."""
+    pairs = [(f"{german.capitalize()}.", f"{english.capitalize()}.") for german, english in SENTENCES]
+    for name, part in (("train", pairs[:40]), ("valid", pairs[40:44]), ("test", pairs[44:])):
+        write_split(tmp_path / "corpus", name, part)
+    training = {"steps": 100, "batch_tokens": 200, "save_every": 100, "log_every": 100, "learning_rate": 0.01}
+    train(make_config(tmp_path / "corpus", training=training | {"seed": training_seed}), tmp_path / "de-en")
+    text = GERMAN[0].capitalize()
+    texts = [f"{text}?", f"{text}!", f"{text}.", text, text.lower()]
+    found = {}
+    for option in ("--match-source", "--no-match-source"):
+        with serving(option, tmp_path / "de-en") as server:
+            client = libretranslatepy.LibreTranslateAPI(server.url)
+            found[option] = [client.translate(one, "de", "en") for one in texts]
+    question, exclamation, sentence, label, small = found["--match-source"]
+    assert (question[-1], exclamation[-1], sentence[-1]) == ("?", "!", ".")
+    assert label[0].isupper()
+    assert label[-1] != "."
+    assert small[0].islower()
+    assert not found["--no-match-source"][0].endswith("?"), "no translation of the training text has one"
+    outputs = zip(found["--no-match-source"], texts, strict=True)
+    assert found["--match-source"] == [match_source(output, source, ("de", "en")) for output, source in outputs]
 
 
 def test_an_address_with_a_slash_at_its_end_is_the_same(server: Server, expected: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -155,6 +156,17 @@ def test_the_server_and_the_command_line_give_the_same_text(
     html = "".join(f"<p>{line}</p>" for line in lines)
     expected = "".join(f"<p>{line}</p>" for line in translated[:-2])
     assert post(server, "/translate", VALID | {"q": html, "format": "html"})[1]["translatedText"] == expected
+
+
+def test_each_line_and_each_block_of_html_has_the_end_mark_of_its_source(server: Server) -> None:
+    texts = [f"{text.rstrip('.')}{mark}" for text, mark in zip(GERMAN, "?!:", strict=False)]
+    plain = post(server, "/translate", VALID | {"q": "\n".join(texts)})[1]["translatedText"]
+    assert [line[-1] for line in plain.split("\n")] == ["?", "!", ":"]
+    html = "".join(f"<p><b>{text[:3]}</b>{text[3:]}</p>" for text in texts)
+    found = post(server, "/translate", VALID | {"q": html, "format": "html"})[1]["translatedText"]
+    assert re.sub("<[^p]*?>", "", found) == "".join(f"<p>{line}</p>" for line in plain.split("\n"))
+    _, listed = post(server, "/translate", VALID | {"q": texts[0], "alternatives": 3})
+    assert {text[-1] for text in (listed["translatedText"], *listed["alternatives"])} == {"?"}
 
 
 def test_a_text_unlike_the_training_text_has_a_warning(server: Server) -> None:

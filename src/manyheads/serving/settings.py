@@ -39,6 +39,7 @@ class ServeSettings:
         max_batch_tokens: maximum size of a batch: source tokens x beam size.
         max_wait_ms: maximum batching delay in milliseconds.
         beam: beam size; 1 is greedy search.
+        match_source: write the end mark of the source, and its small first letter, as LibreTranslate does.
         engine: inference engine.
         precision: number format of the torch engine; fp32 is exact, bf16 and int8 are faster.
         device: see `Translator.load`.
@@ -62,6 +63,7 @@ class ServeSettings:
     max_batch_tokens: int = 4_096
     max_wait_ms: float = 2.0
     beam: int | None = None
+    match_source: bool = True
     engine: str = "torch"
     precision: str = "fp32"
     device: str = "auto"

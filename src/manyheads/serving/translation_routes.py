@@ -192,7 +192,7 @@ def _translate_documents(
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
-    options = SearchOptions(token_scores=False, alignment=tagged)
+    options = SearchOptions(token_scores=False, alignment=tagged, match_source=service.settings.match_source)
     translated = translator.translate(texts, n_best=count + 1, options=options)
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)
