@@ -10,10 +10,10 @@ import click
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.cli.options import verdict_language_option
 from manyheads.cli.verbs import (
     TEXTS,
     Settings,
+    Verb,
     VerbWithSubverbs,
     _nearest_verb,
     announce_loading,
@@ -149,8 +149,7 @@ def test_libraries_that_load_slowly_are_announced_unless_quiet(
 def test_verdicts_are_in_the_chosen_language_and_other_lines_and_json_as_they_are(
     language: str, label: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @click.command()
-    @verdict_language_option
+    @click.command(cls=Verb)
     @click.option("--json", "as_json", is_flag=True)
     def judge(as_json: bool) -> None:
         echo({"verdict": "Train longer"}, ["BLEU 3; a verdict: x", "  verdict: Train longer"], as_json=as_json)

@@ -16,7 +16,6 @@ from manyheads.cli.options import (
     run_argument,
     set_option,
     training_device_option,
-    verdict_language_option,
     with_device,
 )
 from manyheads.cli.verbs import current_settings, echo_result, verb, verb_group
@@ -33,7 +32,6 @@ def bench() -> None:
 @training_device_option
 @option("--rounds", type=COUNT, default=5, help="Number of measurements.")
 @option("--updates", type=COUNT, default=10, help="Number of optimiser updates per measurement.")
-@verdict_language_option
 @json_option
 def train(
     config: str, overrides: tuple[str, ...], device: str | None, rounds: int, updates: int, as_json: bool
@@ -82,7 +80,6 @@ def train(
 )
 @option("--sentences", type=COUNT, default=500, help="Maximum number of test sentences to use.")
 @option("--rounds", type=COUNT, default=3, help="Number of measurements.")
-@verdict_language_option
 @json_option
 def decode(
     run: Path,

@@ -15,7 +15,6 @@ from manyheads.cli.options import (
     PATH,
     config_argument,
     json_option,
-    language_option,
     option,
     set_option,
 )
@@ -25,7 +24,6 @@ from manyheads.shell import command_line, quote
 
 if TYPE_CHECKING:
     from manyheads.data.split import SplitOptions, SplitResult
-    from transformer_doctor.texts import Language
 
 
 @verb_group("data")
@@ -214,9 +212,8 @@ data.add_command(clean)
 @verb("data report", data)
 @config_argument
 @set_option
-@language_option("language", default="en", help="Language of the report: English or Korean.")
 @json_option
-def _report(config: str, overrides: tuple[str, ...], language: Language, as_json: bool) -> None:
+def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """Report counts and lengths of the text of a configuration, the pairs that training keeps, and problems.
 
     CONFIG is a TOML file or the name of a recipe. `manyheads doctor CONFIG` prints the same report, and examines
@@ -232,6 +229,7 @@ def _report(config: str, overrides: tuple[str, ...], language: Language, as_json
 
     with open_progress(current_settings()) as progress:
         result = examine_config_text(settings, config, listener=progress)
+    language = current_settings().language or "en"
     echo(result.to_json(language), result.lines(language), as_json=as_json)
 
 

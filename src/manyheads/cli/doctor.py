@@ -11,7 +11,6 @@ import click
 from manyheads.cli.options import (
     complete_recipes,
     json_option,
-    language_option,
     option,
     output_option,
     set_option,
@@ -46,9 +45,6 @@ if TYPE_CHECKING:
     show_default="training.device of the configuration, cpu for a run",
     help="Device to compute on: cpu, cuda, cuda:1, or auto.",
 )
-@language_option(
-    "language", default="en", help="Language of the report: English or Korean; names are always in English."
-)
 @option(
     "--format",
     "form",
@@ -73,7 +69,6 @@ def doctor(
     subject: str | None,
     overrides: tuple[str, ...],
     device: str | None,
-    language: Language,
     form: str,
     as_json: bool,
     output: Path | None,
@@ -89,6 +84,7 @@ def doctor(
     without arguments that makes the model, a class or an object; or a Hugging Face folder with safetensors. The
     code of FILE.py runs. No file is changed.
     """
+    language = current_settings().language or "en"
     if explain is not None:
         from manyheads.checks import catalogue
         from transformer_doctor.catalogue import explanation
@@ -97,7 +93,6 @@ def doctor(
         return
     if challenge:
         options.refuse()
-        current_settings().language = language
         _write_challenge(subject, overrides, device, "json" if as_json else form, output)
     report: Diagnosis
     if subject is None:
@@ -205,14 +200,14 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
 
 @verb("doctor museum", doctor)
 @click.argument("name", metavar="[EXHIBIT]", required=False)
-@language_option("language", default="en", help="Language of the explanations and diagnoses: English or Korean.")
 @json_option
-def museum(name: str | None, language: Language, as_json: bool) -> None:
+def museum(name: str | None, as_json: bool) -> None:
     """Run a small program with a typical defect of Transformer code, and show the doctor's diagnosis.
 
     EXHIBIT is the name or the number of a program; without it, all programs are listed. Each runs in seconds.
     """
     width = None if as_json else terminal_width() or DEFAULT_WIDTH
+    language = current_settings().language or "en"
     for line in fold_lines(museum_lines(name, language, as_json=as_json), width):
         click.echo(line)
 

@@ -17,7 +17,6 @@ from manyheads.cli.options import (
     run_argument,
     run_option,
     set_option,
-    verdict_language_option,
 )
 from manyheads.cli.streams import open_output, text_line
 from manyheads.cli.verbs import announce_loading, current_settings, echo_result, verb
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 @device_option
 @set_option
 @output_option("translations or labels")
-@verdict_language_option
 @json_option
 def evaluate(
     run: Path,

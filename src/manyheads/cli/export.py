@@ -13,7 +13,6 @@ from manyheads.cli.options import (
     option,
     run_argument,
     run_output_option,
-    verdict_language_option,
 )
 from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, verb
 from manyheads.errors import UsageError
@@ -64,7 +63,6 @@ _QUANTIZATIONS = [
     "--project-url", metavar="URL", default="", help="Web address of your project, for the footer of a page (html)."
 )
 @device_option
-@verdict_language_option
 @json_option
 def export(
     run: Path,
@@ -145,7 +143,6 @@ def export(
     is_flag=True,
     help="Read weights from a pickle file; use this only if you trust the author of the model.",
 )
-@verdict_language_option
 @json_option
 def import_(
     model: str,

@@ -18,7 +18,6 @@ from manyheads.cli.options import (
     beam_option,
     device_option,
     json_option,
-    language_option,
     option,
     run_argument,
 )
@@ -55,12 +54,6 @@ _width_option = option(
 )
 
 
-_language_option = language_option(
-    show_default="en; an HTML page of all views follows the browser",
-    help="Language of titles, axes and legends; .csv and .json are always in English.",
-)
-
-
 def _check_drawing(path: Path | None, *, as_json: bool, width: float | None = None) -> None:
     """Check the path of --output before the computation.
 
@@ -88,10 +81,10 @@ def _deliver(
     *,
     as_json: bool,
     width: float | None = None,
-    lang: str | None = None,
     page: Callable[[], str] | None = None,
 ) -> None:
     """Write the result to the file of --output, or print it; `page` returns the HTML page of all views."""
+    language = current_settings().language or "en"
     if output is not None:
         kind = output.suffix.removeprefix(".").lower()
         if kind == "html" and view is None and page is not None:
@@ -99,7 +92,7 @@ def _deliver(
         else:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                content = document.to_format(kind, view, selection, width=width, language=lang or "en")
+                content = document.to_format(kind, view, selection, width=width, language=language)
             for warning in caught:
                 warn(str(warning.message))
         with open_output(output) as file:
@@ -111,7 +104,7 @@ def _deliver(
         click.echo(document.to_json())
         return
     columns = min(_MAX_WIDTH, max(_MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
-    for line in document.lines(view, selection, width=columns, language=lang or "en"):
+    for line in document.lines(view, selection, width=columns, language=language):
         click.echo(line)
 
 
@@ -160,7 +153,6 @@ def _deliver(
 @device_option
 @_drawing_option
 @_width_option
-@_language_option
 @json_option
 def inspect(
     run: Path,
@@ -179,7 +171,6 @@ def inspect(
     device: str,
     output: Path | None,
     width: float | None,
-    lang: str | None,
     as_json: bool,
 ) -> None:
     """Show the internals of the model of RUN while it processes TEXT ("-" reads standard input).
@@ -213,8 +204,8 @@ def inspect(
             listener=progress,
         )
     selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
-    page = partial(stand_alone, run, inspection, language=lang)
-    _deliver(inspection, output, view, selection, as_json=as_json, width=width, lang=lang, page=page)
+    page = partial(stand_alone, run, inspection, language=current_settings().language)
+    _deliver(inspection, output, view, selection, as_json=as_json, width=width, page=page)
 
 
 @verb("curves")
@@ -222,14 +213,12 @@ def inspect(
 @_view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
 @_drawing_option
 @_width_option
-@_language_option
 @json_option
 def curves(
     run: tuple[Path, ...],
     view: str | None,
     output: Path | None,
     width: float | None,
-    lang: str | None,
     as_json: bool,
 ) -> None:
     """Plot the training curves of one or several RUNs, also while the training is still running.
@@ -243,9 +232,8 @@ def curves(
     from manyheads.runs.inspect import curves
     from manyheads.runs.outcome import training_verdict
 
-    _deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width, lang=lang)
+    _deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width)
     if output is None and not as_json:
-        current_settings().language = "ko" if lang == "ko" else "en"
         for path in run:
             for line in map(in_chosen_language, verdict_lines(training_verdict(path))):
                 click.echo(f"{path}: {line}" if len(run) > 1 else line)

@@ -12,14 +12,15 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, cast
 
 import click
 
 from manyheads import __version__
 from manyheads.cli.signals import WORDS, StopSignals, Terminated, follows_another, is_follower
-from manyheads.cli.verbs import INTERRUPTED, SECTIONS, TEXTS, Settings, VerbGroup, in_color
-from manyheads.errors import ManyheadsError, missing_training, printable
+from manyheads.cli.verbs import INTERRUPTED, LANGUAGES, SECTIONS, TEXTS, Settings, VerbGroup, in_color
+from manyheads.errors import ManyheadsError, UsageError, missing_training, printable
 from manyheads.files import CURES, cure_of
 
 _COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
@@ -97,6 +98,7 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     """
     settings = Settings()
     try:
+        settings.language = _language_of(arguments)
         if instruction := os.environ.get(_COMPLETION):
             from click.shell_completion import shell_complete
 
@@ -127,6 +129,23 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
             return 128 + signals.received
         return _report_internal_error(error)  # a fault of the program: its traceback is printed, not hidden
     return 0
+
+
+def _language_of(arguments: Sequence[str]) -> Literal["en", "ko"] | None:
+    """Return the language that --lang names, for a --help that stands before it, else that of the environment.
+
+    Raises:
+        UsageError: the environment names a language that the program lacks.
+    """
+    environment = os.environ.get("MANYHEADS_LANG") or None
+    if environment not in (None, *LANGUAGES):
+        raise UsageError(
+            f"MANYHEADS_LANG={environment} is no language of the program. Use {' or '.join(LANGUAGES)}."
+        )
+    given = [word for before, word in pairwise(arguments) if before == "--lang"]
+    given += [word.removeprefix("--lang=") for word in arguments if word.startswith("--lang=")]
+    chosen = next((language for language in LANGUAGES if language in given), environment)
+    return cast('Literal["en", "ko"] | None', chosen)
 
 
 def _for_users(error: Exception, arguments: Sequence[str]) -> Any:

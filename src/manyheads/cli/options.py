@@ -8,12 +8,12 @@ import re
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from manyheads.cli.verbs import current_settings
+from manyheads.cli.korean import in_korean, is_korean
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
@@ -35,42 +35,32 @@ class _Option(click.Option):
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         """Return click's additions to the help text: the range in words, a default in words without parentheses."""
+        words = in_korean if is_korean(ctx) else str
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
-            extra["default"] = self.show_default
+            extra["default"] = words(self.show_default)
         if "range" in extra:
-            extra["range"] = _range_in_words(self.type)
+            extra["range"] = _range_in_words(self.type, words)
+        if self.required:
+            extra["required"] = words("required")
         return extra
 
 
-def _range_in_words(number_type: click.ParamType[Any]) -> str:
+def _range_in_words(number_type: click.ParamType[Any], words: Callable[[str], str]) -> str:
     """Return the range of a number type, such as "at least 1" or "above 0, at most 1"."""
     assert isinstance(number_type, click.IntRange | click.FloatRange)
     limited = number_type.max is not None and number_type.max < _MAX_COUNT
     if number_type.min is not None and limited and not (number_type.min_open or number_type.max_open):
-        return f"{number_type.min} to {number_type.max}"
+        return words("{} to {}").format(number_type.min, number_type.max)
     bounds = []
     if number_type.min is not None:
-        bounds.append(f"{'above' if number_type.min_open else 'at least'} {number_type.min}")
+        bounds.append(words("above {}" if number_type.min_open else "at least {}").format(number_type.min))
     if limited:
-        bounds.append(f"{'below' if number_type.max_open else 'at most'} {number_type.max}")
+        bounds.append(words("below {}" if number_type.max_open else "at most {}").format(number_type.max))
     return ", ".join(bounds)
 
 
 option = partial(click.option, cls=_Option, show_default=True)
-language_option = partial(option, "--lang", type=click.Choice(["en", "ko"]), envvar="MANYHEADS_LANG")
-
-
-def _store_language(context: click.Context, parameter: click.Parameter, value: Literal["en", "ko"]) -> None:
-    current_settings().language = value
-
-
-verdict_language_option = language_option(
-    default="en",
-    expose_value=False,
-    callback=_store_language,
-    help="Language of the verdicts on the figures: English or Korean; --json is always in English.",
-)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 
 

@@ -18,7 +18,6 @@ from manyheads.cli.options import (
     run_output_option,
     set_option,
     training_device_option,
-    verdict_language_option,
     with_device,
 )
 from manyheads.cli.verbs import (
@@ -41,7 +40,6 @@ _RUNS = Path("runs")
 @run_output_option("runs/ and the name of CONFIG")
 @training_device_option
 @option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
-@verdict_language_option
 @json_option
 def _train(
     config: str, overrides: tuple[str, ...], output: Path | None, device: str | None, force: bool, as_json: bool
@@ -102,7 +100,6 @@ def _train(
     help="Number of checkpoints to average, counted from the last one.",
 )
 @run_output_option("RUN-averaged")
-@verdict_language_option
 @json_option
 def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
@@ -126,7 +123,6 @@ def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> 
 )
 @run_output_option("runs/demo-PAIR")
 @device_option
-@verdict_language_option
 def demo(pair: str, output: Path | None, device: str) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
     announce_loading()

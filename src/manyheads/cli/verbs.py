@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeVar
 
 import click
 
+from manyheads.cli.korean import KoreanFormatter, is_korean
 from manyheads.cli.signals import importing
 from manyheads.errors import printable
 from manyheads.shell import command_line, quote
 
+LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
@@ -34,13 +37,13 @@ class Settings:
         quiet: print results and errors only.
         verbose: print every progress report.
         debug: also print the traceback of a user's mistake.
-        language: language of the verdicts in a result, "en" or "ko".
+        language: language of help, verdicts, reports, pictures and model cards; None if the user chose none.
     """
 
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
-    language: Literal["en", "ko"] = "en"
+    language: Literal["en", "ko"] | None = None
 
 
 def current_settings() -> Settings:
@@ -79,6 +82,12 @@ def _store_common_option(context: click.Context, parameter: click.Parameter, val
     vars(current_settings())[parameter.name] |= value
 
 
+def _store_language(context: click.Context, parameter: click.Parameter, value: Literal["en", "ko"] | None) -> None:
+    """Store `--lang` in `Settings`, unless it was not given."""
+    if value:
+        current_settings().language = value
+
+
 def _common_flag(*names: str, text: str) -> click.Option:
     return click.Option(
         names, is_flag=True, is_eager=True, expose_value=False, callback=_store_common_option, help=text
@@ -89,6 +98,14 @@ _COMMON_OPTIONS = (
     _common_flag("-q", "--quiet", text="Print results and errors only."),
     _common_flag("-v", "--verbose", text="Print more progress messages."),
     _common_flag("--debug", text="Show the traceback of an error."),
+    click.Option(
+        ("--lang",),
+        type=click.Choice(LANGUAGES),
+        is_eager=True,
+        expose_value=False,
+        callback=_store_language,
+        help="Language of help, verdicts, reports, pictures and model cards.",
+    ),
 )
 _COMMON_NAMES = {name for flag in _COMMON_OPTIONS for name in flag.opts}
 
@@ -103,6 +120,14 @@ class Verb(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the verb's own parameters, then the common options."""
         return [*super().get_params(ctx), *_COMMON_OPTIONS]
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help, in Korean with `--lang ko`."""
+        formatter = ctx.make_formatter()
+        if is_korean(ctx):
+            formatter = KoreanFormatter(width=ctx.terminal_width, max_width=ctx.max_content_width)
+        self.format_help(ctx, formatter)
+        return formatter.getvalue().rstrip("\n")
 
 
 class VerbGroup(Verb, click.Group):
@@ -172,7 +197,8 @@ class VerbWithSubverbs(VerbGroup):
         Raises:
             click.UsageError: the first argument is no file, and nearly the name of a verb below.
         """
-        first = next((word for word in args if word not in _COMMON_NAMES), "")
+        words = [word for before, word in pairwise(["", *args]) if before != "--lang" and word not in _COMMON_NAMES]
+        first = next(iter(words), "")
         if first in self.commands:
             group = VerbGroup(self.name, commands=self.commands)
             return group.make_context(info_name, args, parent, **extra)
@@ -249,7 +275,7 @@ def echo(document: object, lines: Iterable[str], *, as_json: bool) -> None:
 def in_chosen_language(line: str) -> str:
     """Return a line of a result; a verdict is in the language of `--lang`."""
     indent, label, sentence = line.partition("verdict: ")
-    if current_settings().language == "en" or not label or indent.strip():
+    if current_settings().language != "ko" or not label or indent.strip():
         return line
     from transformer_doctor.texts import translate
 
