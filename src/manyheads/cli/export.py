@@ -14,7 +14,7 @@ from manyheads.cli.options import (
     run_argument,
     run_output_option,
 )
-from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, verb
+from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, translate_card, verb
 from manyheads.errors import UsageError
 from manyheads.shell import command_line
 
@@ -112,6 +112,7 @@ def export(
                 device=device,
                 listener=progress,
             )
+    translate_card(destination)
     echo_result(result, as_json=as_json)
 
 
@@ -175,6 +176,7 @@ def import_(
             trust_pickle=trust_pickle,
             listener=progress,
         )
+    translate_card(imported.out)
     echo_result(imported, as_json=as_json)
 
 

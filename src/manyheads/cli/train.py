@@ -26,6 +26,7 @@ from manyheads.cli.verbs import (
     echo,
     in_chosen_language,
     program_name,
+    translate_card,
     verb,
     verb_with_subverbs,
 )
@@ -70,6 +71,7 @@ def _train(
         )
     if not is_main_process():
         return
+    translate_card(summary.out)
     early = ", stopped early" if summary.stopped_early else ""
     evaluate = command_line(
         "manyheads", "evaluate", summary.out, *(() if settings.data.test else ("--split", "valid"))
@@ -129,15 +131,17 @@ def demo(pair: str, output: Path | None, device: str) -> None:
     from manyheads.cli.progress import open_progress
     from manyheads.runs.demo import demo as run_demo
 
+    output = output or _RUNS / f"demo-{pair}"
     with open_progress(current_settings()) as progress:
         run_demo(
             pair,
-            output or _RUNS / f"demo-{pair}",
+            output,
             device=device,
             listener=progress,
             write=lambda line: progress.write(in_chosen_language(line)),
             program=program_name(),
         )
+    translate_card(output)
 
 
 VERBS = {"train": _train, "demo": demo}

@@ -292,6 +292,16 @@ def verdict_sentences() -> dict[str, str]:
     return verdicts | load_sentences("manyheads.checks", "observations")
 
 
+def translate_card(folder: Path) -> None:
+    """Write the model card of a run or an export in Korean, with `--lang ko`."""
+    card = folder / "README.md"
+    if current_settings().language == "ko" and card.is_file():
+        from manyheads.files import write_atomically
+        from manyheads.runs.shown_card import korean_card
+
+        write_atomically(card, korean_card(card.read_text("utf-8")).encode())
+
+
 class JsonResult(Protocol):
     """A result that can be printed as JSON."""
 

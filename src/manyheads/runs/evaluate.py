@@ -11,12 +11,14 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.data.locate import Split
 from manyheads.errors import OverflowedError
+from manyheads.runs.shown_card import korean_card
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.task import Scored
 from manyheads.training.log import NO_LISTENER, Listener
 
-_SCORES_LINE = re.compile(r"^- Scores\b.*\n", re.MULTILINE)
+_SCORES_LINE = re.compile(r"^- (?:Scores|점수)\b.*\n", re.MULTILINE)
+_KOREAN_LIMITS = "- 용도와 한계"
 
 
 def evaluate(
@@ -74,5 +76,7 @@ def with_line(card: str, line: str | None) -> str:
     if line is None:
         return card
     bare = _SCORES_LINE.sub("", card)
-    before, mark, after = bare.partition("- Intended use")
+    korean = _KOREAN_LIMITS in bare
+    line = korean_card(line) if korean else line
+    before, mark, after = bare.partition(_KOREAN_LIMITS if korean else "- Intended use")
     return f"{before}{line}\n{mark}{after}" if mark else f"{bare.rstrip()}\n\n{line}\n"

@@ -1,14 +1,21 @@
-"""The model card of a run as the page shows it, and its licence."""
+"""The model card of a run as the page shows it, its licence, and the card in Korean."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
-_TO_FILL_IN = "to be filled in by you"  # as in model_cards.toml
+_TO_FILL_IN = re.compile(
+    "to be filled in by you|직접 적어 주세요"
+)  # as in model_cards.toml and model_cards.ko.toml
+_NAME = re.compile(r"\{(\w+)\}")
+_ESCAPED_NAME = re.compile(r"\\\{(\w+)\\\}")  # a name in braces, as re.escape writes it
 _LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
 
 
@@ -18,8 +25,32 @@ def licence_of(card: str) -> str:
     return match[1] if match else ""
 
 
+@cache
+def _korean_sentences() -> list[tuple[re.Pattern[str], str]]:
+    """Return the pattern of each English sentence of a card, with its replacement in Korean."""
+    texts = tomllib.loads(Path(__file__).with_name("model_cards.ko.toml").read_text("utf-8"))
+    patterns = (_ESCAPED_NAME.sub(r"(?P<\1>.+)", re.escape(english)) for english in texts)
+    replacements = (_NAME.sub(r"\\g<\1>", korean) for korean in texts.values())
+    return [
+        (re.compile(f"^{pattern}$", re.MULTILINE), text)
+        for pattern, text in zip(patterns, replacements, strict=True)
+    ]
+
+
+def korean_card(card: str) -> str:
+    """Return a card, or a line of one, in Korean; code, names and what its author wrote stay as they are."""
+    for english, korean in _korean_sentences():
+        card = english.sub(korean, card)
+    return card
+
+
 def shown_card(card: str) -> dict[str, Any]:
-    """Return a card for the page: its licence, and its blocks as [tag, text], such as ["h2", "..."].
+    """Return a card for the page: its licence, and its blocks in English and in Korean."""
+    return {"licence": licence_of(card), "blocks": _blocks(card), "korean": _blocks(korean_card(card))}
+
+
+def _blocks(card: str) -> list[list[str]]:
+    """Return the blocks of a card as [tag, text], such as ["h2", "..."].
 
     The code, which needs the run directory, and text that is still to be filled in are left out.
     """
@@ -28,10 +59,10 @@ def shown_card(card: str) -> dict[str, Any]:
     for token in MarkdownIt("commonmark").parse(_FRONT_MATTER.sub("", card)):
         if token.type == "inline":
             text = "".join(child.content or " " * (child.type == "softbreak") for child in token.children or ())
-            if _TO_FILL_IN not in text:
+            if not _TO_FILL_IN.search(text):
                 blocks.append(["li" if "li" in tags else tags[-1], text])
         elif token.nesting > 0:
             tags.append(token.tag)
         elif token.nesting < 0:
             tags.pop()
-    return {"licence": licence_of(card), "blocks": blocks}
+    return blocks

@@ -795,7 +795,7 @@ interface ModelDocument {
     learning_rate: { total_steps: number; warmup_steps: number; schedule: string; steps: number[]; rates: number[] };
   };
   sources: { [location: string]: { line: number; text: string } };
-  card: { licence: string; blocks: [string, string][] };
+  card: { licence: string; blocks: [string, string][]; korean: [string, string][] };
 }
 
 interface LogSeries {

@@ -4,11 +4,12 @@ views.card = { build: buildCard };
 
 /** @type {(panel: HTMLElement) => Promise<void>} */
 async function buildCard(panel) {
-  const { model, card: { licence, blocks } } = await loadModel(currentModel().name);
+  const { model, card } = await loadModel(currentModel().name);
+  const { licence } = card, blocks = mh.language === "ko" ? card.korean : card.blocks;
   const { weights } = mh.about;
   const pairs = [["licence", licence || t("card.no_licence")], ["parameters", integer(model.parameters)]];
   if (weights) pairs.push(["precision", weights.precision], ["bytes", `${n(weights.bytes / 2 ** 20, 1)} MiB`]);
-  panel.append(facts(pairs.map(([name, value]) => [t(`card.${name}`), value])), blocks.length ? h("article", { class: "card model-card", lang: "en" }, cardBlocks(blocks)) : note(t("card.none")));
+  panel.append(facts(pairs.map(([name, value]) => [t(`card.${name}`), value])), blocks.length ? h("article", { class: "card model-card" }, cardBlocks(blocks)) : note(t("card.none")));
 }
 
 /** Create the elements of blocks [tag, text]; consecutive items form one list.
