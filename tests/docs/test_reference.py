@@ -20,7 +20,7 @@ def test_a_page_of_the_reference_is_up_to_date(name: str) -> None:
 
 def test_the_reference_holds_every_setting_command_and_public_name() -> None:
     for section, field in Config.model_fields.items():
-        for name in getattr(field.annotation, "model_fields", {}):
-            assert f"\n### `{section}.{name}`\n" in PAGES["settings.md"]
+        for name, setting in getattr(field.annotation, "model_fields", {}).items():
+            assert (f"\n### `{section}.{name}`\n" in PAGES["settings.md"]) != setting.internal
     assert all(f"## manyheads {verb}\n" in PAGES["commands.md"] for verb in _Program.verbs)
     assert all(f"## `{name}`\n" in PAGES["names.md"] for name in manyheads.__all__)
