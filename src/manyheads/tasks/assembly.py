@@ -125,18 +125,18 @@ class Assembler:
         for index, (ids, output) in enumerate(zip(line.parts, parts, strict=True)):
             start, stop = line.spans[index]
             text = self.part_translation(line, index, output)
-            words = len(text.split())
             gap = line.between(index, before[-1:], text[:1])
             links += _copied_links(line.text[:end], before, gap)
             before += gap
             source, target = _next_word(line.text[:start], line.text[start:stop]), _next_word(before, text)
             of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source])
             of_target = word_numbers(self.tokenizers.target, output.tokens, line.part_text(index))
+            words = len(text.split())  # a mark that was a word may be removed by `match_source`
             assert output.attention is not None
             links += [
                 (source + source_word, target + target_word)
                 for source_word, target_word in word_alignment(output.attention, of_source, of_target)
-                if target_word < words  # a mark that was a word may be removed
+                if not self.options.match_source or target_word < words
             ]
             end, before = stop, before + text
         return links + _copied_links(line.text[:end], before, line.text[end:])
