@@ -82,11 +82,9 @@ class PreparedCorpus:
 
     def batches(self) -> Iterator[Batch]:
         """Yield the batches of all updates, epoch after epoch, prefetched as in training."""
-        updates, workers = self.task.updates(ALONE), self.config.training.workers
+        updates = self.task.updates(ALONE)
         for epoch in itertools.count():
-            for _, micro_batches in prefetch_updates(
-                updates, epoch, updates.epoch(epoch), 0, workers, torch.device("cpu")
-            ):
+            for _, micro_batches in prefetch_updates(updates, epoch, updates.epoch(epoch), 0, torch.device("cpu")):
                 yield from micro_batches
 
     def valid_batches(self) -> Iterator[Batch]:

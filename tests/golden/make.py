@@ -32,7 +32,7 @@ def config_of(corpus: Path) -> Config:
         tokenizer={"sampling": 0.2, "byte_fallback": True, "vocab_size": 310, "kind": "unigram"},
         model={"dropout": 0.1, "positions": "rotary"},
         training={
-            "steps": STEPS, "save_every": 10, "log_every": 1, "keep_checkpoints": 1, "accumulation": 2,
+            "steps": STEPS, "save_every": 10, "log_every": 1, "accumulation": 2,
             "patience": 50, "optimizer": "muon", "ema": 0.9, "schedule": "plateau", "plateau_patience": 1,
         },
     )  # fmt: skip

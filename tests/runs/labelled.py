@@ -55,7 +55,7 @@ def labelled_config(root: Path, **sections: dict[str, Any]) -> Config:
         "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.0},
         "training": {
             "steps": 12, "batch_sentences": 12, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",
-            "device": "cpu", "save_every": 4, "log_every": 3, "keep_checkpoints": 2, "metric": "accuracy",
+            "device": "cpu", "save_every": 4, "log_every": 3, "metric": "accuracy",
         },
     }  # fmt: skip
     for name, section in sections.items():

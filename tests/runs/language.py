@@ -27,7 +27,7 @@ def make_language_config(root: Path, **sections: dict[str, Any]) -> Config:
         "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_decoder_layers": 1, "dropout": 0.0},
         "training": {
             "steps": 12, "batch_tokens": 80, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",
-            "device": "cpu", "save_every": 4, "log_every": 3, "keep_checkpoints": 2, "label_smoothing": 0.0,
+            "device": "cpu", "save_every": 4, "log_every": 3, "label_smoothing": 0.0,
         },
     }  # fmt: skip
     for name, section in sections.items():

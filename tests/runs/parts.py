@@ -46,7 +46,7 @@ def make_config(root: Path, **sections: dict[str, Any]) -> Config:
         "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
         "training": {
             "steps": 12, "batch_tokens": 60, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",
-            "device": "cpu", "save_every": 4, "log_every": 3, "valid_sentences": 3, "keep_checkpoints": 2,
+            "device": "cpu", "save_every": 4, "log_every": 3, "valid_sentences": 3,
         },
         "search": {"beam_size": 2},
     }  # fmt: skip

@@ -21,7 +21,7 @@ from manyheads.tasks.translation.translator import Translator
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run with the checkpoints 4, 8 and 12, which tests only read."""
     folder = tmp_path_factory.mktemp("average")
-    config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
+    config = make_config(write_corpus(folder / "corpus"), training={"average_checkpoints": 3})
     train(config, folder / "run")
     return folder / "run"
 

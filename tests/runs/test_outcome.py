@@ -135,7 +135,7 @@ def test_a_run_that_chooses_by_bleu_gets_no_advice_to_do_so(trained: Path, tmp_p
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run with three checkpoints, which tests only read."""
     folder = tmp_path_factory.mktemp("outcome")
-    config = make_config(write_corpus(folder / "corpus"), training={"keep_checkpoints": 3})
+    config = make_config(write_corpus(folder / "corpus"), training={"average_checkpoints": 3})
     train(config, folder / "run")
     return folder / "run"
 

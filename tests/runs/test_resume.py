@@ -20,7 +20,7 @@ from manyheads.training.snapshot import Snapshot
 
 
 def storage_of(run: RunDirectory, world: World = ALONE, **settings: Any) -> RunStorage:
-    config = TrainingConfig(**({"keep_checkpoints": 1, "save_every": 5} | settings))
+    config = TrainingConfig(**({"save_every": 5} | settings))
     return RunStorage(run, config, world, CollectingListener())
 
 
@@ -40,12 +40,14 @@ def test_the_previous_checkpoint_is_kept_until_the_validation_is_known(tmp_path:
     storage.save(snapshot(5))
     storage.confirm(5, state(5, pending=False), None)
     storage.save(snapshot(10))
-    assert run.checkpoints.steps() == [5, 10]
     storage.confirm(10, state(10, pending=False), None)
-    assert run.checkpoints.steps() == [10]
     storage.save(snapshot(15))
-    storage.discard(15)
-    assert run.checkpoints.steps() == [10]
+    assert run.checkpoints.steps() == [5, 10, 15]
+    storage.confirm(15, state(15, pending=False), None)
+    assert run.checkpoints.steps() == [10, 15]
+    storage.save(snapshot(20))
+    storage.discard(20)
+    assert run.checkpoints.steps() == [10, 15]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])

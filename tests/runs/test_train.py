@@ -193,7 +193,7 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
         translation.Validation, "__call__", lambda self, step: validation_report(step, next(losses))
     )
     listener = CollectingListener()
-    config = make_config(corpus, training={"average_checkpoints": 3, "keep_checkpoints": 1})
+    config = make_config(corpus, training={"average_checkpoints": 3})
     found = train(config, tmp_path / "run", listener=listener)
     run = RunDirectory(tmp_path / "run")
     assert run.checkpoints.steps() == [4, 8, 12]
@@ -386,7 +386,7 @@ def test_a_requested_checkpoint_does_not_change_the_finished_run(
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_path: Path, optimizer: str) -> None:
     """Weights are packed for decoding again when they have changed, although fused optimizers do not signal it."""
-    training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "keep_checkpoints": 3}
+    training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "average_checkpoints": 3}
     train(make_config(corpus, training=training), tmp_path / "run")
     translator, run = Translator.load(tmp_path / "run", device="cpu"), RunDirectory(tmp_path / "run")
     logged = {record["step"]: record["samples"] for record in metrics(run.path) if record["kind"] == "validation"}
@@ -532,7 +532,7 @@ def test_another_configuration_is_refused_by_the_name_of_the_setting(
 
 def test_settings_that_do_not_change_the_training_may_differ(corpus: Path, copied: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(corpus, tmp_path / "moved"))
-    config = full_config(moved, log_every=1, save_every=2, keep_checkpoints=1)
+    config = full_config(moved, log_every=1, save_every=2)
     config = config.model_copy(update={"search": config.search.model_copy(update={"beam_size": 7})})
     assert train(config, copied).step == 12
 

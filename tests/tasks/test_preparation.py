@@ -254,10 +254,9 @@ def test_several_corpora_are_mixed_in_each_epoch(tmp_path: Path) -> None:
         ({"weights": [1, 3]}, (1, 3)),
         ({"weights": [0.5, 2]}, (0.5, 2)),
         ({"weights": [0, 2]}, (0, 2)),
-        ({"temperature": 2.0}, (1, math.sqrt(6))),
     ],
 )
-def test_weights_and_temperature_set_how_often_each_corpus_is_drawn(
+def test_weights_set_how_often_each_corpus_is_drawn(
     tmp_path: Path, data: dict[str, Any], frequencies: tuple[float, float]
 ) -> None:
     _, found = two_corpora(tmp_path, **data)
@@ -285,19 +284,6 @@ def test_pairs_that_are_dropped_for_their_length_shift_no_other_pair(tmp_path: P
     assert found.maker.store.too_long == 3
     assert texts(found, all_batches(found, 0)) == sorted([*main, *extra, *extra])
     assert found.describe(np.array([0, 2])) == "2 pairs, lines train:3, train:6"
-
-
-def test_a_corpus_whose_pairs_are_all_too_long_does_not_change_the_mixture(tmp_path: Path) -> None:
-    folder = write_corpus(tmp_path / "corpus")
-    write_split(folder, "long", [("die Katze schläft " * 30, "the cat sleeps " * 30)])
-    write_split(folder, "extra", [(f"{one} und mehr", f"{other} and more") for one, other in SENTENCES[:9]])
-    more = [("long.de", "long.en"), ("extra.de", "extra.en")]
-    found = updates(
-        make_config(folder, data={"more": more, "temperature": 2.0, "max_length": 60}), tmp_path / "run"
-    )
-    assert found.maker.store.too_long == 1
-    counts = np.bincount(np.concatenate(list(found.epoch(0))))
-    assert counts.tolist() == [1] * 36 + [2] * 9, "the square root of 36 over 9"
 
 
 def test_weights_that_leave_no_pair_are_named(tmp_path: Path) -> None:

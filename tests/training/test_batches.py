@@ -1,4 +1,4 @@
-"""Results prefetched by threads equal those computed one by one."""
+"""Results prefetched by a thread equal those computed one by one."""
 
 from __future__ import annotations
 
@@ -11,42 +11,39 @@ import pytest
 from manyheads.training.batches import _AHEAD, _prefetch
 
 
-@pytest.mark.parametrize("threads", [0, 1, 3])
-def test_prefetched_results_are_in_order(threads: int) -> None:
+def test_prefetched_results_are_in_order() -> None:
     def slow(number: int) -> int:
         time.sleep(0.002 * (number % 3))
         return number**2
 
-    assert list(_prefetch(slow, range(20), threads)) == [number**2 for number in range(20)]
+    assert list(_prefetch(slow, range(20))) == [number**2 for number in range(20)]
 
 
-@pytest.mark.parametrize("threads", [0, 1, 3])
-def test_an_error_is_raised_in_place_of_its_result(threads: int) -> None:
+def test_an_error_is_raised_in_place_of_its_result() -> None:
     def make(number: int) -> int:
         if number == 4:
             raise ValueError("four")
         return number
 
-    found = _prefetch(make, itertools.count(), threads)
+    found = _prefetch(make, itertools.count())
     assert [next(found) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="four"):
         next(found)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_bounded_number_of_results_is_prefetched(threads: int) -> None:
+def test_a_bounded_number_of_results_is_prefetched() -> None:
     started: list[int] = []
-    found = _prefetch(started.append, range(100), threads)
+    found = _prefetch(started.append, range(100))
     next(found)
     deadline = time.monotonic() + 10
-    while len(started) < _AHEAD * threads + 1 and time.monotonic() < deadline:
+    while len(started) < _AHEAD + 1 and time.monotonic() < deadline:
         time.sleep(0.001)
-    assert len(started) == _AHEAD * threads + 1
+    assert len(started) == _AHEAD + 1
 
 
-def test_closing_the_iterator_early_ends_its_threads() -> None:
+def test_closing_the_iterator_early_ends_its_thread() -> None:
     before = threading.active_count()
-    found = _prefetch(lambda number: number, itertools.count(), 2)
+    found = _prefetch(lambda number: number, itertools.count())
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

@@ -461,7 +461,7 @@ def test_a_diverging_loss_is_reported_and_training_continues() -> None:
     assert message.startswith("warning: step 6: the loss is")
 
 
-# --- requests to save, workers ---
+# --- requests to save ---
 
 
 def test_a_request_to_save_writes_a_checkpoint_and_training_continues() -> None:
@@ -470,20 +470,6 @@ def test_a_request_to_save_writes_a_checkpoint_and_training_continues() -> None:
     harness.trainer.run(save_now=lambda: next(requests))
     assert harness.saved_steps == [2, 4, 6, 8, 9], "4 is saved anyway"
     assert [best for _, best in harness.saved] == [False, True, False, True, True]
-
-
-@pytest.mark.parametrize("workers", [0, 3])
-def test_the_number_of_workers_changes_nothing(workers: int) -> None:
-    def trained(workers: int) -> dict[str, Tensor]:
-        harness = TrainerHarness(
-            tiny_model(dropout=0.3), PairUpdates(*random_pairs(23), size=5), steps=12, workers=workers
-        )
-        torch.manual_seed(3)
-        harness.trainer.run()
-        return weights(harness.model)
-
-    expected = trained(1)
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in trained(workers).items())
 
 
 # --- resuming ---

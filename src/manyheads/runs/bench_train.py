@@ -153,7 +153,7 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
         model = task.model().to(device).train()
         assert isinstance(model, EncoderDecoder)
         updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
-        batches = _endless(task.updates(ALONE), config.training.workers, device)
+        batches = _endless(task.updates(ALONE), device)
         results = []
         with listener.phase("measuring", _WARM_UPDATES + rounds * updates, "updates") as advance:
             _time_updates(updater, batches, _WARM_UPDATES)
@@ -181,10 +181,10 @@ def bench_train(config: Config, *, rounds: int, updates: int, listener: Listener
     )
 
 
-def _endless(source: BatchSource, workers: int, device: torch.device) -> Generator[Sequence[MicroBatch]]:
+def _endless(source: BatchSource, device: torch.device) -> Generator[Sequence[MicroBatch]]:
     """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
     for epoch in itertools.count():
-        for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, workers, device):
+        for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, device):
             yield parts
 
 

@@ -71,8 +71,10 @@ def clean(
             listener.message(f'no words of the language "{code}" are known: other languages are found less often')
     files = _names_of(config)
     key, work = _text_key(config), (out / _WORK).absolute()  # workers of a cluster run in other folders
-    forward, backward = (run and str(Path(run).absolute()) for run in (config.clean.forward, config.clean.backward))
-    score = partial(_dual_scores, forward, backward) if forward and backward else None
+    score = None
+    if config.clean.models is not None:
+        forward, backward = (str(Path(run).absolute()) for run in config.clean.models)
+        score = partial(_dual_scores, forward, backward)
     job = CleanJob(partial(_read_train, config), languages, config.clean, work, key, score)
     with locked_folder(out, _WORK):
         done = finished_report(out, work, files, key)
@@ -125,7 +127,7 @@ def _text_files(config: Config) -> list[Path]:
 
 def _text_key(config: Config) -> str:
     """Return a hash of the text, the settings, and the weights of the two runs."""
-    runs = [RunDirectory.existing(Path(run)).path for run in (config.clean.forward, config.clean.backward) if run]
+    runs = [RunDirectory.existing(Path(run)).path for run in config.clean.models or ()]
     sums = map(sha256, (*_text_files(config), *(run / "model.safetensors" for run in runs)))
     settings = json.dumps([config.data.model_dump(), config.clean.model_dump()])
     return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 FREE_TO_CHANGE = {
     "data.root",
-    "training.keep_checkpoints",
     "training.log_every",
     "training.save_every",
-    "training.workers",
 }
+_KEPT_CHECKPOINTS = 2  # besides the best weights
 _COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
 
 
@@ -63,7 +62,7 @@ class RunStorage:
     def __init__(self, run: RunDirectory, config: TrainingConfig, world: World, listener: Listener) -> None:
         self.run = run
         self.every = config.save_every
-        self.keep = max(config.keep_checkpoints, config.average_checkpoints)
+        self.keep = max(_KEPT_CHECKPOINTS, config.average_checkpoints)
         self.world = world
         self.listener = listener
 
@@ -133,7 +132,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
     if not steps or (last is not None and last > len(steps)):
         raise RunError(
             f"{run} keeps {len(steps)} checkpoints, {last or 1} are wanted. "
-            "Train with a larger training.keep_checkpoints."
+            "Train with a larger training.average_checkpoints."
         )
     out = out or run.with_name(f"{run.name}-averaged")
     with new_folder(out) as draft:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.config.schema import Config, DataConfig
+from manyheads.config.schema import Config
 from manyheads.data.batch import Batch, Ids, blank_batch, make_batch
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.data.examples import Example, Examples, blank_examples, make_examples
@@ -211,30 +211,21 @@ def _own_batches(
     return [*map(make, own), *(blank() for _ in range(most - len(own)))]
 
 
-def _rates(config: DataConfig, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
+def _rates(weights: Sequence[float] | None, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
     """Return how often each pair is drawn in an epoch, by its corpus (N,); None if each is drawn once.
-
-    With a temperature T, a corpus of n pairs is drawn in proportion to n ** (1 / T); each pair of the largest
-    corpus is drawn once an epoch.
 
     Raises:
         DataError: all rates are 0.
     """
-    if not config.more:
+    if weights is None or len(weights) == 1:
         return None
-    if config.weights is not None:
-        weights: NDArray[np.float64] = np.array(config.weights, dtype=np.float64)[corpora]
-        if not weights.any():
-            raise DataError(
-                f"data.weights = {list(config.weights)} leaves no pair to train with: all that have a weight are "
-                f"longer than data.max_length = {config.max_length} tokens. Use a larger limit, or other weights."
-            )
-        return weights
-    if config.temperature == 1:
-        return None
-    sizes = np.maximum(1, np.bincount(corpora))
-    tempered: NDArray[np.float64] = ((sizes / sizes.max()) ** (1 / config.temperature - 1))[corpora]
-    return tempered
+    rates: NDArray[np.float64] = np.array(weights, dtype=np.float64)[corpora]
+    if not rates.any():
+        raise DataError(
+            f"data.weights = {list(weights)} leaves no pair to train with: all that have a weight are longer than "
+            "data.max_length tokens. Use a larger limit, or other weights."
+        )
+    return rates
 
 
 class _Stages:
@@ -247,16 +238,16 @@ class _Stages:
 
     def __init__(self, config: Config, lengths: tuple[Indices, Indices], corpora: NDArray[np.uint8]) -> None:
         training, stages = config.training, config.training.stages
-        weighted = [{"weights": stage.weights, "temperature": 1.0} for stage in stages] or [{}]
+        weights: Sequence[Sequence[float] | None] = [stage.weights for stage in stages] or [config.data.weights]
         self.samplers = [
             Sampler(
                 *lengths,
                 batch_tokens=training.batch_tokens,
                 batch_sentences=training.batch_sentences,
                 seed=training.seed,
-                rates=_rates(config.data.model_copy(update=changed), corpora),
+                rates=_rates(stage_weights, corpora),
             )
-            for changed in weighted
+            for stage_weights in weights
         ]
         self.steps = [stage.steps for stage in stages if stage.steps is not None]
         epochs = [-(-steps // sampler.number) for steps, sampler in zip(self.steps, self.samplers, strict=False)]

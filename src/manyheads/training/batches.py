@@ -1,4 +1,4 @@
-"""Micro-batches and their source, and threads that make the next batches while the model computes."""
+"""Micro-batches and their source, and a thread that makes the next batches while the model computes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MicroBatch = Batch | Examples | BlockBatch | MaskedTexts  # the tensors of one p
 Indices = NDArray[np.int64]  # of examples in the corpus: pairs of sentences, texts or blocks
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
-_AHEAD = 2  # results that each thread may compute before they are needed
+_AHEAD = 2  # results that may be computed before they are needed
 
 
 class Losses(NamedTuple):
@@ -62,35 +62,31 @@ class BatchSource(Protocol):
 
 
 def prefetch_updates(
-    source: BatchSource, epoch: int, plan: Sequence[Indices], first: int, threads: int, device: torch.device
+    source: BatchSource, epoch: int, plan: Sequence[Indices], first: int, device: torch.device
 ) -> Iterator[tuple[Indices, Sequence[MicroBatch]]]:
-    """Yield the examples and the micro-batches of each update of an epoch, made ahead by threads.
+    """Yield the examples and the micro-batches of each update of an epoch, made ahead by a thread.
 
-    The first is that at the position `first`. 0 threads make each batch when it is due; batches for a GPU are put
-    into pinned memory.
+    The first is that at the position `first`; batches for a GPU are put into pinned memory.
     """
 
     def make(position: int) -> tuple[Indices, Sequence[MicroBatch]]:
         batches = source.batches(epoch, position, plan[position])
         return plan[position], [batch.pinned() for batch in batches] if device.type == "cuda" else batches
 
-    return _prefetch(make, range(first, len(plan)), threads)
+    return _prefetch(make, range(first, len(plan)))
 
 
-def _prefetch(make: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int) -> Iterator[_Result]:
-    """Yield `make(task)` for each task, in order, computed by threads a little ahead.
+def _prefetch(make: Callable[[_Task], _Result], tasks: Iterable[_Task]) -> Iterator[_Result]:
+    """Yield `make(task)` for each task, in order, computed by a thread a little ahead.
 
-    With 0 threads each result is computed when it is due. An exception in `make` is raised when its result is due.
-    Leaving the loop early waits for the results that are being computed.
+    More threads would wait for each other: they share the interpreter. An exception in `make` is raised when its
+    result is due. Leaving the loop early waits for the result that is being computed.
     """
-    if threads == 0:
-        yield from map(make, tasks)
-        return
     waiting: deque[Future[_Result]] = deque()
-    with ThreadPoolExecutor(threads, "batches") as pool:
+    with ThreadPoolExecutor(1, "batches") as pool:
         for task in tasks:
             waiting.append(pool.submit(make, task))
-            if len(waiting) > _AHEAD * threads:
+            if len(waiting) > _AHEAD:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

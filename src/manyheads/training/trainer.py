@@ -155,7 +155,7 @@ class Trainer:
         while not self.progress.finished:
             epoch, first = self.progress.epoch, self.progress.position
             plan = self.batches.epoch(epoch)
-            updates = prefetch_updates(self.batches, epoch, plan, first, self.config.workers, self.device)
+            updates = prefetch_updates(self.batches, epoch, plan, first, self.device)
             for indices, micro_batches in updates:
                 yield indices, micro_batches, len(plan)
                 if self.progress.finished:

@@ -61,7 +61,7 @@ def test_no_setting_takes_a_wild_value_and_the_refusal_is_short(value) -> None:
 @pytest.mark.parametrize(
     ("section", "name", "value", "message"),
     [
-        ("training", "workers", 1e308, "is not a whole number at least 0 and at most 1,000."),
+        ("training", "lora_rank", 1e308, "is not a whole number at least 0 and at most 65,536."),
         ("model", "d_model", 65_537, "is not a whole number above 0 and at most 65,536."),
         ("model", "max_positions", 1, "is not a whole number at least 2."),
         ("search", "length_penalty", 2_147_483_647, "is not a number at least 0 and at most 10."),

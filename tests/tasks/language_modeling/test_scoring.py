@@ -78,12 +78,11 @@ def test_the_stream_is_the_text_without_its_validation_share(finished: Path) -> 
 
 
 def test_an_interrupted_run_ends_like_an_uninterrupted_run(root: Path, finished: Path, tmp_path: Path) -> None:
-    """Invariant J, bit for bit; the number of threads that make batches does not matter either."""
+    """Invariant J, bit for bit."""
     config = make_language_config(root, **WITH_RANDOMNESS)
-    threads = config.model_copy(update={"training": config.training.model_copy(update={"workers": 0})})
     for moment in ({"step": 6}, {"validation": 8}):
         with pytest.raises(KeyboardInterrupt):
-            train(threads, tmp_path / "run", listener=Interrupting(**moment))
+            train(config, tmp_path / "run", listener=Interrupting(**moment))
         torch.manual_seed(123)
     train(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", finished)
@@ -198,7 +197,7 @@ def test_settings_that_do_not_fit_a_language_model_are_refused(root: Path) -> No
     assert "max_positions" in refused(model={"positions": "learned", "max_positions": 15})
     assert "tokenizer.kind" in refused(tokenizer={"kind": "words"})
     assert "tokenizer.sampling" in refused(tokenizer={"kind": "bpe", "sampling": 0.1})
-    assert "read" in refused(data={"temperature": 2.0})
+    assert "read" in refused(data={"weights": [1.0]})
 
 
 def test_white_space_is_kept_by_language_models_only(root: Path) -> None:

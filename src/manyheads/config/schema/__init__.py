@@ -98,10 +98,8 @@ class Config(Section):
                 'once, and must come back as it was. Use kind = "bpe", "unigram", "characters" or "bytes", and no '
                 "sampling."
             )
-        if data.weights is not None or data.temperature != 1:
-            raise ValueError(
-                "data.weights and data.temperature are for pairs; a language model reads all text once."
-            )
+        if data.weights is not None:
+            raise ValueError("data.weights are for pairs; a language model reads all text once.")
         if model.positions == "learned" and model.max_positions < data.max_length:
             raise ValueError(
                 f"data.max_length = {data.max_length} tokens a block, but model.max_positions = "

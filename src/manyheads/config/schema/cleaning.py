@@ -30,14 +30,8 @@ class CleanConfig(Section):
         description="share of good pairs that the lexical score may remove, and as many the two models; the "
         "threshold of each score is estimated from it",
     )
-    forward: Text | None = Field(
+    models: tuple[Text, Text] | None = Field(
         None,
-        description="run that translates source to target; with backward, it scores pairs (dual cross-entropy)",
+        description="two runs, one that translates source to target and one that translates back; together they "
+        "score pairs (dual cross-entropy)",
     )
-    backward: Text | None = Field(None, description="run that translates target to source")
-
-    def check_runs(self) -> None:
-        """Require both runs or none."""
-        if (self.forward is None) != (self.backward is None):
-            missing = "backward" if self.backward is None else "forward"
-            raise ValueError(f"clean.{missing} is missing: the two models score pairs together. Name its run.")

@@ -104,12 +104,6 @@ class DataConfig(Section):
         "then one for each corpus in more. 2 is twice, 0.5 a different half of the pairs in each epoch, 0 never. "
         "Default: each pair once. Raise it for a small corpus that matters, lower it for a large noisy one",
     )
-    temperature: Annotated[float, Limits(ge=1, le=1_000)] = Field(
-        1.0,
-        description="sampling temperature over corpora: values above 1 repeat the smaller ones, so that a corpus "
-        "of n pairs gets a share of each epoch in proportion to n ** (1 / temperature); 1 takes each pair once. "
-        "Usual for corpora of very different sizes: 2 to 5",
-    )
     limit: Annotated[float, Limits(gt=0, le=1e12)] | None = Field(
         None,
         description="use only the first pairs of train: a number of pairs, or below 1 a share of them",
@@ -146,8 +140,8 @@ class DataConfig(Section):
                 f"data.weights holds {len(self.weights)} numbers, but there are {corpora} corpora: train and "
                 f"{len(self.more)} in data.more. Give one number for each."
             )
-        if not any(self.weights) or self.temperature != 1:
-            raise ValueError("data.weights must not all be 0, and cannot be given together with data.temperature.")
+        if not any(self.weights):
+            raise ValueError("data.weights must not all be 0.")
 
     def reads_files(self, split: Literal["train", "valid", "test"]) -> bool:
         """Return whether a split is read from files, not from a data set."""
@@ -228,7 +222,9 @@ class ModelConfig(Section):
     embedding_dropout: Probability | None = Field(
         None, description="dropout on token embedding plus position (section 5.4). Default: the value of dropout"
     )
-    attention_dropout: Probability = Field(0.0, description="dropout on the attention weights; slow on a CPU")
+    attention_dropout: Probability = Field(
+        0.0, description="dropout on the attention weights; slow on a CPU", internal=True
+    )
     word_dropout: Probability = Field(
         0.0, description="probability that a token's whole embedding is dropped, to be inferred from its context"
     )
@@ -256,7 +252,7 @@ class ModelConfig(Section):
     scale_embeddings: bool = Field(
         True, description="multiply token embeddings by sqrt(d_model) (section 3.4)", internal=True
     )
-    bias: bool = Field(True, description="use biases in the linear layers")
+    bias: bool = Field(True, description="use biases in the linear layers", internal=True)
     token_types: Annotated[int, Limits(ge=0, le=1_000)] = Field(
         0, description="number of segment types with an embedding each, 2 in BERT; 0 is none", internal=True
     )

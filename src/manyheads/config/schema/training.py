@@ -113,9 +113,6 @@ class TrainingConfig(Section):
     )
     save_every: Positive = Field(500, description="updates between checkpoints; each is also validated")
     log_every: Positive = Field(10, description="updates between lines of metrics.jsonl")
-    keep_checkpoints: Positive = Field(
-        2, description="number of last checkpoints to keep, besides the best weights"
-    )
     average_checkpoints: Positive = Field(
         1, description="number of last checkpoints whose mean becomes the model if it validates better; 1 is off"
     )
@@ -131,11 +128,6 @@ class TrainingConfig(Section):
         False,
         description="shard weights, gradients and optimiser state over the processes (FSDP), for models larger "
         "than one GPU",
-    )
-    workers: Annotated[int, Limits(ge=0, le=1_000)] = Field(
-        1,
-        description="threads that prepare batches in advance; 0 prepares each when it is needed. The result is "
-        "the same",
     )
     patience: Positive | None = Field(
         None,
