@@ -18,7 +18,7 @@ def changed(*overrides: str) -> Config:
 CONFIGS = [
     CONFIG,
     changed("search.beam_size=1", "data.drop_overlap=false", "data.drop_duplicates=false", "data.limit=9"),
-    changed("training.max_minutes=5", "tokenizer.byte_fallback=false", "search.length_penalty=2"),
+    changed("training.max_minutes=5", "search.length_penalty=2"),
     changed("training.epochs=3", "tokenizer.kind=words", "tokenizer.min_count=2", "training.batch_sentences=8"),
 ]
 
@@ -43,7 +43,6 @@ def test_a_setting_can_be_typed_and_changes_the_configuration(name: str) -> None
         ("nothing-said", "search.beam_size=1", "search."),
         ("repeats-itself", "search.no_repeat_ngram=3", "search."),
         ("class-never-said", "training.class_weights=balanced", "training.class_weights"),
-        ("many-unknown", "tokenizer.byte_fallback=true", "tokenizer."),
         ("much-duplicated", "data.drop_duplicates=true", "data."),
         ("held-out-in-train", "data.drop_overlap=true", "data."),
         ("under-fitting", "training.max_minutes=5", "training.steps"),

@@ -29,7 +29,7 @@ def config_of(corpus: Path) -> Config:
     """Return a configuration with every kind of state that a checkpoint can hold."""
     return make_config(
         corpus,
-        tokenizer={"sampling": 0.2, "byte_fallback": True, "vocab_size": 310, "kind": "unigram"},
+        tokenizer={"sampling": 0.2, "vocab_size": 310, "kind": "unigram"},
         model={"dropout": 0.1, "positions": "rotary"},
         training={
             "steps": STEPS, "save_every": 10, "log_every": 1, "accumulation": 2,

@@ -29,7 +29,7 @@ def make_parts(
     config = Config.model_validate(
         {
             "data": {"source": "de", "target": "en", "root": "nowhere"},
-            "tokenizer": {"kind": "bpe", "vocab_size": 60, "byte_fallback": False} | (tokenizer or {}),
+            "tokenizer": {"kind": "bpe", "vocab_size": 60} | (tokenizer or {}),
             "model": {
                 "d_model": 30,
                 "d_ff": 37,

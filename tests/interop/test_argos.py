@@ -112,7 +112,7 @@ def test_the_same_model_gives_the_same_archive(tmp_path: Path) -> None:
     [
         {},
         {"tokenizer": {"joint": False, "vocab_size": 40}},
-        {"tokenizer": {"byte_fallback": True, "vocab_size": 310}},
+        {"tokenizer": {"vocab_size": 310}},
     ],
     ids=["joint", "two vocabularies", "bytes for unknown characters"],
 )

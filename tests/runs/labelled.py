@@ -51,7 +51,7 @@ def labelled_config(root: Path, **sections: dict[str, Any]) -> Config:
     values: dict[str, Any] = {
         "task": "classification",
         "data": {"root": str(root), "language": "en", "test": "test"},
-        "tokenizer": {"kind": "bpe", "vocab_size": 60, "byte_fallback": False},
+        "tokenizer": {"kind": "bpe", "vocab_size": 60},
         "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.0},
         "training": {
             "steps": 12, "batch_sentences": 12, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",

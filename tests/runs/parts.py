@@ -42,7 +42,7 @@ def make_config(root: Path, **sections: dict[str, Any]) -> Config:
     """Return a configuration: D = 16, 1 + 1 layers, 12 steps, a checkpoint every 4."""
     values: dict[str, dict[str, Any]] = {
         "data": {"root": str(root), "source": "de", "target": "en", "test": "test"},
-        "tokenizer": {"kind": "bpe", "vocab_size": 70, "byte_fallback": False},
+        "tokenizer": {"kind": "bpe", "vocab_size": 70},
         "model": {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
         "training": {
             "steps": 12, "batch_tokens": 60, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",

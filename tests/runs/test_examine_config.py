@@ -28,7 +28,7 @@ from transformer_doctor.report import Diagnosis
 
 pytestmark = pytest.mark.usefixtures("short_examinations")
 SECTIONS: dict[str, dict[str, Any]] = {
-    "tokenizer": {"vocab_size": 400, "byte_fallback": False},
+    "tokenizer": {"vocab_size": 260},
     "model": {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1},
     "training": {
         "epochs": 10, "batch_tokens": 800, "learning_rate": 5e-3, "warmup_steps": 30, "save_every": 50,

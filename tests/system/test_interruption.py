@@ -43,7 +43,6 @@ drop_overlap = false
 [tokenizer]
 kind = "{tokenizer}"
 vocab_size = {vocab_size}
-byte_fallback = false
 [model]
 d_model = {width}
 d_ff = {width}

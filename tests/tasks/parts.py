@@ -7,7 +7,7 @@ from manyheads.tasks.registry import task_of
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer
 
 CLASSES = ("bad", "fair", "good")
-WORDS = {"kind": "words", "byte_fallback": True, "sampling": 0.0}
+WORDS = {"kind": "words", "sampling": 0.0}
 
 
 def assert_names_its_weights(config: Config) -> None:

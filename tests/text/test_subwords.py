@@ -69,13 +69,12 @@ def test_sampling_without_randomness_segments_as_the_library_does(german: list[s
     """BPE merges in the library's order; for unigram, a large alpha leaves only the best segmentation."""
     texts = [*german, *korean, "Straße ☃☃ 漢字 x\u200dy <s> </s> <0x41> a  b", "☃"]
     for kind, sampling in (("bpe", 1e-12), ("unigram", 0.999)):
-        for fallback in (True, False):
-            size = 380 if fallback else 150
-            config = TokenizerConfig(kind=kind, vocab_size=size, sampling=sampling, byte_fallback=fallback)
+        for size in (380, 150):  # with and without bytes
+            config = TokenizerConfig(kind=kind, vocab_size=size, sampling=sampling)
             tokenizer = SubwordTokenizer.train(config, german + korean, "de+ko")
             if kind == "unigram":
                 tokenizer.sampler = UnigramSampler(tokenizer.scores, 1e4)
-            assert tokenizer.sample(texts, 1) == tokenizer.encode(texts), (kind, fallback)
+            assert tokenizer.sample(texts, 1) == tokenizer.encode(texts), (kind, size)
 
 
 def test_concurrent_threads_sample_independently(sampled: SubwordTokenizer, german: list[str]) -> None:
@@ -126,34 +125,44 @@ def test_a_vocabulary_too_large_for_the_text_is_refused_with_the_largest_possibl
 
 
 @pytest.mark.parametrize("kind", SUBWORD_KINDS)
-@pytest.mark.parametrize("byte_fallback", [True, False])
+@pytest.mark.parametrize("size", [9, 261])
 def test_a_vocabulary_too_small_for_the_characters_is_refused_with_the_smallest_possible(
-    kind: str, byte_fallback: bool, german: list[str]
+    kind: str, size: int, german: list[str]
 ) -> None:
     def config(size: int) -> TokenizerConfig:
-        return TokenizerConfig(kind=kind, vocab_size=size, byte_fallback=byte_fallback)
+        return TokenizerConfig(kind=kind, vocab_size=size)
 
-    with pytest.raises(ConfigError, match="vocab_size = 9 is too small for the text of de") as caught:
-        SubwordTokenizer.train(config(9), german, "de")
-    smallest = int(str(caught.value).rpartition("at least ")[2].partition(",")[0])
+    with pytest.raises(ConfigError, match=f"vocab_size = {size} is too small for the text of de") as caught:
+        SubwordTokenizer.train(config(size), german, "de")
+    smallest = int(str(caught.value).rpartition("at least ")[2].rstrip("."))
     assert SubwordTokenizer.train(config(smallest), german, "de").size == smallest
     with pytest.raises(ConfigError, match=f"at least {smallest}"):
         SubwordTokenizer.train(config(smallest - 1), german, "de")
 
 
 @pytest.mark.parametrize("kind", SUBWORD_KINDS)
-def test_without_byte_fallback_unseen_characters_are_unknown(kind: str, german: list[str]) -> None:
-    config = TokenizerConfig(kind=kind, vocab_size=80, byte_fallback=False)
+def test_a_small_vocabulary_has_no_bytes_and_unseen_characters_are_unknown(kind: str, german: list[str]) -> None:
+    config = TokenizerConfig(kind=kind, vocab_size=80)
     tokenizer = SubwordTokenizer.train(config, german, "de")
     assert tokenizer.decode(tokenizer.encode(["Hund 漢 Hund▁"])[0]) == "Hund <unk> Hund<unk>"
     assert [tokenizer.decode(ids) for ids in tokenizer.encode(german)] == german
 
 
 @pytest.mark.parametrize("kind", SUBWORD_KINDS)
+def test_of_more_characters_than_pieces_the_rarest_get_none(kind: str, german: list[str]) -> None:
+    rare = [f"Hund {chr(code)}" for code in range(0x4E00, 0x4E00 + 100)]
+    tokenizer = SubwordTokenizer.train(TokenizerConfig(kind=kind, vocab_size=340), german * 400 + rare, "de")
+    assert tokenizer.size == 340
+    assert "ß" in tokenizer.texts
+    assert not {line[-1] for line in rare} & set(tokenizer.texts)
+    assert tokenizer.decode(tokenizer.encode(rare)[0]) == rare[0]
+
+
+@pytest.mark.parametrize("kind", SUBWORD_KINDS)
 def test_split_digits_makes_every_digit_a_token(kind: str, german: list[str]) -> None:
     numbered = [f"2024 {line} 1999 2024" for line in german]
     for split in (False, True):
-        config = TokenizerConfig(kind=kind, vocab_size=90, byte_fallback=False, split_digits=split)
+        config = TokenizerConfig(kind=kind, vocab_size=90, split_digits=split)
         tokenizer = SubwordTokenizer.train(config, numbered, "de")
         (ids,) = tokenizer.encode(["2024"])
         digits = [piece for piece in tokenizer.pieces(ids) if piece != "▁"]

@@ -82,7 +82,6 @@ def _known_symbols(config: Config) -> _Choices:
     tokenizer = config.tokenizer
     pieces = tokenizer.kind in ("bpe", "unigram")
     return {
-        "tokenizer.byte_fallback = true": pieces and not tokenizer.byte_fallback,
         "tokenizer.min_count = 1": not pieces and tokenizer.min_count > 1,
         'tokenizer.kind = "bpe"': tokenizer.kind in ("words", "characters"),
     }

@@ -29,6 +29,8 @@ _RESERVED = str.maketrans("▁▅", "  ")  # no piece can contain these; the lib
 _STAND_INS = range(0xF0000, 0x10FFFE)  # code points for private use
 
 _TOO_LARGE_MESSAGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
+_MAX_SIZE_WITHOUT_BYTES = 260  # pieces: 256 bytes and 4 special symbols would leave no room
+_COVERAGES = (1.0, 0.9995)  # share of the characters that get a piece: at first, and if there are too many
 _TOO_SMALL_MESSAGE = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 _NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
 
@@ -198,15 +200,32 @@ class SubwordTokenizer(Tokenizer):
 
 
 def _trained_model(config: TokenizerConfig, texts: Sequence[str], *, keep_space: bool) -> bytes:
-    """Return the serialised model of a training of the library; raises its RuntimeError."""
+    """Return the serialised model of a training of the library; raises its RuntimeError.
+
+    If not all characters fit into the vocabulary, as in Chinese, the rarest get no piece.
+    """
+    try:
+        return _train(config, texts, _COVERAGES[0], keep_space=keep_space)
+    except RuntimeError as error:
+        if not _TOO_SMALL_MESSAGE.search(str(error)):
+            raise
+        return _train(config, texts, _COVERAGES[1], keep_space=keep_space)
+
+
+def _has_bytes(config: TokenizerConfig) -> bool:
+    """Return whether characters without a piece are spelled as bytes; a small vocabulary has no room for these."""
+    return config.vocab_size > _MAX_SIZE_WITHOUT_BYTES
+
+
+def _train(config: TokenizerConfig, texts: Sequence[str], coverage: float, *, keep_space: bool) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=_training_lines(texts, lowercase=config.lowercase, keep_space=keep_space),
         model_writer=model,
         model_type=config.kind,
         vocab_size=config.vocab_size,
-        byte_fallback=config.byte_fallback,
-        character_coverage=config.character_coverage,
+        byte_fallback=_has_bytes(config),
+        character_coverage=coverage,
         split_digits=config.split_digits,
         normalization_rule_name="identity",
         # if white space is kept, a line end is a separate symbol, and no blank is put before a text
@@ -281,13 +300,10 @@ def _explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Ex
     elif match := _TOO_SMALL_MESSAGE.search(message):
         parts = (
             "characters, 256 bytes and 4 special symbols"
-            if config.byte_fallback
+            if _has_bytes(config)
             else "characters and 4 special symbols"
         )
-        mistake = (
-            f"is too small for the text of {languages}: its {parts} are {match[1]}. "
-            f"Use at least {match[1]}, or a lower tokenizer.character_coverage."
-        )
+        mistake = f"is too small for the text of {languages}: its {parts} are {match[1]}. Use at least {match[1]}."
     elif _NO_TEXT.search(message):
         return DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
     else:

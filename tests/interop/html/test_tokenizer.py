@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import sentencepiece
@@ -27,6 +30,7 @@ from manyheads.data.builtin import builtin_pairs
 from manyheads.errors import UsageError
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.huggingface.tokenizers import read_tokenizer
+from manyheads.text import subwords
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.normalize import clean
@@ -36,12 +40,12 @@ from manyheads.text.words import WordTokenizer
 CONFIGS: dict[str, dict[str, Any]] = {
     "bpe": {"kind": "bpe"},
     "unigram": {"kind": "unigram"},
-    "bpe, unknown characters": {"kind": "bpe", "byte_fallback": False, "character_coverage": 0.99},
-    "unigram, unknown characters": {"kind": "unigram", "byte_fallback": False, "character_coverage": 0.99},
+    "bpe, unknown characters": {"kind": "bpe", "coverage": 0.99},
+    "unigram, unknown characters": {"kind": "unigram", "coverage": 0.99},
     "bpe, symbols": {"kind": "bpe", "symbols": ["<bt>", "<b>"], "lowercase": True, "split_digits": True},
     "unigram, symbols": {"kind": "unigram", "symbols": ["<bt>", "<b>"], "lowercase": True},
     "bpe, white space": {"kind": "bpe", "keep_space": True},
-    "unigram, white space": {"kind": "unigram", "keep_space": True, "byte_fallback": False},
+    "unigram, white space": {"kind": "unigram", "keep_space": True, "coverage": 1.0},
     "characters": {"kind": "characters", "min_count": 3},
     "characters, white space": {"kind": "characters", "keep_space": True, "lowercase": True},
     "bytes": {"kind": "bytes"},
@@ -58,10 +62,22 @@ def training_texts() -> list[str]:
     return [*map(clean, LANGUAGES), *(text for pair in pairs for text in (pair.source, pair.target))]
 
 
+@contextmanager
+def train_without_bytes(coverage: float) -> Iterator[None]:
+    """Train subwords whose vocabulary has no bytes, and this share of the characters."""
+    with (
+        patch.object(subwords, "_MAX_SIZE_WITHOUT_BYTES", math.inf),
+        patch.object(subwords, "_COVERAGES", (coverage, coverage)),
+    ):
+        yield
+
+
 def train_config(config: dict[str, Any]) -> Tokenizer:
     settings = {"vocab_size": 1100, **config}
     keep_space = settings.pop("keep_space", False)
-    return train_tokenizer(TokenizerConfig(**settings), training_texts(), "de+en", keep_space=keep_space)
+    coverage = settings.pop("coverage", None)
+    with train_without_bytes(coverage) if coverage else nullcontext():
+        return train_tokenizer(TokenizerConfig(**settings), training_texts(), "de+en", keep_space=keep_space)
 
 
 def train_marian(model_type: str, rule: str) -> MarianTokenizer:

@@ -27,7 +27,7 @@ def masked_config(root: Path, **sections: dict[str, Any]) -> Config:
     values: dict[str, Any] = {
         "task": "masked-lm",
         "data": {"root": str(root), "language": "en", "train": "plain.txt", "valid": 0.2, "max_length": 9},
-        "tokenizer": {"kind": "bpe", "vocab_size": 60, "byte_fallback": False, "sampling": 0.1},
+        "tokenizer": {"kind": "bpe", "vocab_size": 60, "sampling": 0.1},
         "model": MODEL,
         "training": {
             "steps": 12, "batch_tokens": 200, "learning_rate": 0.01, "warmup_steps": 3, "precision": "fp32",

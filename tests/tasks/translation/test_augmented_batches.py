@@ -18,7 +18,7 @@ from manyheads.text.tokenizer import EOS, PAD, UNK
 from manyheads.training.distributed import World
 
 STRONG = {"case": 0.3, "end_mark": 0.3, "typos": 0.3, "copies": 0.3, "words": 0.3, "join": 0.3}
-BYTES = {"byte_fallback": True, "vocab_size": 330}
+BYTES = {"vocab_size": 330}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(corpus: 
 
 def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(corpus: Path, tmp_path: Path) -> None:
     """Without byte fallback, no emoji is added to pairs."""
-    tokenizer = {"byte_fallback": False, "vocab_size": 70}
+    tokenizer = {"vocab_size": 70}
     config = make_config(corpus, tokenizer=tokenizer, data={"augment": STRONG | {"copies": 0.9}, "max_length": 17})
     found = updates(config, tmp_path)
     for epoch in range(3):

@@ -9,11 +9,18 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.interop.html.test_tokenizer import MAKERS, newer_characters, through_json, train_marian
+from tests.interop.html.test_tokenizer import (
+    MAKERS,
+    newer_characters,
+    through_json,
+    train_marian,
+    train_without_bytes,
+)
 from tests.web.text.browser import LITERALS, Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
@@ -64,8 +71,8 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "bpe": ("de-en", {"kind": "bpe"}),
     "unigram": ("de-en", {"kind": "unigram"}),
     "Korean bpe": ("ko-en", {"kind": "bpe"}),
-    "Korean unigram": ("ko-en", {"kind": "unigram", "byte_fallback": False, "vocab_size": 5000}),
-    "Japanese bpe": ("ja", {"kind": "bpe", "byte_fallback": False, "character_coverage": 0.9995}),
+    "Korean unigram": ("ko-en", {"kind": "unigram", "coverage": 1.0, "vocab_size": 5000}),
+    "Japanese bpe": ("ja", {"kind": "bpe", "coverage": 0.9995}),
     "Japanese unigram": ("ja", {"kind": "unigram"}),
     "bpe, white space": ("de-en", {"kind": "bpe", "symbols": ["<bt>"]}),
     "unigram, lower case": ("de-en", {"kind": "unigram", "lowercase": True, "symbols": ["<bt>"]}),
@@ -80,8 +87,12 @@ def make_tokenizer(name: str, folder: Path) -> Tokenizer:
     if name in KINDS:
         data, settings = KINDS[name]
         texts = lines_of(*TRAINING[data])
-        config = TokenizerConfig(**{"vocab_size": 6000, **settings})  # type: ignore[arg-type]
-        return train_tokenizer(config, texts, data, keep_space="white space" in name)
+        coverage = settings.get("coverage")
+        chosen = {"vocab_size": 6000, **settings}
+        chosen.pop("coverage", None)
+        config = TokenizerConfig(**chosen)
+        with train_without_bytes(coverage) if isinstance(coverage, float) else nullcontext():
+            return train_tokenizer(config, texts, data, keep_space="white space" in name)
     if name == "marian":
         return train_marian("unigram", "nmt_nfkc")
     return MAKERS[name](folder)

@@ -162,7 +162,9 @@ class TokenizerConfig(Section):
         "characters, or UTF-8 bytes; marian and huggingface are the vocabularies of pre-trained models",
     )
     vocab_size: Annotated[int, Limits(ge=8, le=10_000_000)] = Field(
-        8_000, description="number of pieces, special symbols included (bpe, unigram); fewer for less text"
+        8_000,
+        description="number of pieces, special symbols included (bpe, unigram); fewer for less text. Above 260, "
+        "256 of them are the bytes that spell characters without a piece",
     )
     joint: bool = Field(
         True, description="use one vocabulary for both languages (section 5.1) instead of one for each"
@@ -172,12 +174,6 @@ class TokenizerConfig(Section):
         description="subword regularisation while training; 0 is off, 0.1 helps where text is scarce. bpe: "
         "probability that a merge is skipped (Provilkov et al. 2020). unigram: exponent alpha of Kudo (2018); "
         "smaller values sample more freely",
-    )
-    byte_fallback: bool = Field(
-        True, description="spell characters without a piece as UTF-8 bytes, not as <unk> (bpe, unigram)"
-    )
-    character_coverage: Annotated[float, Limits(gt=0.5, le=1.0)] = Field(
-        1.0, description="share of the characters that get a piece (bpe, unigram); 0.9995 is usual for Chinese"
     )
     min_count: Positive = Field(1, description="occurrences below which a symbol becomes <unk> (words, characters)")
     lowercase: bool = Field(False, description="lower-case all text, outputs included")
