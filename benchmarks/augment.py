@@ -1,6 +1,6 @@
 """Train a recipe with and without the settings of `init --data` for text that people type, with several seeds.
 
-The settings are `[data.augment]`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
+The settings are `data.augment`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
 
     python benchmarks/augment.py --root data/tatoeba-de-en [--recipe tatoeba-de-en] [--seeds 1 2 3] [--json]
 
@@ -30,7 +30,7 @@ from tiny import SMALLEST, write_pairs
 ARMS = {
     "plain": ["data.augment=none"],
     "augmented": [
-        "data.augment={}", "tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true",
+        "data.augment=1", "tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true",
     ],
 }  # fmt: skip
 ODD, KEPT, RATIO = "repeated or longer than 3 words", "kept", "chrF, compared with the usual form"

@@ -73,9 +73,6 @@ def settings_page() -> Iterator[str]:
             yield from setting_lines(
                 {f"{section}.{name}": setting for name, setting in section_schema["properties"].items()}
             )
-    nested = schema["$defs"]["AugmentConfig"]
-    yield from ("## [data.augment]", "", escaped(nested["description"]), "")
-    yield from setting_lines({f"data.augment.{name}": setting for name, setting in nested["properties"].items()})
 
 
 def setting_lines(settings: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

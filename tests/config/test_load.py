@@ -18,7 +18,7 @@ from manyheads.config.load import (
     with_overrides,
 )
 from manyheads.config.load.mistakes import _known_settings, optional_settings
-from manyheads.config.schema import AugmentConfig, Config
+from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
 
 LANGUAGES = '[data]\nsource = "de"\ntarget = "en"\n'
@@ -375,6 +375,8 @@ def test_a_run_of_an_earlier_version_opens_unless_outputs_depend_on_a_setting_th
     former = {"training": {"unfreeze_every": 7}, "model": {"layer_dropout": 0.3}, "search": {"coverage_penalty": 0}}
     old = {name: section | former.get(name, {}) if name in former else section for name, section in values.items()}
     assert config_from_json(json.dumps({**old, "measured": {}}), "run/config.json") == example_config()
+    old["data"]["augment"] = {"case": 0.06}
+    assert config_from_json(json.dumps(old), "run/config.json").data.augment == 1
     old["search"]["coverage_penalty"] = 0.2
     with pytest.raises(ConfigError, match=r"^run/config\.json: unknown key search\.coverage_penalty; "):
         config_from_json(json.dumps(old), "run/config.json")
@@ -415,42 +417,3 @@ def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> 
 )
 def test_a_value_that_is_not_the_expected_list_is_named(section: str, key: str, value: Any, message: str) -> None:
     assert mistake(section, **{key: value}) == message
-
-
-AUGMENT = """
-[data]
-source = "de"
-target = "en"
-[data.augment]
-"""
-
-
-def test_augmentation_is_on_if_its_section_exists(tmp_path: Path) -> None:
-    path = tmp_path / "x.toml"
-    path.write_text(AUGMENT.replace("[data.augment]", ""), encoding="utf-8")
-    assert load_config(path).data.augment is None
-    assert load_config(path, ["data.augment.case=0.3"]).data.augment == AugmentConfig(case=0.3)
-    path.write_text(AUGMENT, encoding="utf-8")
-    config = load_config(path)
-    assert config.data.augment == AugmentConfig()
-    assert config_from_json(config_to_json(config), "x") == config
-    assert load_config(path, ["data.augment=none"]).data.augment is None
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("data.augment.case=2", "data.augment.case = 2 is not a number at least 0 and below 1."),
-        ("data.augment.cas=0.2", "unknown key data.augment.cas; did you mean data.augment.case?"),
-        ("data.augment=3", "data.augment = 3 is no section; write [data.augment], and its settings below it"),
-        ("data.augment.words=0.985", "data.augment.words = 0.985 and data.augment.join = 0.02 sum to more than 1."),
-        ("data.other.words=0.2", "--set data.other.words=0.2 is not of the form section.key=value."),
-        ("task=masked-lm", 'data.augment is for pairs of sentences, not for task = "masked-lm".'),
-    ],
-)
-def test_mistakes_in_the_section_augment_are_named(tmp_path: Path, override: str, message: str) -> None:
-    path = tmp_path / "x.toml"
-    path.write_text(AUGMENT, encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
-        load_config(path, [override])
-    assert message in str(caught.value)

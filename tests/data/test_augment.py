@@ -1,4 +1,4 @@
-"""The augmentation of a pair depends on seed, epoch and row alone, and has the configured rates."""
+"""The augmentation of a pair depends on seed, epoch and row alone, and has the given rates."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ import numpy as np
 import pytest
 from tests.tolerances import within
 
-from manyheads.config.schema import AugmentConfig
-from manyheads.data.augment import _CAPITALS, _JOINED, _LOWER, _PHRASE, _SMALL_FIRST, Augmenter, Growth, PhraseTable
+from manyheads.data.augment import (
+    _CAPITALS,
+    _JOINED,
+    _LOWER,
+    _PHRASE,
+    _SMALL_FIRST,
+    Augmenter,
+    AugmentRates,
+    Growth,
+    PhraseTable,
+)
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 
 PAIRS = 997
-OFF = AugmentConfig(case=0.0, end_mark=0.0, typos=0.0, copies=0.0, words=0.0, join=0.0)
+OFF = AugmentRates().scaled(0.0)
 WORDS = [Pair("Haus", "house", 9), Pair("Hund", "dog", 7)]
 PHRASES = [Pair("das Haus dort", "that house over there", 3)]
 
@@ -40,7 +49,7 @@ def augmenter(tmp_path_factory: pytest.TempPathFactory) -> Augmenter:
     phrases = TextStore.build(folder / "phrases", [[*WORDS, *PHRASES]], key="", details=dict)
     lengths = np.array([1, 1, 3]), np.array([1, 1, 4])
     table = PhraseTable(phrases, 2, lengths, {"haus": "house", "hund": "dog"})
-    return Augmenter(AugmentConfig(), texts, store, ("de", "en"), 1, 40, table, Growth((2.0, 3.0), 1.5, (5.0, 6.0)))
+    return Augmenter(AugmentRates(), texts, store, ("de", "en"), 1, 40, table, Growth((2.0, 3.0), 1.5, (5.0, 6.0)))
 
 
 def changed_texts(augmenter: Augmenter, epoch: int) -> list[tuple[str, str]]:
@@ -63,22 +72,22 @@ def test_a_row_without_a_change_keeps_its_text(augmenter: Augmenter) -> None:
     assert all(plan.texts(row) == augmenter.pair(row) for row in range(PAIRS) if not flags[row])
 
 
-@pytest.mark.parametrize("name", AugmentConfig.model_fields)
+@pytest.mark.parametrize("name", vars(OFF))
 def test_each_rate_is_the_share_of_changed_pairs_and_0_changes_none(augmenter: Augmenter, name: str) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={name: 0.4})).plan(0)
+    plan = replace(augmenter, rates=replace(OFF, **{name: 0.4})).plan(0)
     share = sum(plan.changed(np.arange(PAIRS))) / PAIRS
     assert 0.35 < share < 0.45
-    assert not any(replace(augmenter, config=OFF).plan(0).changed(np.arange(PAIRS)))
+    assert not any(replace(augmenter, rates=OFF).plan(0).changed(np.arange(PAIRS)))
 
 
 def test_kinds_of_case_changes_have_their_documented_shares(augmenter: Augmenter) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.99})).plan(0)
+    plan = replace(augmenter, rates=replace(OFF, case=0.99)).plan(0)
     shares = [float((plan.case == kind).mean()) for kind in (_CAPITALS, _LOWER, _SMALL_FIRST)]
     assert shares == within([0.1, 0.7, 0.2], 0.05)
 
 
 def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.4, "join": 0.4})).plan(1)
+    plan = replace(augmenter, rates=replace(OFF, words=0.4, join=0.4)).plan(1)
     source, target = plan.lengths()
     assert {_PHRASE, _JOINED} <= set(plan.content.tolist())
     for row in range(PAIRS):
@@ -87,7 +96,7 @@ def test_lengths_are_exact_for_phrases_and_joined_sentences(augmenter: Augmenter
 
 
 def test_other_lengths_grow_by_the_measured_mean(augmenter: Augmenter) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={"case": 0.5, "copies": 0.5})).plan(1)
+    plan = replace(augmenter, rates=replace(OFF, case=0.5, copies=0.5)).plan(1)
     source, target = plan.lengths()
     row = int(np.flatnonzero((plan.case == _CAPITALS) & ~plan.copy)[0])
     assert source[row] == 2 * augmenter.store.source.lengths[row] + 1
@@ -97,7 +106,7 @@ def test_other_lengths_grow_by_the_measured_mean(augmenter: Augmenter) -> None:
 
 
 def test_paragraphs_stay_in_one_corpus_and_within_the_limit(augmenter: Augmenter) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={"join": 0.9}), max_length=17).plan(0)
+    plan = replace(augmenter, rates=replace(OFF, join=0.9), max_length=17).plan(0)
     joined = 0
     for row in range(PAIRS):
         partners = [other for other in plan.partners[:, row].tolist() if other >= 0]
@@ -114,7 +123,7 @@ def test_paragraphs_stay_in_one_corpus_and_within_the_limit(augmenter: Augmenter
 def test_sentences_are_joined_as_their_language_writes_them(
     augmenter: Augmenter, languages: tuple[str, str], joints: tuple[str, str]
 ) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={"join": 0.9}), languages=languages).plan(0)
+    plan = replace(augmenter, rates=replace(OFF, join=0.9), languages=languages).plan(0)
     row = next(row for row in range(PAIRS) if plan.partners[0, row] >= 0)
     rows = [row, *(other for other in plan.partners[:, row].tolist() if other >= 0)]
     sides = zip(*(augmenter.pair(other) for other in rows), strict=True)
@@ -122,6 +131,6 @@ def test_sentences_are_joined_as_their_language_writes_them(
 
 
 def test_no_phrases_are_drawn_without_a_table(augmenter: Augmenter) -> None:
-    plan = replace(augmenter, config=OFF.model_copy(update={"words": 0.9}), table=None).plan(0)
+    plan = replace(augmenter, rates=replace(OFF, words=0.9), table=None).plan(0)
     assert not plan.content.any()
     assert plan.lengths()[0].tolist() == (augmenter.store.source.lengths + 1).tolist()

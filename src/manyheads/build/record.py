@@ -16,6 +16,7 @@ import torch
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving, write_atomically
 from manyheads.checkpoint.files import as_json, read_json, sha256
+from manyheads.config.schema import Config
 
 KEPT = "What is finished is kept."
 
@@ -52,9 +53,10 @@ class Record:
     def key(self) -> str:
         """Hash of everything that the product depends on.
 
-        Settings without a value are left out: a newer version may have more of them.
+        Settings without a value are left out, and those that this version of a configuration does not have: another
+        version may have more of them.
         """
-        settings = {name: value for name, value in self.settings.items() if value is not None}
+        settings = {name: value for name, value in self.settings.items() if value is not None and _is_known(name)}
         return _key_of([self.kind, settings, self.inputs])
 
     @property
@@ -96,6 +98,12 @@ def _versions() -> dict[str, str]:
         "torch": torch.__version__,
         "platform": platform.platform(),
     }
+
+
+def _is_known(name: str) -> bool:
+    """Return whether a setting of a configuration exists; settings of steps have no section in their names."""
+    section, dot, key = name.partition(".")
+    return not dot or key in getattr(Config.model_fields[section].annotation, "model_fields", {})
 
 
 def _key_of(value: Any) -> str:

@@ -100,11 +100,8 @@ def _describe(config: Config) -> Iterator[str]:
 def _described_setting(key: str, section: Section) -> Iterator[str]:
     """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
     from manyheads.config.load import to_toml
-    from manyheads.config.schema.base import Section
 
     field, value = type(section).model_fields[key], vars(section)[key]
-    if isinstance(value, Section):
-        value = {name: value.model_dump()[name] for name in value.model_fields if name in value.model_fields_set}
     yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")
     plain = section.model_dump()[key]  # tables for the stages of a training
     line = f"{key} = {to_toml(plain)}"

@@ -13,7 +13,6 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.config.schema import AugmentConfig
 from manyheads.data.augment_text import (
     add_copy,
     change_end_mark,
@@ -34,6 +33,34 @@ _CASES = (0.1, 0.8)  # cumulative shares of `case`: capitals, lower case; the re
 _MOST_JOINED = 4  # sentences of a paragraph, at least 2
 _WORD_SHARE = 0.7  # share of phrases that are single words
 _STREAM = 0x617567  # separates this random stream from the sampler, which is seeded by (seed, epoch)
+
+
+@dataclass(frozen=True)
+class AugmentRates:
+    """Shares of pairs that undergo a change; a pair can undergo several.
+
+    Attributes:
+        case: another case: a tenth of them in capitals on both sides, seven tenths with a lower-case source, the
+            rest with a small first letter of the source.
+        end_mark: without their end mark on both sides, or with a full stop if they have none.
+        typos: a typing error in the source for each 8 words, at least one.
+        copies: the same made-up text on both sides: a number in two of three cases, else an address, emoji,
+            placeholder or inline tag.
+        words: replaced by a word or a short phrase and its translation, which are found in the training text by
+            alignment.
+        join: joined with one to three others to a paragraph.
+    """
+
+    case: float = 0.06
+    end_mark: float = 0.04
+    typos: float = 0.02
+    copies: float = 0.04
+    words: float = 0.08
+    join: float = 0.02
+
+    def scaled(self, factor: float) -> AugmentRates:
+        """Return the rates multiplied by a factor."""
+        return AugmentRates(**{name: factor * rate for name, rate in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -88,23 +115,21 @@ class AugmentPlan:
     def __init__(self, augmenter: Augmenter, epoch: int) -> None:
         self.augmenter = augmenter
         self.epoch = epoch
-        config, count = augmenter.config, len(augmenter.store)
+        rates, count = augmenter.rates, len(augmenter.store)
         rng = np.random.default_rng((augmenter.seed, epoch, _STREAM))
         draw = rng.random(count, dtype=np.float32)
-        words = config.words if augmenter.num_phrases else 0.0
-        self.content = np.where(draw < words, _PHRASE, np.where(draw < words + config.join, _JOINED, 0)).astype(
-            "i1"
-        )
+        words = rates.words if augmenter.num_phrases else 0.0
+        self.content = np.where(draw < words, _PHRASE, np.where(draw < words + rates.join, _JOINED, 0)).astype("i1")
         self.phrases = self.draw_phrases(rng, count)
         self.partners = self.draw_partners(rng, count)
-        share = rng.random(count, dtype=np.float32) / np.float32(config.case or 1.0)
+        share = rng.random(count, dtype=np.float32) / np.float32(rates.case or 1.0)
         self.case = np.where(
             share < _CASES[0], _CAPITALS, np.where(share < _CASES[1], _LOWER, _SMALL_FIRST)
         ).astype("i1")
-        self.case[share >= (1.0 if config.case else 0.0)] = 0
-        self.mark = rng.random(count, dtype=np.float32) < config.end_mark
-        self.typo = rng.random(count, dtype=np.float32) < config.typos
-        self.copy = rng.random(count, dtype=np.float32) < config.copies
+        self.case[share >= (1.0 if rates.case else 0.0)] = 0
+        self.mark = rng.random(count, dtype=np.float32) < rates.end_mark
+        self.typo = rng.random(count, dtype=np.float32) < rates.typos
+        self.copy = rng.random(count, dtype=np.float32) < rates.copies
 
     def draw_phrases(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
         """Draw a phrase for each row: a single word with a probability of `_WORD_SHARE`."""
@@ -205,7 +230,7 @@ class Augmenter:
     """Settings and text of the augmentation; draws the decisions of every epoch.
 
     Attributes:
-        config: rates of the operations.
+        rates: shares of the changes.
         texts, store: training text, and its token ids.
         languages: languages of source and target.
         seed: seed of the training.
@@ -214,7 +239,7 @@ class Augmenter:
         growth: mean changes of the lengths.
     """
 
-    config: AugmentConfig
+    rates: AugmentRates
     texts: TextStore
     store: TokenStore
     languages: Texts

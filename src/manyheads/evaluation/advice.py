@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from manyheads.config.schema import AugmentConfig, Config
+from manyheads.config.schema import Config
 
 _Choices = Mapping[str, bool]  # assignments, and whether they differ from the configuration and have an effect
 
@@ -87,19 +87,17 @@ def _known_symbols(config: Config) -> _Choices:
     }
 
 
-def _augmentation(field: str, setting: str | None = None) -> Callable[[Config], _Choices]:
-    """Return the settings for lines of a challenge: one of the search, and a rate of the augmentation."""
+def _augmentation(setting: str | None = None) -> Callable[[Config], _Choices]:
+    """Return the settings for lines of a challenge: one of the search, and the augmentation."""
 
     def choices(config: Config) -> _Choices:
-        augment = config.data.augment
-        rate = getattr(AugmentConfig(), field)
         of_search = {f"search.{setting} = true": not getattr(config.search, setting)} if setting else {}
-        return {**of_search, f"data.augment.{field} = {rate:g}": augment is None or not getattr(augment, field)}
+        return {**of_search, "data.augment = 1": config.data.augment is None}
 
     return choices
 
 
-_COPIED_TEXT = _augmentation("copies", "copy_literals")
+_COPIED_TEXT = _augmentation("copy_literals")
 _SETTINGS: Mapping[str, Callable[[Config], _Choices]] = {
     "over-fitting": _less_fitting,
     "model-too-large": _less_fitting,
@@ -125,10 +123,10 @@ _SETTINGS: Mapping[str, Callable[[Config], _Choices]] = {
     "takes-days": lambda config: {"training.max_minutes = 600": config.training.max_minutes is None},
     "cut-or-dropped": lambda config: {f"data.max_length = {2 * config.data.max_length}": True},
     # groups of `doctor RUN --challenge`
-    "single words": _augmentation("words"),
-    "capitals": _augmentation("case", "lower_capitals"),
-    "no end mark": _augmentation("end_mark"),
-    "two sentences": _augmentation("join"),
+    "single words": _augmentation(),
+    "capitals": _augmentation("lower_capitals"),
+    "no end mark": _augmentation(),
+    "two sentences": _augmentation(),
     **dict.fromkeys(
         ("numbers", "URLs", "emoji", "placeholders", "tags", "empty-looking lines", "other scripts"), _COPIED_TEXT
     ),

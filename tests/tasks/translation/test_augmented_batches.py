@@ -1,7 +1,8 @@
-"""Training with [data.augment]: bit-identical after an interruption, for any batch and any number of processes."""
+"""Training with data.augment: bit-identical after an interruption, for any batch and any number of processes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from tests.tasks.test_preparation import all_batches, equal_batches, texts, toke
 
 from manyheads.config.schema import Config
 from manyheads.data import augment_phrases
+from manyheads.data.augment import AugmentRates
 from manyheads.tasks.translation import augmented_batches as module
 from manyheads.text.tokenizer import EOS, PAD, UNK
 from manyheads.training.distributed import World
 
-STRONG = {"case": 0.3, "end_mark": 0.3, "typos": 0.3, "copies": 0.3, "words": 0.3, "join": 0.3}
+STRONG = AugmentRates(case=0.3, end_mark=0.3, typos=0.3, copies=0.3, words=0.3, join=0.3)
+OFF = STRONG.scaled(0.0)
 BYTES = {"vocab_size": 330}
 
 
@@ -27,13 +30,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def common_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def common_words_and_high_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(augment_phrases, "_LEAST_COUNT", 2)
+    monkeypatch.setattr(module, "_RATES", STRONG)
 
 
-def config_of(corpus: Path, augment: dict[str, float] | None = None, **sections: dict[str, Any]) -> Config:
+def config_of(corpus: Path, **sections: dict[str, Any]) -> Config:
     sections["tokenizer"] = BYTES | sections.get("tokenizer", {})
-    return make_config(corpus, **sections | {"data": {"augment": STRONG if augment is None else augment}})
+    return make_config(corpus, **sections | {"data": {"augment": 1.0}})
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
@@ -66,20 +70,25 @@ def test_two_processes_share_the_updates_of_one(corpus: Path, tmp_path: Path) ->
         assert rows == [row for row in mine if row != ("", "")]
 
 
-def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(corpus: Path, tmp_path: Path) -> None:
-    """All rates of 0 make the same batches as no section at all."""
+def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RATES", OFF)
     plain = updates(make_config(corpus, tokenizer=BYTES), tmp_path / "a")
-    off = updates(config_of(corpus, dict.fromkeys(STRONG, 0.0)), tmp_path / "b")
+    off = updates(config_of(corpus), tmp_path / "b")
     assert type(plain.maker) is not type(off.maker)
     for epoch in (0, 5):
         assert equal_batches(all_batches(plain, epoch), all_batches(off, epoch))
     assert not (tmp_path / "a" / "cache" / "phrases").exists()
 
 
-def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(corpus: Path, tmp_path: Path) -> None:
-    """Without byte fallback, no emoji is added to pairs."""
+def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without bytes in the vocabulary, no emoji is added to pairs."""
+    monkeypatch.setattr(module, "_RATES", replace(STRONG, copies=0.9))
     tokenizer = {"vocab_size": 70}
-    config = make_config(corpus, tokenizer=tokenizer, data={"augment": STRONG | {"copies": 0.9}, "max_length": 17})
+    config = make_config(corpus, tokenizer=tokenizer, data={"augment": 1.0, "max_length": 17})
     found = updates(config, tmp_path)
     for epoch in range(3):
         for batch in chain.from_iterable(all_batches(found, epoch)):
@@ -88,8 +97,11 @@ def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(corpus: Path
                 assert ((side != PAD) & (side != EOS)).sum(1).max() <= 17
 
 
-def test_emoji_and_addresses_are_added_with_byte_fallback(corpus: Path, tmp_path: Path) -> None:
-    found = updates(config_of(corpus, {**dict.fromkeys(STRONG, 0.0), "copies": 0.9}), tmp_path)
+def test_emoji_and_addresses_are_added_with_bytes(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RATES", replace(OFF, copies=0.9))
+    found = updates(config_of(corpus), tmp_path)
     rows = [row for epoch in range(20) for row in texts(found, all_batches(found, epoch))]
     assert any("http" in source and "http" in target for source, target in rows)
     assert any(max(source, default="") > "\U0001f300" and max(source) in target for source, target in rows)
@@ -108,15 +120,18 @@ def test_the_planned_lengths_are_near_those_of_the_batches(corpus: Path, tmp_pat
 def test_phrases_are_mined_once_for_a_text(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = updates(config_of(corpus), tmp_path)
     monkeypatch.delattr(module, "mine_phrases")
-    again = updates(config_of(corpus, {"words": 0.5}), tmp_path)
+    again = updates(config_of(corpus), tmp_path)
     assert "hund" in again.maker.augmenter.translations
     with pytest.raises(NameError, match="mine_phrases"):
-        updates(make_config(corpus, tokenizer=BYTES, data={"augment": STRONG, "limit": 30}), tmp_path)
+        updates(make_config(corpus, tokenizer=BYTES, data={"augment": 1.0, "limit": 30}), tmp_path)
     assert tokenizers_of(first).joint
 
 
-def test_word_pairs_are_added_as_separate_lines(corpus: Path, tmp_path: Path) -> None:
-    found = updates(config_of(corpus, {**dict.fromkeys(STRONG, 0.0), "words": 0.9}), tmp_path)
+def test_word_pairs_are_added_as_separate_lines(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RATES", replace(OFF, words=0.9))
+    found = updates(config_of(corpus), tmp_path)
     rows = set(chain.from_iterable(texts(found, all_batches(found, epoch)) for epoch in range(5)))
     assert ("Hund", "dog") in rows
     assert np.mean([len(source.split()) for source, _ in rows]) < 3

@@ -182,6 +182,8 @@ def _drop_former_settings(values: dict[str, Any]) -> None:
             needed = section in ("model", "search") and settings[name] and not name.endswith("dropout")
             if not needed or settings[name] == _CONSTANTS.get(name):
                 del settings[name]
+    if isinstance(values.get("data", {}).get("augment"), dict):  # rates of its changes
+        values["data"]["augment"] = 1
 
 
 def recipe_paths() -> dict[str, Path]:

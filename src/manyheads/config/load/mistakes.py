@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, get_args
 
-from manyheads.config.load.toml import NESTED, NONE, shorten, to_toml
-from manyheads.config.schema import TASKS, AugmentConfig, Config, LanguageError, StageConfig
+from manyheads.config.load.toml import NONE, shorten, to_toml
+from manyheads.config.schema import TASKS, Config, LanguageError, StageConfig
 from manyheads.config.schema.base import Section, SettingsError, Wrong
 
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
@@ -79,8 +79,6 @@ def _describe(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
     if error.reason == "rule":
         settings = {key for section in _known_settings().values() for key in section}
         return message, settings & set(re.findall(r"\w+", message))
-    if error.path[:2] == NESTED:
-        return _describe_nested(error, values)
     section, key, *inside = ["", *error.path] if len(error.path) == 1 else error.path
     name = f"{section}.{key}" if section else key
     value = (values[section] if section else values).get(key)
@@ -110,23 +108,6 @@ def _describe_stage(error: Wrong, inside: Sequence[Any], stages: Sequence[Mappin
         return f"{name} is unknown{suggestion(closest(key, known)) or '; there are ' + ' and '.join(known) + '.'}"
     value = stages[index][key]
     return f"{name} = {shorten(to_toml(value))} is not {phrase(known[key], value)}."
-
-
-def _describe_nested(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
-    """Return (message, name of the section) of a validation error in the section inside another."""
-    section, name = NESTED
-    settings = values[section][name]
-    if not isinstance(settings, dict):
-        return (
-            f"{section}.{name} = {shorten(to_toml(settings))} is no section; write [{section}.{name}], and its "
-            f'settings below it, or {name} = "{NONE}".'
-        ), {name}
-    key = error.path[2]
-    schema = _known_settings()[f"{section}.{name}"].get(key)
-    if schema is None:
-        return _unknown(f"{section}.{name}", key, settings[key])[0], {name}
-    value = settings[key]
-    return f"{section}.{name}.{key} = {shorten(to_toml(value))} is not {phrase(schema, value)}.", {name}
 
 
 def _missing(section: str, key: str, values: Mapping[str, Any]) -> str:
@@ -177,7 +158,6 @@ def _known_settings() -> dict[str, dict[str, Any]]:
             known[name] = field.annotation.model_json_schema()["properties"]
         else:
             known[""][name] = Config.model_json_schema()["properties"][name]
-    known[".".join(NESTED)] = AugmentConfig.model_json_schema()["properties"]
     return known
 
 

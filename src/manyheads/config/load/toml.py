@@ -14,7 +14,6 @@ from manyheads.errors import ConfigError
 from manyheads.files import cure_of
 
 NONE = "none"
-NESTED = ("data", "augment")  # the section inside another
 _LONGEST_VALUE = 60  # characters of a value that a message shows
 _BACKSLASH = re.compile(r'"([^"\']*\\[^"\']*)"')  # a path of Windows in double quotes, where \ begins an escape
 _UNQUOTED = re.compile(r"""([\w.-]+)\s*=\s*([^\W\d][^"'#]*?|[/.~][^"'#]*?)\s*(#.*)?$""")
@@ -64,15 +63,11 @@ def override(values: dict[str, Any], text: str) -> str | None:
     """Put one `section.key=value` into `values`; return the mistake if the text has another form."""
     name, equals, written = text.partition("=")
     *sections, key = (part.strip() for part in name.split("."))
-    nested = tuple(sections) == NESTED
-    if not (equals and key and all(sections)) or (len(sections) > 1 and not nested):
+    if not (equals and key and all(sections)) or len(sections) > 1:
         return f"--set {text} is not of the form section.key=value."
     section = values
     for name in sections:
-        if isinstance(section, dict):
-            if nested and section.get(name) in (None, NONE):  # a section that is switched off
-                section[name] = {}
-            section = section.setdefault(name, {})
+        section = section.setdefault(name, {})
     if isinstance(section, dict):
         section[key] = read_value(written.strip())
     return None

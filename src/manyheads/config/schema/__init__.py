@@ -9,7 +9,6 @@ from typing import Annotated
 from manyheads.config.schema.base import Field, Limits, Section
 from manyheads.config.schema.cleaning import CleanConfig
 from manyheads.config.schema.sections import (
-    AugmentConfig,
     DataConfig,
     EvaluationConfig,
     ModelConfig,
@@ -21,7 +20,6 @@ from manyheads.config.schema.training import StageConfig, TrainingConfig
 
 __all__ = [
     "TASKS",
-    "AugmentConfig",
     "CleanConfig",
     "Config",
     "DataConfig",

@@ -17,48 +17,6 @@ Language = Annotated[str, Limits(max_length=100, pattern=r"^([a-zA-Z]{2,8}([-_][
 FilePair = tuple[Text, Text]
 
 
-class AugmentConfig(Section):
-    """Changes of training pairs, so that a translator is ready for what people type; new ones in each epoch.
-
-    The section alone switches augmentation on, with the rates below; without it, pairs stay as they are. A pair can
-    undergo several changes. One that would become longer than data.max_length stays as it is.
-    """
-
-    case: Probability = Field(
-        0.06,
-        description="share of pairs in another case: a tenth of them in capitals on both sides, seven tenths with "
-        "a lower-case source, the rest with a small first letter of the source",
-    )
-    end_mark: Probability = Field(
-        0.04,
-        description="share of pairs that lose their end mark on both sides, or get a full stop if they have none",
-    )
-    typos: Probability = Field(
-        0.02, description="share of pairs whose source gets a typing error for each 8 words, at least one"
-    )
-    copies: Probability = Field(
-        0.04,
-        description="share of pairs that get the same made-up text on both sides: a number in two of three cases, "
-        "else an address, emoji, placeholder or inline tag",
-    )
-    words: Probability = Field(
-        0.08,
-        description="share of pairs that are replaced by a word or a short phrase and its translation, which are "
-        "found in the training text by alignment",
-    )
-    join: Probability = Field(
-        0.02, description="share of pairs that are joined with one to three others to a paragraph"
-    )
-
-    def check_shares(self) -> None:
-        """Refuse shares of the same pairs that sum to more than 1."""
-        if self.words + self.join > 1:
-            raise ValueError(
-                f"data.augment.words = {self.words} and data.augment.join = {self.join} sum to more "
-                "than 1. Lower one."
-            )
-
-
 class DataConfig(Section):
     """Text files, and which of their lines are used."""
 
@@ -124,10 +82,11 @@ class DataConfig(Section):
     invalid_utf8: Literal["error", "replace"] = Field(
         "error", description="bytes that are not valid UTF-8: an error, or replaced by U+FFFD", internal=True
     )
-    augment: AugmentConfig | None = Field(
+    augment: Annotated[float, Limits(gt=0, le=5)] | None = Field(
         None,
         description="translation: changes of training pairs for single words, capitals, missing end marks, typing "
-        "errors, addresses and emoji. The section [data.augment] switches them on. Default: none",
+        "errors, addresses and emoji, new ones in each epoch. 1 changes a quarter of the pairs, as is usual; 0.5 "
+        "changes half as many",
     )
 
     def check_weights(self) -> None:

@@ -1,4 +1,4 @@
-"""Batches of augmented pairs (`[data.augment]`): the phrases of a run, the lengths of an epoch, the token ids."""
+"""Batches of augmented pairs (`data.augment`): the phrases of a run, the lengths of an epoch, the token ids."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory, saving
-from manyheads.config.schema import AugmentConfig, Config
-from manyheads.data.augment import Augmenter, AugmentPlan, Growth, PhraseTable
+from manyheads.config.schema import Config
+from manyheads.data.augment import Augmenter, AugmentPlan, AugmentRates, Growth, PhraseTable
 from manyheads.data.augment_copies import make_copy, other_scripts
 from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
@@ -24,6 +24,7 @@ from manyheads.tasks.corpus import longest_side
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.log import Listener
 
+_RATES = AugmentRates()  # at data.augment = 1
 _MINING = 1  # version of the phrase mining; a new version makes old caches stale
 _NUM_SAMPLE_PAIRS = 1_000  # pairs, and made-up texts, on which lengths are measured
 
@@ -89,23 +90,22 @@ class EpochBatches(PairBatches):
 
 def augmented_batches(
     config: Config,
-    augment: AugmentConfig,
+    factor: float,
     run: RunDirectory,
     store: tuple[TextStore, TokenStore],
     tokenizers: TokenizerPair,
     listener: Listener,
 ) -> AugmentedBatches:
-    """Return the batches of a run with `[data.augment]`; phrases are mined once and stored in the run."""
+    """Return the batches for `data.augment = factor`; phrases are mined once and stored in the run."""
     texts, tokens = store
-    table = _phrase_table(run, texts, tokenizers, listener) if augment.words or augment.copies else None
     augmenter = Augmenter(
-        config=augment,
+        rates=_RATES.scaled(factor),
         texts=texts,
         store=tokens,
         languages=config.languages,
         seed=config.training.seed,
         max_length=longest_side(config),
-        table=table,
+        table=_phrase_table(run, texts, tokenizers, listener),
         growth=_measure_growth(texts, tokenizers),
     )
     return AugmentedBatches(config, tokenizers, augmenter)
