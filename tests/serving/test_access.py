@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from tests.clocks import Clock
 
-from manyheads.serving.access import _MAX_BUCKETS, Access, _RateLimiter
+from manyheads.serving.access import _MAX_BUCKETS, _MAX_SUGGESTIONS, Access, _RateLimiter
+from manyheads.serving.fields import Fields
+from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
 PROXY = "198.51.100.7"
@@ -52,6 +56,19 @@ def test_a_client_behind_a_proxy_has_one_bucket(forwarded: list[str], bucket: st
 )
 def test_a_client_without_a_proxy_has_one_bucket(client: tuple[str, int] | None, bucket: str) -> None:
     assert Access(ServeSettings()).address({"headers": [], "client": client}) == bucket
+
+
+def test_suggestions_have_a_limit_of_their_own_where_requests_have_none() -> None:
+    access = Access(ServeSettings())
+    one, other = (
+        SimpleNamespace(scope={"headers": [], "client": (name, 1)}) for name in ("192.0.2.1", "192.0.2.2")
+    )
+    fields = Fields({}, is_json=True)
+    assert [access.check_suggestion(one, fields) for _ in range(_MAX_SUGGESTIONS)] == [None] * _MAX_SUGGESTIONS  # type: ignore[arg-type]
+    with pytest.raises(ApiError, match=f"Slowdown: {_MAX_SUGGESTIONS} per 1 minute"):
+        access.check_suggestion(one, fields)  # type: ignore[arg-type]
+    access.check_suggestion(other, fields)  # type: ignore[arg-type]
+    access.check(one, fields)  # type: ignore[arg-type]
 
 
 def test_a_bucket_holds_the_requests_of_a_minute_and_refills_evenly() -> None:

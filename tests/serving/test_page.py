@@ -15,6 +15,7 @@ from tests.serving.process import Server, serving, train_classifier, train_langu
 from tests.tolerances import printed, within
 
 from manyheads.cli.main import run as manyheads
+from manyheads.data.suggestions import SuggestionFile
 from manyheads.inspection.colours import _CIVIDIS, _DIVERGING, hexadecimal
 from manyheads.runs.inspect import inspect
 from manyheads.runs.page import stand_alone
@@ -53,8 +54,13 @@ def runs(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 
 @pytest.fixture(scope="module")
-def address(runs: tuple[Path, ...]) -> Iterator[str]:
-    with serving(*runs) as server:
+def suggestions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("suggestions") / "suggestions.jsonl"
+
+
+@pytest.fixture(scope="module")
+def address(runs: tuple[Path, ...], suggestions: Path) -> Iterator[str]:
+    with serving(*runs, "--suggestions", suggestions) as server:
         yield f"{server.url}/"
         assert isinstance(server, Server)
         assert server.end() == 0
@@ -96,8 +102,8 @@ def test_both_languages_have_the_same_strings() -> None:
 def test_the_scripts_are_small_and_load_nothing_from_other_hosts() -> None:
     scripts = [compact_script(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
     # 64 kB, 17 for the steps of a head, 2 for the card, 2 for checks of null, 6 for effects and the opening,
-    # 15 for the whole model, 7 for pictures, 5 for examples of changes and names of curves
-    assert sum(len(one.encode()) for one in scripts) < 122_000
+    # 15 for the whole model, 7 for pictures, 5 for examples of changes and names of curves, 2 for corrections
+    assert sum(len(one.encode()) for one in scripts) < 124_000
     for path in PAGE.iterdir():
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
         assert set(addresses) <= {f"http://www.w3.org/{name}" for name in NAMESPACES}, path.name
@@ -273,6 +279,37 @@ def test_the_page_can_be_used_by_keyboard_with_a_visible_focus(driver: PageDrive
         assert driver.focused("getComputedStyle(e).outlineStyle") != "none", driver.focused("e.outerHTML")
         seen.add(driver.focused("e.tagName"))
     assert {"BUTTON", "SELECT", "INPUT", "TD"} <= seen
+
+
+def test_a_correction_is_sent_by_keyboard_and_stored(driver: PageDriver, suggestions: Path) -> None:
+    driver.open("translate", q=SENTENCE)
+    output = driver.page.locator(".output .translation").inner_text()
+    page, keys = driver.page, driver.page.keyboard
+    opener = page.get_by_role("button", name="Correct this")
+    assert opener.get_attribute("aria-expanded") == "false"
+    opener.press("Enter")
+    assert driver.focused("e.value") == output
+    driver.check("correct", rules=True)
+    keys.press("Tab")
+    keys.press("Enter")  # unchanged
+    assert page.get_by_role("status").inner_text() == "Change the translation first."
+    keys.press("Escape")
+    assert driver.focused("e.getAttribute('aria-expanded')") == "false"
+    keys.press("Enter")
+    page.get_by_label("Your translation").fill("<b>the man</b>")
+    assert SuggestionFile(suggestions).read() == ([], [])
+    keys.press("Tab")
+    keys.press("Enter")
+    page.get_by_text("Thank you.").wait_for()
+    assert driver.focused("e.textContent") == "Correct this"
+    (stored,), _ = SuggestionFile(suggestions).read()
+    assert (stored.source, stored.output, stored.correction) == (SENTENCE, output, "<b>the man</b>")
+    opener.press("Enter")
+    page.get_by_label("Your translation").fill("a" * 5001)
+    page.get_by_role("button", name="Send").press("Enter")
+    page.get_by_text("exceeds text limit").wait_for()
+    assert any("400" in fault for fault in driver.faults)  # Chromium writes the failed request into its console
+    driver.faults.clear()
 
 
 def test_two_heads_are_compared_and_the_padding_is_masked(driver: PageDriver) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -9,9 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.serving.process import ENGLISH, GERMAN, Server
+from tests.serving.process import ENGLISH, GERMAN, Server, serving
 
 from manyheads.cli.main import run as manyheads
+from manyheads.data.suggestions import SuggestionFile
 from manyheads.serving.models import LanguageDetector, Models
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.translation_routes import _TranslationRequest, _translations
@@ -219,6 +221,45 @@ def test_the_settings_list_the_features_of_the_server(server: Server) -> None:
             "source": {"code": "auto", "name": "Auto Detect"}, "target": {"code": "en", "name": "English"},
         },
     }  # fmt: skip
+
+
+def test_a_suggestion_is_stored_with_the_output_and_a_hash_of_the_key(
+    translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys, path = tmp_path / "keys.json", tmp_path / "suggestions.jsonl"
+    assert manyheads(["serve", "keys", "add", str(keys), "mastodon"]) == 0
+    secret = capsys.readouterr().out.strip()
+    body = {"q": SENTENCE, "s": "the man", "source": "DE", "target": "en", "api_key": secret}
+    refused = [
+        ({"s": ""}, 400, "missing s parameter"), ({"s": ["a", "b"]}, 400, "one text each"),
+        ({"q": [SENTENCE]}, 400, "one text each"), ({"s": "a" * 5001}, 400, "exceeds text limit (5000)"),
+        ({"source": "en", "target": "de"}, 400, "not available as a target"), ({"api_key": "x"}, 403, "Invalid"),
+    ]  # fmt: skip
+    with serving(translator_run, "--keys", keys, "--suggestions", path) as server:
+        output = post(server, "/translate", body)[1]["translatedText"]
+        for change, status, message in refused:
+            answer = post(server, "/suggest", body | change)
+            assert answer[0] == status
+            assert message in answer[1]["error"]
+        assert SuggestionFile(path).read() == ([], [])
+        assert post(server, "/suggest", body) == (200, {"success": True})
+        with server.client() as client:
+            form = body | {"source": "auto", "s": "the\r\nman"}
+            assert client.post("/suggest", data=form).json() == {"success": True}
+            assert client.get("/frontend/settings").json()["suggestions"] is True
+            assert "/suggest" in client.get("/spec").json()["paths"]
+        found, damaged = SuggestionFile(path).read()
+        path.unlink()
+        path.mkdir()  # in place of a disk that fails
+        assert post(server, "/suggest", body)[0] == 507
+        assert post(server, "/translate", body)[0] == 200
+        assert server.end() == 0
+        assert "suggestion not stored" in server.text
+        assert "the man" not in server.text
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    assert [(one.correction, one.key) for one in found] == [("the man", digest[:12]), ("the\nman", digest[:12])]
+    assert {(one.languages, one.source, one.output) for one in found} == {(("de", "en"), SENTENCE, output)}
+    assert damaged == []
 
 
 def test_detection_is_sorted_by_confidence_and_has_no_answer_for_other_scripts(server: Server) -> None:

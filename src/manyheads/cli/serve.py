@@ -33,6 +33,7 @@ _REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "p
     show_default="any name; on a loopback address only the machine's own",
 )
 @field_option(ServeSettings, "cors_origins", "ORIGIN", flag="--cors-origin", multiple=True)
+@field_option(ServeSettings, "suggestions", "FILE", type=PATH)
 @field_option(ServeSettings, "trust_forwarded_for")
 @field_option(ServeSettings, "metrics_token", "TOKEN", envvar="MANYHEADS_METRICS_TOKEN", show_envvar=True)
 @field_option(ServeSettings, "char_limit", "N", type=COUNT)

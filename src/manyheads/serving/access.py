@@ -11,10 +11,12 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from manyheads.serving.fields import Fields
-from manyheads.serving.keys import KeyFile, KeyRing
+from manyheads.serving.keys import Key, KeyFile, KeyRing
 from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
+_MAX_SUGGESTIONS = 30  # a minute and key or address
+_KEY_DIGITS = 12  # of the digest of a key, stored with a suggestion
 _MAX_BUCKETS = 10_000  # the most recently used ones; an idle bucket is full again and can be dropped
 
 
@@ -31,8 +33,8 @@ class Access:
         self.ring = KeyRing(KeyFile(settings.keys)) if settings.keys else None
         self.limiter = _RateLimiter()
 
-    def check(self, request: Request, fields: Fields) -> None:
-        """Raise unless the request is allowed.
+    def check(self, request: Request, fields: Fields) -> Key | None:
+        """Raise unless the request is allowed; return its key, None if no keys are needed.
 
         Raises:
             ApiError: a key is missing (400) or wrong (403), or there were too many requests (429).
@@ -45,11 +47,26 @@ class Access:
             key = self.ring.find(secret)
         if key is not None:
             client, limit = f"key {key.name}", limit if key.req_limit is None else key.req_limit
+        self._take(client, limit)
+        if self.ring is not None and key is None:
+            raise ApiError(403, "Invalid API key")
+        return key
+
+    def check_suggestion(self, request: Request, fields: Fields) -> str | None:
+        """Raise unless the request may store a suggestion; return the first digits of the digest of its key.
+
+        Raises:
+            ApiError: as `check`, or there were too many suggestions (429), whatever the limit of requests.
+        """
+        key = self.check(request, fields)
+        self._take(f"suggestions {key.name if key else self.address(request.scope)}", _MAX_SUGGESTIONS)
+        return key.sha256[:_KEY_DIGITS] if key else None
+
+    def _take(self, client: str, limit: int) -> None:
+        """Count a request; raise `ApiError` 429 if the client has sent more than `limit` a minute."""
         seconds = self.limiter.take(client, limit)
         if seconds:
             raise ApiError(429, f"Slowdown: {limit} per 1 minute", retry_after=seconds)
-        if self.ring is not None and key is None:
-            raise ApiError(403, "Invalid API key")
 
     def address(self, scope: Scope) -> str:
         """Return the client's address; behind a trusted proxy, the last entry of X-Forwarded-For, if it is one.

@@ -30,6 +30,7 @@ from manyheads.serving.service import Service
 _COMPUTING_ROUTES = [  # refused at once when the server is busy
     Route("/translate", translation_routes.translate, methods=["POST"]),
     Route("/detect", translation_routes.detect, methods=["POST"]),
+    Route("/suggest", translation_routes.suggest, methods=["POST"]),
     Route("/classify", classification_routes.classify, methods=["POST"]),
     Route("/v1/completions", completion_routes.complete, methods=["POST"]),
     Route("/api/translate", inspection_routes.translate, methods=["POST"]),
@@ -44,7 +45,6 @@ _OTHER_ROUTES = [
     Route("/frontend/settings", translation_routes.settings),
     Route("/translate_file", translation_routes.no_files, methods=["POST"]),
     Route("/download_file/{name:path}", translation_routes.no_files),
-    Route("/suggest", translation_routes.no_suggestions, methods=["POST"]),
     Route("/v1/models", completion_routes.models),
     Route("/api/models", inspection_routes.models),
     Route("/health", service_routes.health),

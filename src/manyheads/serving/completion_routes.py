@@ -66,8 +66,9 @@ class _CompletionGroup:
 async def complete(request: Request) -> Response:
     """POST /v1/completions."""
     service, fields = await Service.read(request)
-    name = fields.model_name(service.models.generators, "language model")
-    generator, completion = service.models.generators[name], _completion_request(fields, name, service)
+    generators = service.models.generators
+    name = fields.model_name(generators, "language model")
+    generator, completion = generators[name], _completion_request(fields, name, service)
     service.metrics.count_texts(len(completion.prompts), sum(map(len, completion.prompts)))
     if completion.stream:
         return await _streaming_response(request, service, generator, completion)

@@ -43,6 +43,7 @@ async def models(request: Request) -> Response:
             "models": [run.description for run in service.models.runs.values()],
             "char_limit": service.settings.char_limit,
             "key_required": service.access.ring is not None,
+            "suggestions": service.suggestions is not None,
         }
     )
 
@@ -174,7 +175,8 @@ async def _read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
         ApiError: the body, the key or the name of the run is not valid.
     """
     service, fields = await Service.read(request)
-    return service, fields, service.models.runs[fields.model_name(service.models.runs, "model")]
+    runs = service.models.runs
+    return service, fields, runs[fields.model_name(runs, "model")]
 
 
 async def _compute_response(

@@ -22,6 +22,7 @@ from types import FrameType
 import uvicorn
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.data.suggestions import SuggestionFile
 from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.serving.access import Access
@@ -50,19 +51,22 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
     Raises:
         UsageError: the address cannot be used, or two runs have the same language pair or name.
         RunError: a run cannot be opened.
-        DataError: the file of keys cannot be read.
+        DataError: the file of keys cannot be read, or that of suggestions cannot be written.
     """
     for run in runs:
         if not (settings.engine == "ctranslate2" and is_export(run)):
             RunDirectory.existing(run)
     access = Access(settings)
+    suggestions = SuggestionFile(settings.suggestions) if settings.suggestions else None
+    if suggestions is not None:
+        suggestions.check()
     keep_decoding_small()
     return_freed_memory()
     with _bound_socket(settings) as sock:
         sys.setswitchinterval(_SWITCH_INTERVAL)
         batcher = make_batcher(settings)
         requests = RequestPool(settings.queue, settings.timeout, batcher)
-        service = Service(settings, batcher, requests, access, log)
+        service = Service(settings, batcher, requests, access, log, suggestions=suggestions)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         server = _Server(service, runs, f"http://{host}:{sock.getsockname()[1]}")  # the port that was really bound
         logging.getLogger("uvicorn.error").disabled = True  # its messages may quote what clients sent

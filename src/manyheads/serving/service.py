@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from starlette.requests import Request
 
+from manyheads.data.suggestions import SuggestionFile
 from manyheads.search.interface import Cancelled
 from manyheads.serving.access import Access
 from manyheads.serving.batching import Batcher
@@ -41,7 +42,8 @@ class Service:
         access: checks API keys and rate limits.
         log: writes a line for the operator; never any text of a request.
         metrics: Prometheus metrics.
-        models: the served models; empty until `ready`.
+        models: the served models; empty until `ready`; SIGHUP replaces them, so a request reads them once.
+        suggestions: file for corrections; None stores none.
         ready: whether all models have been loaded and used once.
     """
 
@@ -52,6 +54,7 @@ class Service:
     log: Callable[[str], None]
     metrics: Metrics = field(init=False)
     models: Models = field(default_factory=Models)
+    suggestions: SuggestionFile | None = None
     ready: bool = False
 
     def __post_init__(self) -> None:

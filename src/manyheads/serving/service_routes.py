@@ -70,10 +70,12 @@ def _document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
     schemas["Text"]["maxLength"] = settings.char_limit
     schemas["Texts"]["oneOf"][1]["maxItems"] = settings.batch_limit
     schemas["CompletionBody"]["properties"]["prompt"]["oneOf"][1]["maxItems"] = settings.batch_limit
-    fields = schemas["TranslateBody"]["properties"]
-    fields["source"]["enum"] = ["auto", *codes]
-    fields["target"]["enum"] = codes or [""]
-    fields["alternatives"]["maximum"] = settings.alternatives_limit
+    for body in ("TranslateBody", "SuggestBody"):
+        schemas[body]["properties"]["source"]["enum"] = ["auto", *codes]
+        schemas[body]["properties"]["target"]["enum"] = codes or [""]
+    schemas["TranslateBody"]["properties"]["alternatives"]["maximum"] = settings.alternatives_limit
+    if settings.suggestions is None:
+        del content["paths"]["/suggest"]
     _add_errors(content)
     return content
 

@@ -26,6 +26,7 @@ class ServeSettings:
         keys: require an API key of this file, made by `manyheads serve keys`.
         host_names: host name that clients may use (Host header); may be repeated.
         cors_origins: web origin whose pages may read responses (CORS); * allows all; may be repeated.
+        suggestions: store corrections that clients send to /suggest in this file, one JSON object a line.
         trust_forwarded_for: take client addresses from X-Forwarded-For; safe only behind a reverse proxy.
         metrics_token: enable /metrics for requests with this token; the environment variable keeps it out of
             process lists.
@@ -52,6 +53,7 @@ class ServeSettings:
     cors_origins: tuple[str, ...] = ()
     keys: Path | None = None
     metrics_token: str | None = field(default=None, repr=False)
+    suggestions: Path | None = None
     trust_forwarded_for: bool = False
     char_limit: int = 5_000
     batch_limit: int = 64

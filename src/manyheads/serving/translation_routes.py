@@ -1,23 +1,27 @@
-"""LibreTranslate's routes: /translate, /detect, /languages, /frontend/settings, and the disabled routes."""
+"""LibreTranslate's routes: /translate, /detect, /languages, /frontend/settings, /suggest, and a disabled route."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from manyheads.data.suggestions import Suggestion, SuggestionFile
+from manyheads.errors import WriteError
 from manyheads.languages import language_name, language_names, match_language
 from manyheads.search.options import SearchOptions
-from manyheads.serving.fields import Fields
+from manyheads.serving.fields import Fields, check_lengths, read_fields
 from manyheads.serving.markup.document import Document, read_html
-from manyheads.serving.models import LanguageConfidence
+from manyheads.serving.models import LanguageConfidence, Models
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
+from manyheads.tasks.translation.translator import Translator
 
 _AUTO = "auto"
 
@@ -78,7 +82,7 @@ async def settings(request: Request) -> Response:
             "frontendTimeout": 500,
             "apiKeys": keys,
             "keyRequired": keys,
-            "suggestions": False,
+            "suggestions": service.suggestions is not None,
             "filesTranslation": False,
             "supportedFilesFormat": [],
             "language": {
@@ -94,9 +98,46 @@ async def no_files(request: Request) -> Response:
     raise ApiError(403, "Files translation are disabled on this server.")
 
 
-async def no_suggestions(request: Request) -> Response:
-    """POST /suggest."""
-    raise ApiError(403, "Suggestions are disabled on this server.")
+async def suggest(request: Request) -> Response:
+    """POST /suggest: store a correction `s` of the translation of `q`, with what the served model says now."""
+    service = Service.of(request)
+    if service.suggestions is None:
+        raise ApiError(403, "Suggestions are disabled on this server.")
+    fields = await read_fields(request, service.settings.body_limit)
+    key = service.access.check_suggestion(request, fields)
+    query = replace(_translation_request(fields, service), html=False, alternatives=0)
+    corrections = fields.texts("s")
+    if query.is_list or len(corrections) > 1:
+        raise ApiError(400, "Invalid request: q and s parameters must be one text each")
+    check_lengths(corrections, service.settings)
+    await service.requests.run(
+        request.receive, lambda handle: _store(service, service.suggestions, query, corrections[0], key, handle)
+    )
+    return json_response({"success": True})
+
+
+def _store(
+    service: Service,
+    file: SuggestionFile,
+    query: _TranslationRequest,
+    correction: str,
+    key: str | None,
+    handle: RequestHandle,
+) -> None:
+    """Translate the text of a suggestion and store both; runs in the request's thread.
+
+    Raises:
+        ApiError: 400, as `_translations`; 507, the file is full or cannot be written.
+    """
+    content = _translations(service, query, handle)
+    source = content["detectedLanguage"]["language"] if query.source == _AUTO else query.source
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    texts = query.texts[0], content["translatedText"], correction
+    try:
+        file.append(Suggestion(time, (source, query.target), *texts, key))
+    except WriteError as error:
+        service.log(f"suggestion not stored: {error}")
+        raise ApiError(507, "The server cannot store suggestions at present") from error
 
 
 def _translation_request(fields: Fields, service: Service) -> _TranslationRequest:
@@ -143,15 +184,16 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     Raises:
         ApiError: 400, no served translator has this language pair.
     """
+    models = service.models
     documents = [read_html(text) if query.html else Document(text) for text in query.texts]
-    sources = [_source_of(document, query, service) for document in documents]
+    sources = [_source_of(document, query, models) for document in documents]
     results: list[list[str]] = [[document.unchanged] for document in documents]
     warnings: list[list[str]] = [[] for _ in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, confidence)) in enumerate(zip(documents, sources, strict=True)):
-        if source == query.target or (confidence == 0 and service.models.detector.profiles):
+        if source == query.target or (confidence == 0 and models.detector.profiles):
             continue
-        pair = service.models.pair(source, query.target)
+        pair = models.pair(source, query.target)
         if pair is None:
             if not document.has_letters or match_language(source, [query.target]):
                 continue
@@ -162,33 +204,33 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
             )
         by_pair.setdefault(pair, []).append(index)
     for pair, indices in by_pair.items():
-        translated = _translate_documents(service, pair, query, [documents[index] for index in indices], handle)
+        own = [documents[index] for index in indices]
+        translated = _translate_documents(service, models.translators[pair], query, own, handle)
         for index, (texts, warned) in zip(indices, translated, strict=True):
             results[index], warnings[index] = texts, warned
     return _translation_json(query, results, warnings, [_language_json(language) for language in sources])
 
 
-def _source_of(document: Document, query: _TranslationRequest, service: Service) -> LanguageConfidence:
+def _source_of(document: Document, query: _TranslationRequest, models: Models) -> LanguageConfidence:
     if query.source != _AUTO:
         return query.source, 100.0
     if not document.has_letters:
-        return service.models.detector.fallback, 0.0
-    language, confidence = service.models.detector.detect("\n".join(document.texts))[0]
-    if not service.models.detector.profiles:  # take the first language that can be translated
-        pairs = service.models.translators
-        language = next((source for source, target in pairs if target == query.target), language)
+        return models.detector.fallback, 0.0
+    language, confidence = models.detector.detect("\n".join(document.texts))[0]
+    if not models.detector.profiles:  # take the first language that can be translated
+        language = next((source for source, target in models.translators if target == query.target), language)
     return language, confidence
 
 
 def _translate_documents(
     service: Service,
-    pair: tuple[str, str],
+    served: Translator,
     query: _TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
 ) -> list[tuple[list[str], list[str]]]:
     """Translate documents of one language; return the translations of each, best first, and names of warnings."""
-    translator = queued_translator(service.models.translators[pair], service.batcher, handle)
+    translator = queued_translator(served, service.batcher, handle)
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)

@@ -681,6 +681,8 @@ interface About {
   parts: string[];
   char_limit: number;
   key_required: boolean;
+  /** Whether the server stores corrections; an exported page has none. */
+  suggestions?: boolean;
   /** The web address in the footer. */
   project?: string;
   weights?: { precision: string; bytes: number };
