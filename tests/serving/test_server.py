@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import socket
+import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +15,7 @@ from time import monotonic, sleep
 
 import httpx
 import pytest
+from safetensors.torch import load_file, save_file
 from tests.serving.process import GERMAN, Server, metric, serving
 
 from manyheads.cli.main import run
@@ -110,6 +114,47 @@ def test_sigterm_lets_requests_end_and_refuses_new_ones(starting_server: tuple[S
         start = monotonic()
         assert server.process.wait(30) == 0
         assert monotonic() - start < _DRAIN_SECONDS / 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+def test_sighup_takes_the_runs_anew_without_losing_a_request(translator_run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(translator_run, tmp_path / "other")
+    weights = load_file(other / "model.safetensors")
+    save_file({name: -tensor for name, tensor in weights.items()}, other / "model.safetensors")
+    link = tmp_path / "current"
+    link.symlink_to(translator_run)
+    body = {"q": GERMAN[0], "source": "de", "target": "en"}
+    with serving(link) as server, server.client() as client, ThreadPoolExecutor(4) as pool:
+        ended, before = threading.Event(), client.post("/translate", json=body).json()
+
+        def ask() -> list[httpx.Response]:
+            with server.client() as own:
+                return [own.post("/translate", json=body) for _ in iter(ended.is_set, True)]
+
+        def reload(run: Path, sign: str) -> None:
+            lines = server.text.count(sign)
+            link.unlink()
+            link.symlink_to(run)
+            server.process.send_signal(signal.SIGHUP)
+            while server.text.count(sign) == lines:
+                assert server.process.poll() is None
+                sleep(0.01)
+
+        clients = [pool.submit(ask) for _ in range(4)]
+        try:
+            reload(other, "ready:")
+            after = client.post("/translate", json=body).json()
+            reload(tmp_path / "nothing", "the models stay")
+            assert client.post("/translate", json=body).json() == after
+            reload(translator_run, "ready:")
+            assert client.post("/translate", json=body).json() == before
+        finally:
+            ended.set()
+        answers = [answer for one in clients for answer in one.result(60)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert {answer.text for answer in answers} == {json.dumps(one) for one in (before, after)}
+        assert before != after
+        assert server.end() == 0
 
 
 def serve_error(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:

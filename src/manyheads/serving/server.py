@@ -1,8 +1,8 @@
 """Start, warm-up and shutdown of the server.
 
 The socket is bound before the models are loaded, so that a taken port is reported at once; /health answers from
-then on, with 200 when all models have been loaded and used. SIGTERM and Ctrl-C let running requests finish and
-refuse new ones.
+then on, with 200 when all models have been loaded and used. SIGHUP opens the runs again: running requests finish
+with the old models, later ones get the new. SIGTERM and Ctrl-C let running requests finish and refuse new ones.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
@@ -90,7 +91,8 @@ class _Server(uvicorn.Server):
 
     Attributes:
         failure: the error that ended the server while it loaded the models, or None.
-        signalled_at: monotonic time of the first signal, in seconds.
+        signalled_at: monotonic time of the first signal that ends the server, in seconds.
+        reload_wanted: whether SIGHUP has come since the models were loaded.
     """
 
     def __init__(self, service: Service, runs: Sequence[Path], url: str) -> None:
@@ -113,18 +115,33 @@ class _Server(uvicorn.Server):
         self.url = url
         self.failure: Exception | None = None
         self.signalled_at = 0.0
-        threading.Thread(target=self.load, name="manyheads-loading", daemon=True).start()
+        self.reload_wanted = False
+        self.terminal = os.isatty(2)
+        if hasattr(signal, "SIGHUP") and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGHUP, self.handle_hangup)
+        self.loader = self.start_loading()
+
+    def start_loading(self) -> threading.Thread:
+        """Load the models in a new thread, and return it."""
+        self.reload_wanted = False
+        loader = threading.Thread(target=self.load, name="manyheads-loading", daemon=True)
+        loader.start()
+        return loader
 
     def load(self) -> None:
-        """Load the models in a separate thread; an error ends the server."""
+        """Load the models; an error ends the server, unless it serves models already, which then stay."""
         service = self.service
         try:
-            service.models = load_models(self.runs, service.settings, service.batcher, service.log)
+            models = load_models(self.runs, service.settings, service.batcher, service.log)
         except Exception as error:
-            if not service.requests.draining:
+            if service.ready:
+                service.log(f"the runs were not opened again, and the models stay: {error}")
+            elif not service.requests.draining:
                 self.failure = error
                 self.should_exit = True
             return
+        service.models = models
+        gc.unfreeze()  # the models before
         gc.collect()
         gc.freeze()  # a full pass over all present objects would stop every thread for 0.2 seconds
         service.ready = True
@@ -139,9 +156,17 @@ class _Server(uvicorn.Server):
         self.service.requests.draining = True
         self.signalled_at = monotonic()
 
+    def handle_hangup(self, sig: int, frame: FrameType | None) -> None:
+        """Open the runs again at SIGHUP; end the server if it came because its terminal was closed."""
+        self.reload_wanted = True
+        if self.terminal and not os.isatty(2):
+            self.handle_exit(sig, frame)
+
     async def on_tick(self, counter: int) -> bool:
         """Return whether the server should stop; called ten times a second."""
         requests = self.service.requests
+        if self.reload_wanted and not self.loader.is_alive():
+            self.loader = self.start_loading()
         if requests.draining and not self.should_exit:
             late = monotonic() - self.signalled_at > _DRAIN_SECONDS
             if late:
