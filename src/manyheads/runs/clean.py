@@ -9,15 +9,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
 from manyheads.data.access_keys import without_access_keys
-from manyheads.data.batch import pad_rows
 from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
 from manyheads.data.cleaning.report import CleanReport, report_of
 from manyheads.data.cleaning.writing import finished_report, write_cleaned
@@ -27,17 +24,15 @@ from manyheads.data.languages import frequent_words, scripts_of
 from manyheads.data.lines import InvalidUtf8
 from manyheads.data.placing import locked_folder
 from manyheads.data.reading import READINGS
-from manyheads.data.sampler import fixed_batches
 from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
 from manyheads.files import refuse_links
 from manyheads.tasks.corpus import read_split
+from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.tokenizer import BOS, EOS, PAD
 from manyheads.training.log import NO_LISTENER, Listener
 
 _WORK = ".clean"  # folder of the results of shards, in the output folder
-_BATCH_TOKENS = 4_096  # tokens of both sides of a batch, padding included
 
 
 def clean(
@@ -149,20 +144,14 @@ def _dual_scores(forward: str, backward: str, texts: Texts) -> NDArray[np.float3
     return -(np.abs(forward_nats - backward_nats) + (forward_nats + backward_nats) / 2).astype(np.float32)
 
 
-@torch.inference_mode()
 def _cross_entropies(translator: Translator, sources: list[str], targets: list[str]) -> NDArray[np.float64]:
     """Return the cross-entropy of each pair (N,), in nats a target token, the end mark counted."""
-    rows = translator.tokenizers.source.encode(sources), translator.tokenizers.target.encode(targets)
     longest = translator.config.data.max_length
-    rows = [row[: longest - 1] for row in rows[0]], [row[: longest - 1] for row in rows[1]]
-    model = translator.model.eval()
+    rows = [
+        [row[: longest - 1] for row in tokenizer.encode(texts)]
+        for tokenizer, texts in ((translator.tokenizers.source, sources), (translator.tokenizers.target, targets))
+    ]
     nats_per_token = np.zeros(len(sources))
-    lengths = np.array([len(first) + len(second) + 2 for first, second in zip(*rows, strict=True)])
-    for batch in fixed_batches(lengths, _BATCH_TOKENS):
-        source = pad_rows([rows[0][number] for number in batch], PAD, last=EOS)  # (B, S)
-        target_in = pad_rows([rows[1][number] for number in batch], PAD, first=BOS)  # (B, T)
-        target_out = pad_rows([rows[1][number] for number in batch], PAD, last=EOS)
-        logits = model(source, target_in).float()  # (B, T, V)
-        nats = functional.cross_entropy(logits.transpose(1, 2), target_out, ignore_index=PAD, reduction="none")
-        nats_per_token[np.asarray(batch)] = (nats.sum(1) / (target_out != PAD).sum(1)).double().numpy()
+    for batch, nats, lengths in target_nats(translator.model, *rows):
+        nats_per_token[batch] = (nats.sum(1) / lengths).double().numpy()
     return nats_per_token

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from tests.runs.parts import make_config, write_corpus
+from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -20,10 +21,12 @@ from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
-from manyheads.tasks.translation.scoring import _MIN_PAIRS, Validation
+from manyheads.tasks.translation.scoring import _MIN_PAIRS, Validation, target_nats
+from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.distributed import ALONE
 from manyheads.training.interruption import Interrupted, Watch
 from manyheads.training.log import SilentListener
+from manyheads.training.objective import corpus_nll
 
 module = importlib.import_module("manyheads.tasks.translation.scoring")
 Search = Callable[..., list[list[Hypothesis]]]
@@ -266,3 +269,15 @@ def test_pairs_longer_than_learned_positions_are_named_before_training_and_have_
     assert re.search(
         r"1 of 7 pairs of data\.valid \(\S+ and \S+\) have more than 39 tokens .*: line 3\.", messages[0][0]
     )
+
+
+def test_the_nats_of_the_tokens_add_up_to_those_of_the_corpus(validation: Validation) -> None:
+    nats, tokens = corpus_nll(validation.model, validation.sources, validation.targets, bos=BOS, eos=EOS)
+    batches = list(target_nats(validation.model, validation.sources, validation.targets))
+    assert sorted(int(pair) for batch, _, _ in batches for pair in batch) == list(range(len(validation.sources)))
+    assert sum(int(lengths.sum()) for _, _, lengths in batches) == tokens
+    assert sum(float(values.sum()) for _, values, _ in batches) == approx(nats, magnitude=nats)
+    for batch, values, lengths in batches:
+        for pair, row, length in zip(batch, values, lengths, strict=True):
+            assert int(length) == len(validation.targets[pair]) + 1
+            assert not row[int(length) :].any()

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
 from manyheads.config.schema import Config
-from manyheads.data.batch import pad_rows
+from manyheads.data.batch import Ids, pad_rows
 from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
-from manyheads.data.sampler import evenly
+from manyheads.data.sampler import evenly, fixed_batches
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
 from manyheads.evaluation.significance import bleu_interval
@@ -37,6 +43,7 @@ from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll
 
 _NUM_SAMPLES = 3  # translations that are recorded at each validation
+_BATCH_TOKENS = 4_096  # tokens of both sides of a batch of `target_nats`, padding included
 _MIN_PAIRS = 16  # pairs that a loss or a BLEU needs, under a time limit
 
 _Sample = tuple[str, str, str]  # source, reference, output
@@ -311,6 +318,27 @@ class Evaluation(TokenScores):
             *(f"warning: {warning}" for warning in scores.warnings),
             *verdict_lines(self.verdict()),
         ]
+
+
+@torch.inference_mode()
+def target_nats(
+    model: EncoderDecoder, sources: Sequence[Ids], targets: Sequence[Ids]
+) -> Iterator[tuple[NDArray[np.int64], Tensor, Tensor]]:
+    """Yield the negative log-likelihood of each target token and end mark, in batches of pairs of similar length.
+
+    A batch is the indices of its pairs (B,), nats (B, T) that are 0 after the end marks, and the numbers of tokens
+    with their end marks (B,), both on the CPU.
+    """
+    device = next(model.parameters()).device
+    model.eval()
+    lengths = np.array([len(first) + len(second) + 2 for first, second in zip(sources, targets, strict=True)])
+    for batch in fixed_batches(lengths, _BATCH_TOKENS):
+        source = pad_rows([sources[pair] for pair in batch], PAD, last=EOS)  # (B, S)
+        target_in = pad_rows([targets[pair] for pair in batch], PAD, first=BOS)  # (B, T)
+        target_out = pad_rows([targets[pair] for pair in batch], PAD, last=EOS)
+        logits = model(source.to(device), target_in.to(device)).float().cpu()  # (B, T, V)
+        nats = functional.cross_entropy(logits.transpose(1, 2), target_out, ignore_index=PAD, reduction="none")
+        yield np.asarray(batch), nats, (target_out != PAD).sum(1)
 
 
 def evaluate_texts(
