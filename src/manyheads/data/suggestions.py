@@ -112,8 +112,9 @@ def _suggestion_of(entry: dict[str, Any]) -> Suggestion:
         ValueError, KeyError, TypeError: the line is not valid.
     """
     source_language, target_language = entry["languages"]
-    texts = [entry[name] for name in ("time", "source", "output", "correction")]
+    time, source, output, correction = texts = [entry[name] for name in ("time", "source", "output", "correction")]
     if not all(isinstance(text, str) for text in [*texts, source_language, target_language]):
         raise ValueError("no suggestion")
     key = entry.get("key")
-    return Suggestion(texts[0], (source_language, target_language), *texts[1:], None if key is None else str(key))
+    languages = source_language, target_language
+    return Suggestion(time, languages, source, output, correction, None if key is None else str(key))

@@ -101,7 +101,8 @@ async def no_files(request: Request) -> Response:
 async def suggest(request: Request) -> Response:
     """POST /suggest: store a correction `s` of the translation of `q`, with what the served model says now."""
     service = Service.of(request)
-    if service.suggestions is None:
+    file = service.suggestions
+    if file is None:
         raise ApiError(403, "Suggestions are disabled on this server.")
     fields = await read_fields(request, service.settings.body_limit)
     key = service.access.check_suggestion(request, fields)
@@ -111,7 +112,7 @@ async def suggest(request: Request) -> Response:
         raise ApiError(400, "Invalid request: q and s parameters must be one text each")
     check_lengths(corrections, service.settings)
     await service.requests.run(
-        request.receive, lambda handle: _store(service, service.suggestions, query, corrections[0], key, handle)
+        request.receive, lambda handle: _store(service, file, query, corrections[0], key, handle)
     )
     return json_response({"success": True})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from manyheads.data.cleaning.clean import Judgement
-from manyheads.data.cleaning.report import _EXAMPLES, _WORDS, CleanReport, chosen_examples, page_of, report_of
+from manyheads.data.cleaning.report import _EXAMPLES, MEANINGS, CleanReport, chosen_examples, page_of, report_of
 from manyheads.data.cleaning.rules import REASONS
 
 
@@ -53,6 +53,6 @@ def test_the_page_is_self_contained_and_text_cannot_inject_html() -> None:
 
 def test_every_reason_has_a_description_in_both_languages() -> None:
     page = page_of(make_report()[1])
-    assert set(_WORDS) == set(REASONS[1:])
-    for reason in _WORDS:
+    assert set(MEANINGS) == set(REASONS[1:])
+    for reason in MEANINGS:
         assert len(re.findall(rf'(?m)[\s{{]"?(?:is )?{reason}"?: "', page)) >= 2, reason

@@ -32,7 +32,7 @@ from manyheads.errors import DataError
 from manyheads.files import write_atomically, writing
 
 _SHARD = 2_000  # pairs
-_OTHER_LANGUAGE = 4.0  # log-odds in nats from which on a line counts as another language than that of its side
+OTHER_LANGUAGE = 4.0  # log-odds in nats from which on a line counts as another language than that of its side
 _SHARED = 20  # pairs that may have the same source or the same target of four words or more
 _LEARNED = 100_000  # pairs, spread evenly over the text, that word translations are learned from
 _MOST_LINKS = 20_000_000  # word links that word translations are learned from
@@ -174,7 +174,7 @@ def _judge_shard(profile: Path, settings: CleanConfig, texts: Texts) -> bytes:
     """Apply the rules to the pairs of a shard; return their `_RECORD`s."""
     records = np.zeros(len(texts[0]), _RECORD)
     records["reason"], records["scores"], words = apply_rules(
-        *texts, load_profile(profile), settings.max_ratio, _OTHER_LANGUAGE, set(settings.off)
+        *texts, load_profile(profile), settings.max_ratio, OTHER_LANGUAGE, set(settings.off)
     )
     records["words"] = np.minimum(words, 255)
     records["keys"] = copy_keys(*texts)
@@ -310,7 +310,7 @@ def _exchange(sample: Texts, most: int, settings: CleanConfig, profile: Path) ->
     half = len(targets) // 2
     exchanged = sources[: 2 * most], (targets[half:] + targets[:half])[: 2 * most]
     off: set[str] = set(settings.off)
-    reasons, *_ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, _OTHER_LANGUAGE, off)
+    reasons, *_ = apply_rules(*exchanged, load_profile(profile), settings.max_ratio, OTHER_LANGUAGE, off)
     passed = np.flatnonzero(reasons == 0)[:most].tolist()
     return [exchanged[0][number] for number in passed], [exchanged[1][number] for number in passed]
 

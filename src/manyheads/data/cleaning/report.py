@@ -19,7 +19,7 @@ _EXAMPLES = 40  # examples of each reason
 _SHOWN = 2  # examples of each reason in the text
 _MAX_EXAMPLE_CHARACTERS = 60  # characters of a side of an example in the text
 SCORES = ("length", "language", "lexical", "models")
-_WORDS = {
+MEANINGS = {
     "empty": "no text on a side",
     "encoding": "letters read in the wrong encoding",
     "copy": "both sides are the same",
@@ -88,7 +88,7 @@ class CleanReport:
             lines.append(f"access keys, such as _File or (&F), removed from {self.access_keys:,} pairs")
         for reason, counts in self.removed.items():
             part, short = _share(counts["pairs"], self.read), counts["short"]
-            lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {_WORDS[reason]}")
+            lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {MEANINGS[reason]}")
             for example in self.examples.get(reason, [])[:_SHOWN]:
                 lines.append(
                     f"      {example['line']:,}: {_shorten(example['source'])} ||| {_shorten(example['target'])}"
@@ -146,6 +146,10 @@ def score_texts(scores: Iterable[float]) -> list[str]:
 
 def page_of(report: CleanReport) -> str:
     """Return the report as one self-contained page that can be sorted, in English and Korean."""
-    page = resources.files("manyheads.data.cleaning").joinpath("page.html").read_text(encoding="utf-8")
-    data = json.dumps(report.to_json(), ensure_ascii=False).replace("<", "\\u003c")
-    return page.replace("__DATA__", data)
+    return fill_page("page.html", report.to_json())
+
+
+def fill_page(name: str, document: object) -> str:
+    """Return a page of this folder with its data, which a script of the page shows."""
+    page = resources.files("manyheads.data.cleaning").joinpath(name).read_text(encoding="utf-8")
+    return page.replace("__DATA__", json.dumps(document, ensure_ascii=False).replace("<", "\\u003c"))

@@ -1,0 +1,63 @@
+"""`corrections review`: sort the corrections that a server has stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from manyheads.cli.options import PATH, device_option, json_option, option, run_option
+from manyheads.cli.streams import check_output, open_output
+from manyheads.cli.verbs import announce_loading, echo, verb, verb_group
+from manyheads.shell import command_line
+
+
+@verb_group("corrections")
+def corrections() -> None:
+    """Review corrections of translations that a server has stored, so that a model can learn from them."""
+
+
+@verb("corrections review", corrections)
+@click.argument("file", type=PATH)
+@run_option("--run", help="Translator whose log-probabilities judge, too, and whose languages are chosen.")
+@option("-o", "--output", type=PATH, required=True, metavar="FILE", help="TSV file for the accepted corrections.")
+@option("--rejected", type=PATH, metavar="FILE", help="TSV file for all others, with their reasons.")
+@option(
+    "--html",
+    "page",
+    type=PATH,
+    metavar="FILE",
+    help="Page for the doubtful ones, on which you tick the right ones.",
+)
+@device_option
+@json_option
+def review(
+    file: Path, run: Path | None, output: Path, rejected: Path | None, page: Path | None, device: str, as_json: bool
+) -> None:
+    """Sort the suggestions of FILE, which `manyheads serve --suggestions FILE` has stored.
+
+    Copies of the source, repetitions, other languages, a few letters again and again, cut and unrelated text are
+    held back, with the reasons: one makes a correction doubtful, several reject it. With --run a correction must be
+    likelier after its source than after others; without, it must resemble the output. Of several accepted
+    corrections of a source, the one with most senders is taken, and of those the newest.
+    """
+    announce_loading()
+    from manyheads.runs.corrections import review_corrections
+
+    outputs = output, rejected, page
+    for path in outputs:
+        check_output(path, file)
+    named = [path for path in outputs if path is not None]
+    if len(set(named)) < len(named):
+        raise click.UsageError("two outputs have the same name.")
+    result = review_corrections(file, run, device=device)
+    contents = result.accepted_rows(), result.other_rows(), [result.page()]
+    for path, lines in zip(outputs, contents, strict=True):
+        if path is not None:
+            with open_output(path) as stream:
+                stream.writelines(f"{line}\n".encode("utf-8", "replace") for line in lines)
+    following = [f"Next: {command_line('manyheads', 'tune', run or 'RUN', output)}"] if contents[0] else []
+    echo(result.to_json(), [*result.lines(), *following], as_json=as_json)
+
+
+VERBS = {"corrections": corrections}

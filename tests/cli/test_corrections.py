@@ -1,0 +1,60 @@
+"""`corrections review` on the command line: its files, its document and its mistakes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from manyheads.cli.main import run
+from manyheads.data.suggestions import Suggestion, SuggestionFile
+
+ROWS = [
+    ("Der Hund schläft.", "The dog sleep.", "The dog sleeps."),
+    ("Die Katze schläft auf dem Sofa.", "The cat sleeps on the sofa.", "aaaaaaaaaaaaa"),
+    ("Der Mann liest heute ein Buch.", "The man is reading a book.", "My aunt cooks soup on Sundays."),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder with a file of suggestions."""
+    monkeypatch.chdir(tmp_path)
+    for row in ROWS:
+        SuggestionFile(Path("s.jsonl")).append(Suggestion("2026-01-01", ("de", "en"), *row))
+    return tmp_path
+
+
+def test_the_files_and_the_document_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = ["-o", "accepted.tsv", "--rejected", "rejected.tsv", "--html", "doubtful.html"]
+    assert run(["corrections", "review", "s.jsonl", *outputs, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [document[name] for name in ("accepted", "doubtful", "rejected")] == [1, 1, 1]
+    assert Path("accepted.tsv").read_text("utf-8") == "Der Hund schläft.\tThe dog sleeps.\n"
+    assert len(Path("rejected.tsv").read_text("utf-8").split("\n")) == 4
+    assert "My aunt" in Path("doubtful.html").read_text("utf-8")
+
+    assert run(["corrections", "review", "s.jsonl", "-o", "accepted.tsv"]) == 0
+    text = capsys.readouterr().out
+    assert "de-en: 3 suggestions, 3 different\n1 accepted, 1 doubtful, 1 rejected" in text
+    assert "Next: manyheads tune RUN accepted.tsv" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["s.jsonl"], 2, "--output"),
+        (["s.jsonl", "-o", "s.jsonl"], 2, "is the input"),
+        (["s.jsonl", "-o", "a", "--html", "a"], 2, "the same name"),
+        (["s.jsonl", "-o", "no/a"], 2, "there is no folder"),
+        (["nothing", "-o", "a"], 3, "nothing cannot be read"),
+        (["s.jsonl", "-o", "a", "--run", "nothing"], 3, "is not a directory"),
+    ],
+)
+def test_mistakes_are_refused_before_a_file_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert run(["corrections", "review", *arguments]) == code
+    assert message in capsys.readouterr().err
+    assert [path.name for path in folder.iterdir()] == ["s.jsonl"]
