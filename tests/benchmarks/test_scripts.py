@@ -52,6 +52,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "scale": ("from text/largest MiB", []),
     "serve": ("mib/*", []),
     "startup": ("rows/*/median", []),
+    "suggestions": ("rows/*/*/junk", []),
     "techniques": ("rows/*/*/perplexity", []),
     "unlike_training": ("rows/*", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
