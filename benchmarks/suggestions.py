@@ -5,10 +5,10 @@
 Each --pairs names two files of lines that the run was not trained on. 70 % of the suggestions are good: references
 of these lines, outputs of the run in which one place was corrected from the reference, and outputs in which a word
 was replaced by a made-up term. 30 % are junk, made by the rules `KNOWN`; --foreign has lines in other languages.
-The lines are divided into halves. The limits of the review were chosen with the kinds `KNOWN`, on draws that
-"chosen on" stands for. The kinds `NEW`, which were made afterwards, are counted apart, in the half "held out". So
-is one wrong word in a right output: no rule tells it from a term that the model does not know. Figures are shares
-of suggestions that are held back, from 0 to 1.
+The lines are divided into halves. The limits of the review were chosen with the kinds `KNOWN` on the first half, but
+scores of other draws, which overlap the second, had been looked at. The kinds `NEW`, which were made afterwards, are
+counted apart, in the second half. So is one wrong word in a right output: no rule tells it from a term that the
+model does not know. Figures are shares of suggestions that are held back, from 0 to 1.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def main() -> None:
             lines += [Line(first, output, second) for (first, second), output in zip(texts, outputs, strict=True)]
         random.Random(0).shuffle(lines)
         rows = {}
-        for half, name in enumerate(("chosen on", "held out")):
+        for half, name in enumerate(("first half", "second half")):
             own = cycle(lines[half::2])
             maker = Maker(lines[half::2], foreign, arguments.seed + half)
             good = round(0.7 * arguments.count)
@@ -276,7 +276,7 @@ def main() -> None:
                 "junk": make_suggestions(maker, KNOWN, arguments.count - good, own),
                 "one wrong word": make_suggestions(maker, APART, arguments.count // 20, own),
             }
-            if name == "held out":
+            if name == "second half":
                 groups["new kinds"] = make_suggestions(maker, NEW, arguments.count // 10, own)
             rows[name] = {
                 "with the run": measure(run, languages, groups),

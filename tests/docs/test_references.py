@@ -209,10 +209,10 @@ def known_options() -> frozenset[str]:
     waiting: list[click.Command] = [program]
     while waiting:
         command = waiting.pop()
-        for parameter in command.params:
+        context = click.Context(command)
+        for parameter in command.get_params(context):
             found |= {*parameter.opts, *parameter.secondary_opts}
         if isinstance(command, click.Group):
-            context = click.Context(command)
             waiting += [command.get_command(context, name) for name in command.list_commands(context)]  # type: ignore[misc]
     for folder in ("benchmarks", "tests", "tools"):
         for script in (ROOT / folder).rglob("*.py"):
