@@ -5,10 +5,10 @@
 Each --pairs names two files of lines that the run was not trained on. 70 % of the suggestions are good: references
 of these lines, outputs of the run in which one place was corrected from the reference, and outputs in which a word
 was replaced by a made-up term. 30 % are junk, made by the rules `KNOWN`; --foreign has lines in other languages.
-The lines are divided into halves. The limits of the review were chosen with the kinds `KNOWN` on the first half, but
-scores of other draws, which overlap the second, had been looked at. The kinds `NEW`, which were made afterwards, are
-counted apart, in the second half. So is one wrong word in a right output: no rule tells it from a term that the
-model does not know. Figures are shares of suggestions that are held back, from 0 to 1.
+The lines are divided into halves. The limits of the review were chosen with the kinds `KNOWN` on the first half,
+but scores of other draws, which overlap the second, had been looked at. The kinds `NEW`, which were made later,
+are counted apart, in the second half. So is one wrong word in a right output: no rule tells it from a term that
+the model does not know. Figures are shares of suggestions that are held back, from 0 to 1.
 """
 
 from __future__ import annotations

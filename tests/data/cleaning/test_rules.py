@@ -41,6 +41,11 @@ def reason_of(profile: Profile, source: str, target: str, *off: str) -> str:
         ("Ein Hund läuft über die Wiese.", "A dog is running across", "cut"),
         ("Ein Hund läuft über die Wiese.", "is running across the meadow.", "cut"),
         ("Ein Hund läuft und läuft.", "A dog dog dog dog dog.", "repetition"),
+        (
+            "Der alte Mann geht am Morgen mit seinem kleinen Hund durch den Park nach Hause.",
+            "The old man man man man man walks home through the park.",
+            "repetition",
+        ),
         ("Es sind 12 Hunde im Garten.", "There are 13 dogs in the garden.", "numbers"),
         ("Es ist auf http://a.org/x zu sehen.", "You can see it on http://b.org/y there.", "placeholders"),
         ("Guten Tag, {name}!", "Good day, {nom}!", "placeholders"),

@@ -223,9 +223,10 @@ def _is_copy(source: str, target: str, odds: float) -> bool:
 
 def _repetitions_differ(source: str, target: str, repeated_letters: bool) -> bool:
     """Return whether one side alone repeats itself; `repeated_letters` tells whether letters of a side repeat."""
-    if not (repeated_letters or _has_repeated_words(source) or _has_repeated_words(target)):
-        return False
-    return _may_repeat(source) != _may_repeat(target) and repeats(source) != repeats(target)
+    of_source, of_target = (
+        (repeated_letters or _has_repeated_words(text)) and repeats(text) for text in (source, target)
+    )
+    return of_source != of_target
 
 
 def _have_repeated_letters(texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -251,11 +252,6 @@ def _has_repeated_words(text: str) -> bool:
     """Return whether more than two words of a text occurred in it before."""
     words = text.split()
     return len(words) - len(set(words)) > 2
-
-
-def _may_repeat(text: str) -> bool:
-    """Return whether a text has enough equal words or letters to search it for repetitions."""
-    return _has_repeated_words(text) or (len(text) > 8 and 3 * len(set(text)) < len(text))
 
 
 def _numbers_differ(source: str, target: str) -> bool:
