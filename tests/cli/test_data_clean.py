@@ -61,7 +61,7 @@ def test_a_second_run_changes_nothing_and_other_settings_are_refused(
         ("shorter", [], 3, "The line counts differ"),
         ("empty", [], 3, "no lines. Name files that hold text."),
         ("", ["--set", "data.source=germanlanguage"], 2, "data.source"),
-        ("", ["--set", "clean.forward=runs/x"], 2, "clean.backward is missing"),
+        ("", ["--set", "clean.models=[1, 2]"], 2, "clean.models = [1, 2] is not a list of 2, each text"),
         ("blank", [], 3, "No pair is left: 800 read; 800 empty."),
     ],
 )
