@@ -58,6 +58,7 @@ html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_js_files = ["live.js"]
 templates_path = ["_templates"]
 pygments_style = "a11y-light"
 pygments_dark_style = "a11y-dark"

@@ -18,7 +18,7 @@ CAPTIONS = {
     "en": "The demo model, which computes in your browser. ",
     "ko": "데모 모델이 이 브라우저에서 직접 계산합니다. ",
 }
-ALONE = {"en": "Open it alone", "ko": "이 페이지만 열기"}
+WHOLE = {"en": "Open the whole page", "ko": "전체 페이지 열기"}
 
 
 def embedded(text: str, page: str, language: str) -> str:
@@ -30,7 +30,7 @@ def embedded(text: str, page: str, language: str) -> str:
         title = escape(found["title"])
         return (
             f'<div class="live">\n<iframe src="{address}" title="{title}" loading="lazy"></iframe>\n'
-            f'<p>{CAPTIONS[language]}<a href="{address}">{ALONE[language]}</a></p>\n</div>'
+            f'<p>{CAPTIONS[language]}<a href="{address}">{WHOLE[language]}</a></p>\n</div>'
         )
 
     return LIVE.sub(frame, text)

@@ -26,7 +26,7 @@ def test_a_comment_becomes_a_frame_with_a_title_and_a_link() -> None:
     found = live.embedded(text, "ko/tutorial/attention", "ko")
     address = "../../demo-de-en.html?lang=ko#/steps?q=Haus&amp;head=1"
     assert f'<iframe src="{address}" title="A head" loading="lazy"></iframe>' in found
-    assert f'<a href="{address}">이 페이지만 열기</a>' in found
+    assert f'<a href="{address}">전체 페이지 열기</a>' in found
     assert found.startswith("before\n\n<div")
     assert found.endswith("</div>\n\nafter")
 

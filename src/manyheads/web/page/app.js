@@ -120,8 +120,14 @@ function emptyNotice() {
     button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
 }
 
+/** In a frame, report the height of the page to the page around it, which can give the frame this height. */
+function reportHeight() {
+  document.documentElement.classList.add("framed");
+  new ResizeObserver(() => window.parent.postMessage({ height: document.body.offsetHeight }, "*")).observe(document.body);
+}
+
 async function start() {
-  document.documentElement.classList.toggle("framed", window !== window.top);
+  if (window !== window.top) reportHeight();
   applyTheme(savedSetting("theme"));
   const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2)];
   await setLanguage(wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en");
