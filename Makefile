@@ -4,7 +4,8 @@
 # make test       set up with the tools for tests, then style, types, and all tests but the slow ones: 12 minutes
 # make test-slow  the tests that are marked `slow`: long trainings, many processes, compilers
 # make docs       the book, in English in build/docs and in Korean in build/docs/ko; a warning is an error; the first time
-#                 it trains the demo, which some pages embed
+#                 it trains the demo, which some pages embed. REPOSITORY=https://github.com/OWNER/NAME, a public copy,
+#                 adds links that open the notebooks in Colab and Binder
 # Everything else is a command of its own: CONTRIBUTING.md lists them. Another Python: make demo PYTHON=python3.12
 
 PYTHON ?= python3
@@ -22,6 +23,7 @@ PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
+PUBLIC_COPY := $(if $(REPOSITORY),-D repository=$(REPOSITORY))
 PROJECTS := constraints.txt pyproject.toml packages/transformer-doctor/pyproject.toml
 
 .PHONY: demo setup check test test-slow docs
@@ -51,8 +53,8 @@ test-slow: $(READY_FOR_TESTS)
 	$(PYTEST) -m "slow and not weekly"
 
 docs: $(READY_FOR_TESTS)
-	$(IN_VENV) -m sphinx -W --keep-going -q docs build/docs
-	$(IN_VENV) -m sphinx -W --keep-going -q -t ko -c docs docs/ko build/docs/ko
+	$(IN_VENV) -m sphinx -W --keep-going -q $(PUBLIC_COPY) docs build/docs
+	$(IN_VENV) -m sphinx -W --keep-going -q -t ko $(PUBLIC_COPY) -c docs docs/ko build/docs/ko
 	$(IN_VENV) -m tools.demo_page build/docs/demo-de-en.html
 
 $(IN_VENV):

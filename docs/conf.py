@@ -23,7 +23,7 @@ release = __version__
 version = ".".join(__version__.split(".")[:2])
 language = "ko" if KOREAN else "en"
 
-extensions = ["myst_parser", "sphinx_copybutton", "mathml", "languages", "live"]
+extensions = ["myst_parser", "sphinx_copybutton", "mathml", "languages", "live", "notebooks"]
 extensions.append("korean" if KOREAN else "reference")
 source_suffix = {".md": "markdown"}
 exclude_patterns = [] if KOREAN else ["_ext", "_templates", "_build", "ko/**"]

@@ -2,8 +2,8 @@
 
     python -m tests.docs.notebooks NOTEBOOK...            run them, and check the promises
     python -m tests.docs.notebooks --write NOTEBOOK...    store the outputs as well
-    python -m tests.docs.notebooks --install NOTEBOOK...  run them in a fresh environment that has the extra
-                                                          `notebooks` and nothing else
+    python -m tests.docs.notebooks --install NOTEBOOK...  run them in a fresh environment, which the first cell of
+                                                          a notebook installs
 Where the Hugging Face hub cannot be reached, --encoder names a folder with MiniLM for the notebook that needs it.
 """
 
@@ -255,16 +255,19 @@ def execute_all(paths: list[Path], encoder: Path | None, fonts: Path | None, *, 
             print(f"{path}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
 
 
-def install(folder: Path) -> Path:
-    """Create a virtual environment with the package and its extra `notebooks`, and return its Python."""
+def install(path: Path, folder: Path) -> Path:
+    """Create a virtual environment, run the first cell of a notebook in it as on Colab, and return its Python.
+
+    The cell clones this repository. Only torch is pinned, because its newest build may need other drivers.
+    """
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
-    constraints = ROOT / "constraints.txt"
-    torch = next(
-        line for line in constraints.read_text(encoding="utf-8").splitlines() if line.startswith("torch==")
-    )
-    for requirements in ([torch], ["--constraint", str(constraints), f"{ROOT}[notebooks]"]):
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *requirements], check=True)
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    torch = next(line for line in lines if line.startswith("torch=="))
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", torch], check=True)
+    cell = next(code_of(notebook(path))).replace('REPOSITORY = ""', f"REPOSITORY = {ROOT.as_uri()!r}")
+    assert ROOT.as_uri() in cell
+    subprocess.run([str(python), "-c", cell], check=True, cwd=folder)
     return python
 
 
@@ -283,7 +286,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            str(install(Path(folder) / "venv")),
+            str(install(arguments.notebooks[0], Path(folder) / "venv")),
             "-m",
             "tests.docs.notebooks",
             *map(str, arguments.notebooks),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import shutil
 import sys
@@ -105,6 +106,48 @@ def test_a_notebook_imports_only_requirements_of_the_package_or_its_extra(path: 
     named = {re.split(r"[<>=;\[ ]", requirement)[0].lower() for requirement in requirements}
     foreign = {module.lower() for module in imports(path)} - set(sys.stdlib_module_names) - {"manyheads"}
     assert foreign <= named
+
+
+# --- Colab and Binder ---
+
+
+def links_of(page: str, repository: str) -> list[str]:
+    """Return the links to Colab and Binder that a page of the book gets for a public copy of the repository."""
+    pytest.importorskip("sphinx")
+    specification = importlib.util.spec_from_file_location("opened", ROOT / "docs" / "_ext" / "notebooks.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    text = module.with_links((ROOT / "docs" / page).read_text(encoding="utf-8"), repository)
+    return re.findall(r"\[(?:Colab|Binder)\]\((https:[^)]+)\)", text)
+
+
+@pytest.mark.parametrize(("page", "folder"), [("tutorial/course.md", ""), ("ko/tutorial/course.md", "ko/")])
+def test_the_course_opens_every_notebook_of_a_public_copy(page: str, folder: str) -> None:
+    links = links_of(page, "https://github.com/some/body/")
+    colab = "https://colab.research.google.com/github/some/body/blob/main/"
+    binder = "https://mybinder.org/v2/git/https%3A%2F%2Fgithub.com%2Fsome%2Fbody/main?urlpath=lab/tree/"
+    paths = [f"notebooks/{folder}{name}.ipynb" for name in PROMISES]
+    assert sorted(links) == sorted(address + path for address in (colab, binder) for path in paths)
+    assert all((ROOT / path).is_file() for path in paths)
+    assert len(links_of(page, "https://example.org/some/body")) == len(paths)  # Binder alone
+    assert links_of("tutorial/attention.md", "https://github.com/some/body") == []
+
+
+def test_binder_installs_what_the_repository_holds() -> None:
+    lines = (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert (ROOT / "binder" / lines[2].removeprefix("--constraint ")).resolve() == ROOT / "constraints.txt"
+    assert (ROOT / lines[3] / "pyproject.toml").is_file()
+    assert lines[4] == ".[notebooks]"
+
+
+@every_notebook
+def test_the_first_cell_of_a_notebook_installs_nothing_until_an_address_is_written(path: Path) -> None:
+    first, *others = code_of(notebook(path))
+    assert first.split("\n", 1)[1] == next(code_of(notebook(ENGLISH[0]))).split("\n", 1)[1]
+    assert '\nREPOSITORY = ""\n' in first
+    assert not [cell for cell in others if "subprocess" in cell]
 
 
 # --- Korean ---
