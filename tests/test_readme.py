@@ -49,3 +49,4 @@ def test_the_address_of_the_repository_is_set_once_before_the_command_that_uses_
             "REPOSITORY=",
             'git clone "$REPOSITORY" manyheads && cd manyheads',
         ]
+    assert [path for path in (ROOT / "docs").rglob("*.md") if "REPOSITORY" in path.read_text("utf-8")] == []

@@ -205,7 +205,7 @@ def test_every_module_and_name_of_the_package_exists() -> None:
 @cache
 def known_options() -> frozenset[str]:
     """Return the options of every verb, and of the scripts in benchmarks, tests and tools."""
-    found: set[str] = {"--help", "--version", "--debug"}
+    found: set[str] = {"--help", "--version", "--debug", "--lang"}
     waiting: list[click.Command] = [program]
     while waiting:
         command = waiting.pop()
