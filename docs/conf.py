@@ -33,7 +33,7 @@ suppress_warnings = ["ref.python"]  # several packages have a class of the same 
 toc_object_entries = False
 html_domain_indices = False
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
 myst_url_schemes = {

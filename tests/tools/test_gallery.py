@@ -34,6 +34,14 @@ def test_each_section_has_a_command_a_picture_and_an_explanation(folder: str, pa
 
 
 @every_page
+def test_a_thumbnail_of_every_picture_leads_to_its_section(folder: str, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    sections = [(section[3:].split("\n", 1)[0], PICTURE.findall(section)[0]) for section in SECTION.findall(text)]
+    anchors = [(picture, title, title.lower().replace(" ", "-")) for title, picture in sections]
+    assert re.findall(r'^\[<img src="(\S+)" alt="([^"]+)" width="150">\]\(#(\S+)\)$', text, re.MULTILINE) == anchors
+
+
+@every_page
 def test_every_picture_exists_is_small_and_in_its_language(folder: str, page: Path) -> None:
     names = set(gallery.drawing_commands(page.read_text(encoding="utf-8")))
     assert {path.name for path in (gallery.FIGURES / folder).glob("*.*")} == names
