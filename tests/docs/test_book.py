@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.serving.browser import open_browser
+from tests.serving.browser import Axe, open_browser
 
 from manyheads.checks.catalogue import CATALOGUE
 from manyheads.runs.html_export import write_page
@@ -159,4 +159,16 @@ def test_the_embedded_page_computes_in_the_browser_without_its_header(book: Path
             page.get_by_role("link", name=re.compile("Open the whole page|전체 페이지")).click()
             page.locator(f"#tab-{tab}[aria-selected=true]").wait_for()
             assert page.locator("header.top").is_visible()
+            page.close()
+
+
+def test_pages_of_the_book_keep_the_rules_of_accessibility(book: Path, korean_book: Path) -> None:
+    """Leave out the empty corner of a table that compares, which is no mistake, and the frame, which has a test."""
+    options = {"iframes": False, "resultTypes": ["violations"], "rules": {"empty-table-header": {"enabled": False}}}
+    with open_browser() as browser:
+        for name in ("index", "gallery", "tutorial/train", "ko/inspecting", "ko/tutorial/layers"):
+            page = browser.new_page(viewport={"width": 390, "height": 800})
+            page.goto((book / f"{name}.html").as_uri())
+            found = Axe().run(page, options=options)
+            assert found.violations_count == 0, found.generate_report()
             page.close()
