@@ -42,14 +42,21 @@ manyheads translate DIRECTORY
 """
 
 
-def test_the_page_shows_a_card_without_code_and_without_lines_to_be_filled_in() -> None:
+def test_the_page_shows_a_card_without_code_and_what_is_to_be_filled_in_as_not_stated() -> None:
     english = [
         ["h1", "de to en"],
         ["p", "A small model, see config.json and its text."],
         ["li", "Data: some & <b>text</b>"],
         ["li", "europarl"],
+        ["li", "Intended use and limits: not stated"],
     ]
-    korean = [["h1", "de-en 번역기"], english[1], ["li", "데이터: some & <b>text</b>"], english[3]]
+    korean = [
+        ["h1", "de-en 번역기"],
+        english[1],
+        ["li", "데이터: some & <b>text</b>"],
+        english[3],
+        ["li", "용도와 한계: 적혀 있지 않음"],
+    ]
     assert shown_card(CARD) == {"licence": "cc-by-4.0", "blocks": english, "korean": korean}
     assert shown_card("") == {"licence": "", "blocks": [], "korean": []}
 

@@ -11,9 +11,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
-_TO_FILL_IN = re.compile(
-    "to be filled in by you|직접 적어 주세요"
-)  # as in model_cards.toml and model_cards.ko.toml
+_NOT_STATED = {"to be filled in by you": "not stated", "직접 적어 주세요": "적혀 있지 않음"}  # as in model_cards*.toml
 _NAME = re.compile(r"\{(\w+)\}")
 _ESCAPED_NAME = re.compile(r"\\\{(\w+)\\\}")  # a name in braces, as re.escape writes it
 _LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
@@ -52,15 +50,16 @@ def shown_card(card: str) -> dict[str, Any]:
 def _blocks(card: str) -> list[list[str]]:
     """Return the blocks of a card as [tag, text], such as ["h2", "..."].
 
-    The code, which needs the run directory, and text that is still to be filled in are left out.
+    The code, which needs the run directory, is left out; what is still to be filled in is "not stated".
     """
     blocks: list[list[str]] = []
     tags: list[str] = []
     for token in MarkdownIt("commonmark").parse(_FRONT_MATTER.sub("", card)):
         if token.type == "inline":
             text = "".join(child.content or " " * (child.type == "softbreak") for child in token.children or ())
-            if not _TO_FILL_IN.search(text):
-                blocks.append(["li" if "li" in tags else tags[-1], text])
+            for gap, words in _NOT_STATED.items():
+                text = text.replace(gap, words)
+            blocks.append(["li" if "li" in tags else tags[-1], text])
         elif token.nesting > 0:
             tags.append(token.tag)
         elif token.nesting < 0:
