@@ -11,7 +11,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
-_NOT_STATED = {"to be filled in by you": "not stated", "직접 적어 주세요": "적혀 있지 않음"}  # as in model_cards*.toml
+# The first words of each pair are those of model_cards.toml and model_cards.ko.toml.
+_NOT_STATED = {"to be filled in by you": "not stated", "직접 적어 주세요": "적혀 있지 않음"}
 _NAME = re.compile(r"\{(\w+)\}")
 _ESCAPED_NAME = re.compile(r"\\\{(\w+)\\\}")  # a name in braces, as re.escape writes it
 _LICENCE = re.compile(r"^license: *([\w.-]+)", re.MULTILINE)
