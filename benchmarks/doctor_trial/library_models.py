@@ -215,6 +215,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
         "axial_pos_embds_dim": [8, 8],
         "hidden_size": 16,
     },
+    "perceiver": {"num_latents": 8, "d_latents": 16, "num_self_attends_per_block": 2},
     "recurrent_gemma": {"block_types": ["recurrent", "attention"], "num_hidden_layers": 2},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
     "hunyuan_v1_dense": {"head_dim": 8},

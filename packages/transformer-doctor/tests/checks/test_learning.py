@@ -13,6 +13,7 @@ from specimens.planted import PAD, Trainer, Transformer
 from specimens.trainers import MARKS, LossStyle, examine_trainer, updated
 from transformer_doctor import Report, examine
 from transformer_doctor.catalogue import CATALOGUE
+from transformer_doctor.checks import memorization
 from transformer_doctor.checks.learning import _MEMORIZED, _SCORED, TRAINING_CHECKS
 
 alone = pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
@@ -110,6 +111,16 @@ def test_defects_of_the_training_are_named(defects: tuple[str, ...], training_se
     assert {*TRAINING_CHECKS, _SCORED, _MEMORIZED} <= {*report.asked}
     if "target-not-shifted" in defects:
         assert "on fresh random targets the loss is" in report.findings[0].evidence
+
+
+@alone
+def test_other_decoding_is_named_before_the_mean_loss_is_low(
+    training_seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memorization, "_LEARNED", -1.0)
+    torch.manual_seed(training_seed)
+    trainer = Trainer(Transformer(), "decodes-otherwise")
+    assert examine_trainer(trainer, greedy=trainer.greedy, updates=120).names == ["decodes-otherwise"]
 
 
 @pytest.mark.usefixtures("one_length")

@@ -22,6 +22,8 @@ from transformer_doctor.checks.labels import (
 )
 from transformer_doctor.checks.memorization import (
     TrainingFunctions,
+    WithoutDropout,
+    all_known,
     decoder_ids,
     least_loss,
     memorization_findings,
@@ -34,7 +36,7 @@ from transformer_doctor.checks.memorization import (
 )
 from transformer_doctor.checks.rows import row_findings
 from transformer_doctor.checks.step_tracer import StepTracer
-from transformer_doctor.checks.training import LENGTHS, TrainedBatch, arguments
+from transformer_doctor.checks.training import LENGTHS, TrainedBatch, arguments, read_batch
 from transformer_doctor.checks.trial import RANDOM_LENGTH, RANDOM_UPDATES, TRACED, Trial
 from transformer_doctor.checks.updates import (
     UpdateRecord,
@@ -305,6 +307,10 @@ class _TrainingTrial(Trial):
         self.module.train()
         with listener.phase("memorizing pairs", self.functions.updates, "updates") as advance:
             memorized = memorize(self.functions, self.vocabulary, least, advance)
+        if not memorized.learned(least):
+            with WithoutDropout():
+                last = read_batch(self.traced_step(memorized.batch)[0], memorized.targets)
+            memorized = replace(memorized, known=all_known(last))
         prompt = prompt_of(self.adapter, memorized.batch, memorized.targets)
         outputs: list[Any] = []
 

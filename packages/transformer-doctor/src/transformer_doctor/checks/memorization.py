@@ -33,6 +33,7 @@ from transformer_doctor.report import Finding
 # Nats a token below which pairs count as memorized: none of their 22 tokens can then have a probability below
 # e^-0.66, about a half, so each is the most likely one.
 _LEARNED = 0.03
+_KNOWN = 0.66  # nats of each single token, likewise
 _IN_A_ROW = 5  # updates whose loss must be below it
 _GROWN_FACTOR = 1.05  # factor of the first loss above which a loss has grown
 _PROMPT = 2  # tokens of a target that a language model continues
@@ -58,16 +59,21 @@ def as_number(loss: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Memorized:
-    """Pairs that a model was trained on, the batch that they make, and the loss of each update."""
+    """Pairs that a model was trained on, the batch that they make, and the loss of each update.
+
+    `known` tells whether each token is by far the likeliest one, though the loss is not low yet, or smoothed.
+    """
 
     sources: Rows
     targets: Rows
     batch: Sequence[Any]
     losses: Sequence[float]
+    known: bool = False
 
     def learned(self, least: float) -> bool:
-        """Return whether the last losses are near the least that is possible."""
-        return len(self.losses) >= _IN_A_ROW and max(self.losses[-_IN_A_ROW:]) < least + _LEARNED
+        """Return whether each token is the most likely one, as where losses are near the least that is possible."""
+        last = self.losses[-_IN_A_ROW:]
+        return self.known or (len(last) == _IN_A_ROW and max(last) < least + _LEARNED)
 
 
 def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float, advance: Advance) -> Memorized:
@@ -81,6 +87,11 @@ def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float,
             losses.append(math.inf if loss is None else loss)
             advance(1)
     return memorized
+
+
+def all_known(batch: TrainedBatch | None) -> bool:
+    """Return whether all labels of a traced step could be read, and are likelier than all other tokens together."""
+    return batch is not None and float(batch.nats.max()) < _KNOWN
 
 
 def least_loss(adapter: ModelAdapter, batch: TrainedBatch | None) -> float:
