@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from specimens.submissions import CHEATS, HONEST, TEST, TRAIN, VOCABULARY, Transformer, with_loss
+from specimens.submissions import CHEATS, HONEST, TEST, TRAIN, VOCABULARY, Bigram, Transformer, with_loss
 from transformer_doctor import referee
 from transformer_doctor.command import transformer_doctor
 from transformer_doctor.errors import UsageError
@@ -73,8 +73,8 @@ def test_the_verdict_is_signed_by_model_code_and_versions(
     for seed in (0, 0, 1):
         file = tmp_path / "submission.py"
         file.write_text(
-            "import torch\nfrom specimens.submissions import Transformer, with_loss\n"
-            f"def make():\n    torch.manual_seed({seed})\n    return with_loss(Transformer())\n",
+            "import torch\nfrom specimens.submissions import Bigram, with_loss\n"
+            f"def make():\n    torch.manual_seed({seed})\n    return with_loss(Bigram())\n",
             encoding="utf-8",
         )
         os.utime(file, (0, 0))  # compiled code of the file before seems to belong to it
@@ -109,8 +109,7 @@ def test_a_submission_that_answers_for_the_test_text_alone_is_not_accepted() -> 
 
 def test_a_loss_that_reads_ahead_in_long_texts_alone_is_refused() -> None:
     def make() -> dict[str, object]:
-        model = Transformer("rotary")
-        del model.max_length
+        model = Bigram()
 
         def loss(ids: Tensor) -> Tensor:
             losses = functional.cross_entropy(model(ids)[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")

@@ -69,14 +69,10 @@ def together(style: str) -> Iterator[tuple[str, ...]]:
         yield style, *defects, "" if scale == "missing" and "added" in defects else scale
 
 
-TOGETHER = [case for style in STYLES for case in together(style)]
-QUICK = covering(TOGETHER)
-
-
 @pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("style", "look_ahead", "padding", "scale"),
-    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.slow) for case in TOGETHER],
+    covering(case for style in STYLES for case in together(style)),
 )
 def test_every_wrong_mask_and_scale_of_a_style_is_named_beside_others(
     style: str, look_ahead: str, padding: str, scale: str

@@ -98,6 +98,7 @@ def numbers(report: Report) -> set[int | None]:
     return {CATALOGUE[name].exhibit for name in report.names}
 
 
+@pytest.mark.usefixtures("training_alone")
 @pytest.mark.parametrize(
     "defects",
     [(), ("target-not-shifted", "teacher-forced-score", "evaluates-in-training-mode")],

@@ -9,15 +9,10 @@ import torch
 
 from specimens.long_range import LEAKS, LongRange, LongSource
 from specimens.planted import BOS, EOS, PAD, VOCABULARY
-from transformer_doctor import Report, examine
+from transformer_doctor import Report, examination, examine
 from transformer_doctor.checks import lengths
 from transformer_doctor.checks.lengths import FUTURE, SOURCE
-
-
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask at all lengths, however slow the machine is."""
-    monkeypatch.setattr(lengths, "_SECONDS", 60.0)
+from transformer_doctor.preparation import Preparation
 
 
 def examined(model: Any, **options: Any) -> Report:
@@ -25,6 +20,17 @@ def examined(model: Any, **options: Any) -> Report:
     return examine(model, vocab_size=VOCABULARY, pad=PAD, **{"longest": 600, **options})
 
 
+@pytest.fixture
+def long_texts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask nothing about short texts."""
+
+    def check(prepared: Preparation, *_: Any, longest: int, **options: Any) -> Report:
+        return lengths.examine_lengths(prepared.adapter, prepared.samples, longest, None, [])
+
+    monkeypatch.setattr(examination, "_check_outputs", check)
+
+
+@pytest.mark.usefixtures("long_texts_alone")
 @pytest.mark.parametrize(("kind", "size"), LEAKS)
 def test_a_look_ahead_at_any_range_is_named_and_its_sound_twin_is_not(kind: str, size: int) -> None:
     for leaks in (True, False):

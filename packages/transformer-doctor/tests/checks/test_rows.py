@@ -15,7 +15,7 @@ OF_ROWS = (
     "no causal mask", "positions zero", "evaluation mode", "evaluation mode kept", "first rows only",
     "last row only", "sources shifted", "packed", "left padding",
 )  # fmt: skip
-QUICK = ("combined", "frozen source", "shuffled", "packed, masked", "left padding, counted", "gpt2")
+STYLES = ("frozen base", "frozen source", "shuffled", "packed, masked", "left padding, counted", "gpt2")
 NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
 
 
@@ -43,9 +43,7 @@ def test_positions_that_the_model_itself_sets_to_zero_in_training_are_named(
     assert "no-positions" in examine(**writing()).names
 
 
-@pytest.mark.parametrize(
-    "style", [style if style in QUICK else pytest.param(style, marks=pytest.mark.slow) for style in SOUND]
-)
+@pytest.mark.parametrize("style", STYLES)
 def test_a_sound_training_has_no_finding_and_every_row_is_asked(style: str) -> None:
     report = examined(style)
     assert report.names == [], report
