@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from transformer_doctor.columns import _widen, fold_lines
-from transformer_doctor.museum import EXHIBIT_TEXTS
-from transformer_doctor.texts import LANGUAGES
+from transformer_doctor.museum import EXHIBITS
+from transformer_doctor.texts import LANGUAGES, Language
 
 
 def test_a_folded_line_is_indented_below_the_text_after_its_label() -> None:
@@ -34,9 +34,9 @@ def test_a_word_that_is_too_long_stays_whole() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_folding_the_texts_of_the_museum_loses_no_word(language: str) -> None:
-    for texts in EXHIBIT_TEXTS[language].values():
-        for text in vars(texts).values():
-            lines = list(fold_lines([text], 80))
-            assert " ".join(lines) == text
+def test_folding_the_texts_of_the_museum_loses_no_word(language: Language) -> None:
+    for exhibit in EXHIBITS:
+        for part in ("title", "seen", "wrong", "mend"):
+            lines = list(fold_lines([exhibit.text(language)[part]], 80))
+            assert " ".join(lines) == exhibit.text(language)[part]
             assert max(len(_widen(line)) for line in lines) <= 80

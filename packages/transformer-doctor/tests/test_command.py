@@ -24,7 +24,7 @@ def test_the_museum_lists_its_exhibits_and_runs_one(capsys: pytest.CaptureFixtur
     assert run("museum --json") == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == [entry.name for entry in EXHIBITS]
     assert run("museum wrong-tokenizer --lang ko") == 0
-    assert EXHIBITS[1].text("ko").wrong in capsys.readouterr().out
+    assert EXHIBITS[1].text("ko")["wrong"] in capsys.readouterr().out
     assert run("museum 2 --json") == 0
     assert json.loads(capsys.readouterr().out)["before"]["doctor"]["findings"][0]["name"] == "wrong-tokenizer"
 

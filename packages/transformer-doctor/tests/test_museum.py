@@ -8,8 +8,8 @@ import pytest
 
 from transformer_doctor.catalogue import CATALOGUE
 from transformer_doctor.errors import UsageError
-from transformer_doctor.museum import EXHIBIT_TEXTS, EXHIBITS, Performance, exhibit, perform, play
-from transformer_doctor.texts import LANGUAGES
+from transformer_doctor.museum import EXHIBITS, TEXTS, Performance, exhibit, perform, play
+from transformer_doctor.texts import LANGUAGES, Language
 
 pytestmark = pytest.mark.usefixtures("few_updates")
 NAMES = [one.name for one in EXHIBITS]
@@ -52,12 +52,10 @@ def test_the_eighteen_exhibits_are_catalogued_under_their_numbers() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_exhibit_has_texts_in_both_languages(language: str) -> None:
-    texts = EXHIBIT_TEXTS[language]
-    assert list(texts) == NAMES
-    korean = [
-        any("가" <= letter <= "힣" for letter in text) for one in texts.values() for text in vars(one).values()
-    ]
+def test_every_exhibit_has_texts_in_both_languages(language: Language) -> None:
+    assert list(TEXTS[language]["exhibits"]) == NAMES
+    texts = [exhibit(name).text(language)[part] for name in NAMES for part in ("title", "seen", "wrong", "mend")]
+    korean = [any("가" <= letter <= "힣" for letter in text) for text in texts]
     assert all(korean) if language == "ko" else not any(korean)
 
 
@@ -72,7 +70,7 @@ def test_playing_an_exhibit_shows_the_diagnosis_and_the_fix() -> None:
     chosen = exhibit("12")
     lines = list(play(chosen, "ko"))
     ((wrong, correct),) = chosen.fixes
-    assert lines[0] == f"12. {chosen.text('ko').title}"
+    assert lines[0] == f"12. {chosen.text('ko')['title']}"
     assert {f"    - {wrong}", f"    + {correct}"} <= set(lines)
     assert f"    오류: {chosen.name} ({CATALOGUE[chosen.name].texts['ko'].title})" in lines
     assert lines[-1] == "    검사 1개 통과: 고칠 것이 없습니다"

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from transformer_doctor.errors import UsageError, require
-from transformer_doctor.texts import LANGUAGES, Language, load_texts
+from transformer_doctor.texts import Language, load_texts
 
 if TYPE_CHECKING:
     from transformer_doctor.report import Report
@@ -24,24 +24,7 @@ if TYPE_CHECKING:
 FIX = "# fix: "
 
 
-@dataclass(frozen=True)
-class ExhibitText:
-    """Texts of one exhibit: its title, what a person sees, what is wrong, and what fixes it."""
-
-    title: str
-    seen: str
-    wrong: str
-    mend: str
-
-
 TEXTS: Mapping[Language, Mapping[str, Any]] = load_texts("transformer_doctor.museum", "texts")
-EXHIBIT_TEXTS: Mapping[Language, Mapping[str, ExhibitText]] = {
-    language: {
-        name: ExhibitText(texts["title"], texts["seen"], texts["wrong"], texts["mend"])
-        for name, texts in TEXTS[language]["exhibits"].items()
-    }
-    for language in LANGUAGES
-}
 
 
 @dataclass(frozen=True)
@@ -58,9 +41,10 @@ class Exhibit:
     number: int
     origin: tuple[str, ...]
 
-    def text(self, language: Language) -> ExhibitText:
-        """Return title, symptom, cause and fix."""
-        return EXHIBIT_TEXTS[language][self.name]
+    def text(self, language: Language) -> Mapping[str, str]:
+        """Return its `title`, what a person has `seen`, what is `wrong`, and what a program must `mend`."""
+        texts: Mapping[str, str] = TEXTS[language]["exhibits"][self.name]
+        return texts
 
     @property
     def source(self) -> str:
@@ -107,7 +91,9 @@ def exhibit(name: str) -> Exhibit:
 
 def listing(language: Language) -> list[dict[str, Any]]:
     """Return number, name and title of every exhibit."""
-    return [{"number": entry.number, "name": entry.name, "title": entry.text(language).title} for entry in EXHIBITS]
+    return [
+        {"number": entry.number, "name": entry.name, "title": entry.text(language)["title"]} for entry in EXHIBITS
+    ]
 
 
 def listing_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -169,13 +155,13 @@ def play(chosen: Exhibit, language: Language) -> Iterator[str]:
     text, labels, systems = chosen.text(language), TEXTS[language]["labels"], TEXTS[language]["systems"]
     performances = visit(chosen)
     before, after = performances.before, performances.after
-    yield f"{chosen.number}. {text.title}"
+    yield f"{chosen.number}. {text['title']}"
     yield f"({labels['met_in']}: {', '.join(systems[system] for system in chosen.origin)})"
-    yield from section(labels["seen"], [text.seen, *indented(before.shown)])
-    yield from section(labels["wrong"], [text.wrong])
+    yield from section(labels["seen"], [text["seen"], *indented(before.shown)])
+    yield from section(labels["wrong"], [text["wrong"]])
     yield from section(labels["doctor"], indented(before.report.brief_lines(language)))
     fixes = [line for wrong, correct in chosen.fixes for line in (f"- {wrong}", f"+ {correct}")]
-    yield from section(labels["mend"], [text.mend, *indented(fixes)])
+    yield from section(labels["mend"], [text["mend"], *indented(fixes)])
     yield from section(labels["after"], indented(after.shown))
     yield from section(labels["doctor"], indented(after.report.brief_lines(language)))
 
