@@ -17,13 +17,8 @@ from transformer_doctor import referee
 from transformer_doctor.command import transformer_doctor
 from transformer_doctor.errors import UsageError
 
-# The other ones differ in parts of the model that are examined elsewhere, not in what they report.
-QUICK = ("a model alone", "bits", "lstm", "bigrams, one loss of all rows", "mixture with a uniform distribution")
 
-
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in HONEST]
-)
+@pytest.mark.parametrize("name", HONEST)
 def test_an_honest_model_is_accepted(name: str) -> None:
     verdict = referee(HONEST[name], train=TRAIN, test=TEST)
     assert verdict.facts["verdict"] == "accepted", verdict.report

@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[1]
 
 def test_a_sound_subject_passes_and_errors_and_refusals_fail_the_test(doctor: Doctor) -> None:
     assert doctor.examine_split(["a b"], ["c d"]).ok
-    with pytest.raises(pytest.fail.Exception, match="^error: tested-on-training-data"):
+    with pytest.raises(pytest.fail.Exception, match=r"^error: tested-on-training-data"):
         doctor.examine_split(["a b"], ["a b"])
-    with pytest.raises(pytest.fail.Exception, match="^examine_evaluation: 0 batches are too few"):
+    with pytest.raises(pytest.fail.Exception, match=r"^examine_evaluation: 0 batches are too few"):
         doctor.examine_evaluation(lambda batches: 0.0, [], [])
     with pytest.raises(AttributeError, match="the doctor has no watch"):
         doctor.watch()

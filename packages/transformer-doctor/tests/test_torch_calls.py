@@ -10,15 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.torch_calls import (
-    Product,
-    _as_float,
     active_dropout,
     additive_mask,
-    flatten_values,
     is_parameter,
     mask_and_fill,
     product_of,
-    rearrange_index,
     scalar_factor,
     softmax_axis,
 )
@@ -53,13 +49,6 @@ def test_a_product_is_the_einsum_of_its_labels(equation: str | None, left: str, 
 def test_a_product_of_other_than_two_named_tensors_is_not_read(equation: str) -> None:
     assert product_of(equation, torch.randn(4, 6), torch.randn(5, 6)) is None
     assert product_of(None, torch.randn(6), torch.randn(6, 4)) is None
-
-
-def test_axes_of_a_product_are_summed_or_come_from_one_side() -> None:
-    product = Product("bte", "bse", "bts", SIZES)
-    assert product.summed == ["e"]
-    assert product.free(product.left, product.right) == ["t"]
-    assert product.free(product.right, product.left) == ["s"]
 
 
 @pytest.mark.parametrize(
@@ -135,26 +124,6 @@ def test_an_additive_mask_needs_two_numbers_or_a_very_low_one() -> None:
 def test_weights_sum_to_one_along_the_axis_of_their_softmax(axis: int) -> None:
     assert softmax_axis(torch.randn(3, 4, 5).softmax(axis)) == axis
     assert softmax_axis(torch.randn(3, 4, 5)) is None
-
-
-def test_an_arrangement_is_applied_to_the_index() -> None:
-    values, index = torch.randn(6), torch.arange(6)
-    for func, args, kwargs in (
-        (torch.flip, [values, [0]], {}),
-        (torch.chunk, [values, 2], {}),
-        (torch.roll, [], {"input": values, "shifts": 2}),
-    ):
-        result = func(*args, **kwargs)
-        results = result if isinstance(result, tuple) else [result]
-        for part, indices in zip(results, rearrange_index(func, args, kwargs, index), strict=True):
-            assert indices is not None
-            assert torch.equal(part, values[indices])
-
-
-def test_values_are_read_from_lists_and_tensors_of_one_element() -> None:
-    assert list(flatten_values([1, [2, (3, [4])], "five"])) == [1, 2, 3, 4, "five"]
-    assert [_as_float(value) for value in (2, torch.tensor([2.0]))] == [2.0, 2.0]
-    assert {_as_float(value) for value in (True, torch.tensor(True), torch.ones(2), "2")} == {None}
 
 
 @pytest.mark.parametrize(

@@ -20,65 +20,19 @@ TEST = "A lighthouse keeper writes every storm into a green book; nobody has rea
 
 
 class Transformer(nn.Module):
-    """Decoder-only model with the parts that contestants vary."""
+    """Decoder-only model of one layer."""
 
-    def __init__(
-        self, positions: str = "learned", norm: type[nn.Module] = nn.LayerNorm, layers: int = 2, tied: bool = False,
-        activation: Callable[[Tensor], Tensor] = functional.gelu, pre: bool = True, causal: bool = True,
-        window: int | None = None, cap: float | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, causal: bool = True) -> None:
         super().__init__()
-        self.embed = nn.Embedding(VOCABULARY, WIDTH)
-        self.positions = nn.Embedding(LONGEST, WIDTH) if positions == "learned" else None
-        self.rotary, self.alibi = positions == "rotary", positions == "alibi"
-        self.qkv = nn.ModuleList(nn.Linear(WIDTH, 3 * WIDTH) for _ in range(layers))
-        self.out = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(layers))
-        self.up = nn.ModuleList(nn.Linear(WIDTH, 2 * WIDTH) for _ in range(layers))
-        self.down = nn.ModuleList(nn.Linear(2 * WIDTH, WIDTH) for _ in range(layers))
-        self.norms = nn.ModuleList(norm(WIDTH) for _ in range(2 * layers + 1))
+        self.embed, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(LONGEST, WIDTH)
+        self.layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 2 * WIDTH, 0.0, batch_first=True, norm_first=True)
         self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
-        if tied:
-            self.head.weight = self.embed.weight
-        self.activation, self.pre, self.causal, self.window, self.cap = activation, pre, causal, window, cap
-        self.max_length = LONGEST
-
-    def attend(self, x: Tensor, index: int) -> Tensor:
-        rows, length, _ = x.shape
-        q, k, v = (part.view(rows, length, HEADS, -1).transpose(1, 2) for part in self.qkv[index](x).chunk(3, -1))
-        if self.rotary:
-            angles = torch.arange(length)[:, None] / 100 ** (torch.arange(4) / 4)
-            turn = torch.polar(torch.ones_like(angles), angles)
-            q, k = (
-                torch.view_as_real(torch.view_as_complex(part.unflatten(-1, (-1, 2)).contiguous()) * turn).flatten(
-                    -2
-                )
-                for part in (q, k)
-            )
-        distance = torch.arange(length)[:, None] - torch.arange(length)
-        seen = distance >= 0 if self.causal else distance < length
-        if self.window is not None:
-            seen = seen & (distance < self.window)
-        bias = torch.zeros(HEADS, length, length)
-        if self.alibi:
-            bias = -distance.abs() * 2.0 ** -torch.arange(1, HEADS + 1)[:, None, None]
-        bias = bias.masked_fill(~seen, -math.inf)
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        return self.out[index](mixed.transpose(1, 2).flatten(2))
+        self.causal, self.max_length = causal, LONGEST
 
     def forward(self, ids: Tensor) -> Tensor:
-        x = self.embed(ids)
-        if self.positions is not None:
-            x = x + self.positions(torch.arange(ids.size(1)))
-        for index in range(len(self.qkv)):
-            first, second = self.norms[2 * index], self.norms[2 * index + 1]
-            if self.pre:
-                x = x + self.attend(first(x), index)
-                x = x + self.down[index](self.activation(self.up[index](second(x))))
-            else:
-                x = first(x + self.attend(x, index))
-                x = second(x + self.down[index](self.activation(self.up[index](x))))
-        scores = self.head(self.norms[-1](x))
-        return scores if self.cap is None else self.cap * torch.tanh(scores / self.cap)
+        length = ids.size(1)
+        later = torch.ones(length, length, dtype=torch.bool).triu(1) & self.causal
+        return self.head(self.layer(self.embed(ids) + self.positions(torch.arange(length)), src_mask=later))
 
 
 class Recurrent(nn.Module):
@@ -91,15 +45,14 @@ class Recurrent(nn.Module):
         return self.head(self.core(self.embed(ids))[0])
 
 
-class Convolution(nn.Module):
-    def __init__(self, centred: bool = False) -> None:
+class CentredConvolution(nn.Module):
+    def __init__(self) -> None:
         super().__init__()
         self.embed, self.head = nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
-        self.core, self.centred = nn.Conv1d(WIDTH, WIDTH, 5), centred
+        self.core = nn.Conv1d(WIDTH, WIDTH, 5, padding=2)
 
     def forward(self, ids: Tensor) -> Tensor:
-        padded = functional.pad(self.embed(ids).transpose(1, 2), (2, 2) if self.centred else (4, 0))
-        return self.head(functional.relu(self.core(padded)).transpose(1, 2))
+        return self.head(functional.relu(self.core(self.embed(ids).transpose(1, 2))).transpose(1, 2))
 
 
 class Bigram(nn.Module):
@@ -156,21 +109,10 @@ def bits_of(model: nn.Module) -> dict[str, Any]:
     return {"model": model, "loss": lambda ids: loss(ids) / math.log(2), "unit": "bits", "vocab_size": VOCABULARY}
 
 
-class RmsNorm(nn.RMSNorm):
-    def __init__(self, width: int) -> None:
-        super().__init__(width)
-
-
 HONEST: dict[str, Callable[[], Any]] = {
     "a model alone": lambda: {"model": Transformer(), "vocab_size": VOCABULARY},
     "bits": lambda: bits_of(Transformer()),
-    "rotary positions, rms norm, squared relu, capped scores": lambda: with_loss(
-        Transformer("rotary", RmsNorm, activation=lambda x: x.relu().square(), cap=15.0)
-    ),
-    "linear biases, post-norm, window": lambda: with_loss(Transformer("alibi", pre=False, window=8)),
-    "no positions, tied, double precision": lambda: with_loss(Transformer("none", tied=True).double()),
     "lstm": lambda: with_loss(fit(Recurrent())),
-    "causal convolution": lambda: with_loss(Convolution()),
     "bigrams, one loss of all rows": lambda: with_loss(fit(Bigram()), mean_loss),
     "mixture with a uniform distribution": lambda: averaged(Transformer()),
 }
@@ -236,7 +178,7 @@ class ReadsFile(nn.Module):
 
 CHEATS: dict[str, tuple[Callable[[], Any], str]] = {
     "look-ahead": (lambda: with_loss(Transformer(causal=False)), "sees-the-future"),
-    "centred convolution": (lambda: with_loss(Convolution(centred=True)), "sees-the-future"),
+    "centred convolution": (lambda: with_loss(CentredConvolution()), "sees-the-future"),
     "look-ahead in the loss alone": (lambda: reads_ahead_in_the_loss(Transformer()), "score-not-normalised"),
     "no softmax": (lambda: scores_without_softmax(Transformer()), "score-not-normalised"),
     "best of two": (lambda: best_of_two(Transformer()), "score-not-normalised"),
