@@ -1,9 +1,16 @@
-"""Errors that a user can fix. Any other exception is a bug of the doctor, or of the code that it examines."""
+"""Errors that a user can fix, and descriptions of those of a user's code, by the line of it that raised them."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import traceback
+from pathlib import Path
 from typing import Any
+
+_OWN = str(Path(__file__).parent)  # of the doctor, which also holds the programs of the museum
+_MUSEUM = str(Path(__file__).parent / "museum")
+_PYTHON, _TORCH = str(Path(os.__file__).parent), f"{os.sep}site-packages{os.sep}torch{os.sep}"
 
 
 class DoctorError(Exception):
@@ -44,3 +51,41 @@ def require(package: str, purpose: str) -> Any:
         raise MissingPackageError(
             f"{purpose} needs the package {package}, which is not installed. Install it with: pip install {package}"
         ) from error
+
+
+def _is_own(file: str) -> bool:
+    """Return whether a file is part of the doctor; the museum's programs are examined like those of a user."""
+    return file.startswith(_OWN) and not file.startswith(_MUSEUM)
+
+
+def is_from_user(error: BaseException) -> bool:
+    """Return whether an exception was raised by a user's code, or by a library that it called."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_between(frame)]
+    return bool(frames) and not _is_own(frames[-1].filename)
+
+
+def _is_between(frame: traceback.FrameSummary) -> bool:
+    """Return whether a frame of torch or Python lies between the code that caused an error and the error.
+
+    The modes by which the doctor follows operations are called by torch below the user's code.
+    """
+    file = frame.filename
+    library = file.startswith(_PYTHON) and "site-packages" not in file
+    return library or file.startswith("<") or _TORCH in file or frame.name == "__torch_function__"
+
+
+def headline(error: BaseException) -> str:
+    """Return the type of an exception and the first line of its message, without a full stop."""
+    message = str(error).strip().partition("\n")[0].rstrip(".")
+    return type(error).__name__ + (f": {message}" if message else "")
+
+
+def describe_error(error: BaseException) -> str:
+    """Return type, message and place of an exception: "KeyError: 'mask' (model.py, line 41)".
+
+    The place is the innermost line that belongs neither to the doctor nor to torch, where there is one.
+    """
+    name = headline(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [frame for frame in frames if not _is_own(frame.filename) and not _is_between(frame)]
+    return f"{name} ({Path(places[-1].filename).name}, line {places[-1].lineno})" if places else name

@@ -18,7 +18,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
-from transformer_doctor.errors import UsageError, is_for_users, require
+from transformer_doctor.errors import UsageError, describe_error, is_for_users, is_from_user, require
 
 if TYPE_CHECKING:
     from transformer_doctor.progress import Listener
@@ -157,8 +157,6 @@ def judge_model(subject: str, options: ModelOptions, train: Path | None, test: P
 @contextmanager
 def _errors_of(origin: str) -> Iterator[None]:
     """Raise an error of a user's code, in which its traceback ends, as a UsageError with its location."""
-    from transformer_doctor.user_errors import describe_error, is_from_user
-
     try:
         yield
     except MemoryError:

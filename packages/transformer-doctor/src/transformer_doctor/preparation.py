@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from torch.overrides import TorchFunctionMode
 
-from transformer_doctor.errors import UsageError
+from transformer_doctor.errors import UsageError, headline
 from transformer_doctor.model_adapter import (
     SOURCE,
     TARGET,
@@ -35,7 +35,6 @@ from transformer_doctor.module_state import (
     weight_count,
 )
 from transformer_doctor.tolerances import SAME_SHAPE, Tolerances, relative_change
-from transformer_doctor.user_errors import headline
 from transformer_doctor.wrapping import check_call
 
 _BATCHES = (1, 2, 4, 8, 16, 32)  # rows that are tried where the usual number is refused
@@ -57,18 +56,13 @@ class Preparation:
         samples: ids of sizes that the model takes.
         remarks: what was done or assumed, a sentence each.
         not_finite: evidence of NaN scores in the model's own precision, empty if there are none.
+        error: why the model cannot be called, None if it can.
     """
 
     adapter: ModelAdapter
     samples: Samples
     remarks: tuple[str, ...] = ()
     not_finite: str = ""
-
-
-@dataclass(frozen=True)
-class _FirstCalls:
-    samples: Samples
-    remarks: tuple[str, ...] = ()
     error: UsageError | None = None
 
 
@@ -177,7 +171,7 @@ def without_moments() -> Iterator[None]:
             optimizer.state.clear()
 
 
-def _try_sizes(adapter: ModelAdapter, seed: int) -> _FirstCalls:
+def _try_sizes(adapter: ModelAdapter, seed: int) -> Preparation:
     samples = Samples(adapter, seed)
     remarks = []
     try:
@@ -185,7 +179,7 @@ def _try_sizes(adapter: ModelAdapter, seed: int) -> _FirstCalls:
     except UsageError as error:
         cause = error.__cause__
         if cause is None or isinstance(cause, torch.AcceleratorError) or not _find_sizes(adapter, samples):
-            return _FirstCalls(samples, error=error)
+            return Preparation(adapter, samples, error=error)
         sizes = " and ".join(f"{side} ids {tuple(rows.shape)}" for side, rows in samples.ids().items())
         remarks.append(f"ids of the usual shapes raise {headline(cause)}; the model was examined with {sizes}")
     refused = error_of(adapter, samples.ids(batch=1))
@@ -195,7 +189,7 @@ def _try_sizes(adapter: ModelAdapter, seed: int) -> _FirstCalls:
     if samples.longer:
         longer = samples.ids(source=SOURCE + _MORE, target=TARGET + _MORE)
         samples.longer = error_of(adapter, longer) is None
-    return _FirstCalls(samples, tuple(remarks))
+    return Preparation(adapter, samples, tuple(remarks))
 
 
 def _find_sizes(adapter: ModelAdapter, samples: Samples) -> bool:
@@ -229,7 +223,7 @@ def half_precision(module: nn.Module | None) -> torch.dtype | None:
 
 
 @contextmanager
-def _as_float32(adapter: ModelAdapter, seed: int, name: str, own: _FirstCalls) -> Iterator[_FirstCalls]:
+def _as_float32(adapter: ModelAdapter, seed: int, name: str, own: Preparation) -> Iterator[Preparation]:
     """Convert the weights to float32 inside the context if the model runs in it; yield the first calls to use."""
     with ExitStack() as stack:
         stack.enter_context(in_precision(adapter.module, torch.float32))

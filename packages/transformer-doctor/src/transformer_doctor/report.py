@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from transformer_doctor.columns import column_width, pad_label
-from transformer_doctor.errors import is_for_users
+from transformer_doctor.errors import describe_error, is_for_users
 from transformer_doctor.texts import FINDING_TEXTS, SENTENCES_IN_KOREAN, Language, translate
-from transformer_doctor.user_errors import describe_error
 
 # error: results are wrong. warning: they will be wrong, or the program will fail, under the conditions it names.
 # note: worth knowing; nothing has to be done.

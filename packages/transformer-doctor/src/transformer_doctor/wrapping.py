@@ -20,13 +20,12 @@ from torch import Tensor, nn
 from transformer_doctor.caching import find_cached_call
 from transformer_doctor.call_search import CallSearch, FoundCall, judge, masks_wanted
 from transformer_doctor.calling import Callee, CallForm, as_function, batch_first, callee_of, caller
-from transformer_doctor.errors import UsageError, is_for_users
+from transformer_doctor.errors import UsageError, describe_error, headline, is_for_users
 from transformer_doctor.guesses import attributes, guess_missing_marks, guess_sizes, safe_size
 from transformer_doctor.huggingface import from_huggingface, huggingface_config
 from transformer_doctor.model_adapter import SIDES, Kind, ModelAdapter, device_of, find_modules, restore_modes
 from transformer_doctor.module_state import ModuleState
 from transformer_doctor.signatures import Role, parameters_of, role_of
-from transformer_doctor.user_errors import describe_error, headline
 
 _NO_SIZE = "vocab_size is missing: the number of token ids, or a pair (source, target)."
 _FILLED: Sequence[Role] = ("segments", "positions", "flag", "start", "state")

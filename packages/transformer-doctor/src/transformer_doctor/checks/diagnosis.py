@@ -13,9 +13,9 @@ from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.internals import Internals, fill_findings, structure_findings
 from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
+from transformer_doctor.errors import headline
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding, Report, make_report
-from transformer_doctor.user_errors import headline
 
 LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
