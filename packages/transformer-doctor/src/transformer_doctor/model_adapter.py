@@ -106,7 +106,8 @@ class ModelAdapter:
 
     def content(self, side: str) -> list[int]:
         """Return the ids of a side that are no marks."""
-        return [token for token in range(self.size(side)) if token not in self.marks]
+        marks = self.marks
+        return [token for token in range(self.size(side)) if token not in marks]
 
 
 @torch.no_grad()

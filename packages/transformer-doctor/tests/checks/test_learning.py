@@ -120,8 +120,8 @@ def test_other_decoding_is_named_before_the_mean_loss_is_low(
 ) -> None:
     monkeypatch.setattr(memorization, "_LEARNED", -1.0)
     torch.manual_seed(training_seed)
-    trainer = Trainer(Transformer(), "decodes-otherwise")
-    assert examine_trainer(trainer, greedy=trainer.greedy, updates=120).names == ["decodes-otherwise"]
+    trainer = Trainer(Transformer(), "decodes-otherwise", rate=2e-2)
+    assert examine_trainer(trainer, greedy=trainer.greedy, updates=70).names == ["decodes-otherwise"]
 
 
 @pytest.mark.usefixtures("one_length")
