@@ -74,16 +74,16 @@ def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason()
     assert document["skipped"] == [{"check": "scores depend on the source", "reason": reason}]
     assert document["verdict"] == report.lines()[-1]
     assert report.lines("ko")[1:4] == [
-        "  - 점수가 유한한 수이다",
+        "  - 점수가 유한한 수임",
         "검사하지 못한 항목:",
-        "  - 점수가 소스에 따라 달라진다 (패딩 ID(pad)를 주지 않음)",
+        "  - 점수가 소스에 따라 달라짐 (패딩 ID(pad)를 주지 않음)",
     ]
 
 
 def test_merged_reports_know_the_korean_names_of_both() -> None:
     other = Report(asked=("few lines are empty",), korean={"few lines are empty": "빈 줄이 적다"})
     report = make_report([], ["scores are numbers"]) + other
-    assert [*report.asked_lines("ko")] == ["점수가 유한한 수이다", "빈 줄이 적다"]
+    assert [*report.asked_lines("ko")] == ["점수가 유한한 수임", "빈 줄이 적다"]
 
 
 def test_a_check_made_in_one_of_two_merged_reports_is_not_skipped() -> None:
