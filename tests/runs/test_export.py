@@ -257,6 +257,26 @@ def test_the_export_and_import_commands_report_their_results(
     assert document["parity"]["same_outputs"] == document["parity"]["sentences"]
 
 
+def test_the_doctor_examines_an_argos_package_as_the_run_that_it_would_become(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "x.argosmodel"
+    assert program(["export", str(trained), "-o", str(package), "--to", "argos", "--quantization", "float32"]) == 0
+    capsys.readouterr()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    documents = []
+    for subject in (package, trained):
+        assert program(["doctor", str(subject), "--json"]) in (0, 1)
+        documents.append(json.loads(capsys.readouterr().out))
+    ours, runs = documents
+    assert (ours["subject"], runs["subject"]) == (str(package), str(trained))
+    assert ours["facts"]["model"] == runs["facts"]["model"]
+    assert ours["facts"]["outputs"] == runs["facts"]["outputs"]
+    assert {*runs["asked"]} - {*ours["asked"]} == {"the curves come down, and to rest"}
+    assert not [*(tmp_path / "temporary").iterdir()]
+
+
 # --- import, and fine-tuning of imported models ---
 
 

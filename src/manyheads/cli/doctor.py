@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -79,10 +80,10 @@ def doctor(
     """Find problems in this machine, a configuration, run or model; exit with code 1 if there are any.
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
-    initialised model. RUN is a run directory: the doctor examines its training curves, weights, decoding and
-    outputs. MODEL is any PyTorch model: FILE.py:NAME or package.module:NAME, where NAME is a function
-    without arguments that makes the model, a class or an object; or a Hugging Face folder with safetensors. The
-    code of FILE.py runs. No file is changed.
+    initialised model. RUN is a run directory, an Argos package or a CTranslate2 folder: the doctor examines its
+    training curves, weights, decoding and outputs. MODEL is any PyTorch model: FILE.py:NAME or
+    package.module:NAME, where NAME is a function without arguments that makes the model, a class or an object; or
+    a Hugging Face folder with safetensors. The code of FILE.py runs. No file is changed.
     """
     language = current_settings().language or "en"
     if explain is not None:
@@ -119,17 +120,19 @@ def _write_challenge(
     Raises:
         UsageError: the subject is no run, or the form is not for these figures.
     """
-    if subject is None or not Path(subject).is_dir() or is_model(subject):
-        raise UsageError("--challenge translates with a trained run. Name its directory.")
+    if subject is None or not _is_run(Path(subject)) or is_model(subject):
+        raise UsageError("--challenge translates with a trained run. Name its directory, or an Argos package.")
     if form not in ("text", "json"):
         raise UsageError(f"--format {form} is not for --challenge. Use text or json.")
     announce_loading()
     from manyheads.cli.progress import open_progress
     from manyheads.cli.streams import open_output
     from manyheads.runs.challenge import challenge_run
+    from manyheads.runs.import_model import opened_run
 
-    with open_progress(current_settings()) as progress:
-        result = challenge_run(Path(subject), overrides=overrides, device=device or "cpu", listener=progress)
+    with open_progress(current_settings()) as progress, opened_run(Path(subject), overrides, progress) as run:
+        result = challenge_run(run, overrides=overrides, device=device or "cpu", listener=progress)
+    result = replace(result, subject=subject)
     text = json_text(result.to_json()) if form == "json" else "\n".join(map(in_chosen_language, result.lines()))
     with open_output(output) as stream:
         stream.write(f"{text.rstrip()}\n".encode())
@@ -179,13 +182,15 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
 
             return examine_model(subject, options, device and str(pick_device(device)), progress)
     options.refuse()
-    if Path(subject).is_dir():
+    if _is_run(Path(subject)):
         announce_loading()
         from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run
+        from manyheads.runs.import_model import opened_run
 
-        with open_progress(current_settings()) as progress:
-            return examine_run(Path(subject), overrides=overrides, device=device or "cpu", listener=progress)
+        with open_progress(current_settings()) as progress, opened_run(Path(subject), overrides, progress) as run:
+            report = examine_run(run, overrides=overrides, device=device or "cpu", listener=progress)
+        return replace(report, document={**report.document, "subject": subject})
     from manyheads.config.load import load_config, resolve_recipe
 
     config = load_config(resolve_recipe(subject), with_device(overrides, device))
@@ -196,6 +201,11 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
 
     with open_progress(current_settings()) as progress:
         return examine_config(config, subject, listener=progress)
+
+
+def _is_run(path: Path) -> bool:
+    """Return whether a subject is a run, or a package that can be imported as one."""
+    return path.is_dir() or (path.suffix == ".argosmodel" and path.is_file())
 
 
 @verb("doctor museum", doctor)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,7 +120,7 @@ def import_model(
     """
     if labels and len({*labels}) < max(2, len(labels)):
         raise UsageError(f"--labels {','.join(labels)}: give at least two, no label twice.")
-    if Path(where).suffix == ".argosmodel" or is_package(Path(where)):
+    if is_ctranslate2(Path(where)):
         if language or labels:
             raise UsageError(f"{where} is a CTranslate2 model: --language and --labels are for others.")
         return _import_ctranslate2(where, out, source, target, listener)
@@ -143,6 +145,36 @@ def import_model(
             parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
     parameters = _write_run(out, opened.config, opened.tokenizers, opened.model, where)
     return Import(out, where, opened.config.task, parameters, parity)
+
+
+def is_ctranslate2(path: Path) -> bool:
+    """Return whether a path is an Argos package, packed or not, or a CTranslate2 folder."""
+    return path.suffix == ".argosmodel" or is_package(path)
+
+
+@contextmanager
+def opened_run(path: Path, overrides: Sequence[str] = (), listener: Listener = NO_LISTENER) -> Iterator[Path]:
+    """Yield a run directory: `path`, or, of a CTranslate2 model, an import that is removed afterwards.
+
+    Args:
+        path: run directory, Argos package or CTranslate2 folder.
+        overrides: `data.source=...` and `data.target=...` name the languages of a model that names none.
+        listener: receives messages.
+
+    Raises:
+        RunError, ParityError: as `import_model`.
+    """
+    if not is_ctranslate2(path):
+        yield path
+        return
+    named = dict(override.split("=", 1) for override in overrides if "=" in override)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder, path.stem or "run")
+        imported = import_model(
+            str(path), run, source=named.get("data.source"), target=named.get("data.target"), listener=listener
+        )
+        listener.message(f"{path}: {imported.verdict()}")
+        yield run
 
 
 def _import_ctranslate2(
