@@ -131,6 +131,7 @@ def test_constraint_files_of_another_length_are_named(tmp_path: Path, lines: str
         (["--alternatives", "2"], "--alternatives needs --json"),
         (["--stream", "--beam", "3"], "--stream prints the greedy output alone"),
         (["--stream", "--match-source"], "--stream prints the greedy output alone"),
+        (["--stream", "--glossary", "terms.tsv"], "--stream prints the greedy output alone"),
         (["--split-lines", "words"], "'words' is not one of 'auto', 'sentences', 'none'"),
     ],
 )

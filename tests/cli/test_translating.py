@@ -11,6 +11,7 @@ from tests.tasks.test_parts import KNOWN
 from tests.tasks.translation.test_translator import make_translator, save_run
 
 from manyheads.cli.main import run
+from manyheads.runs.translate_file import TranslationJob
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,29 @@ def test_constraint_files_set_the_prefix_and_forbidden_and_required_text(trained
     assert "c" not in second
     assert "ml" in second
     assert "kl" in second
+
+
+def test_a_glossary_is_obeyed_by_a_pipe_and_in_shards_which_another_glossary_begins_anew(
+    trained, tmp_path, monkeypatch, capsys
+) -> None:
+    digests = set()
+    glossary, source, out = (tmp_path / name for name in ("terms.tsv", "text.de", "out"))
+    source.write_text("Abc def.\nGhi.\n", encoding="utf-8")
+    for translation in ("mlml", "kkk"):
+        glossary.write_text(f"abc\t{translation}\n", encoding="utf-8")
+        arguments = ["--glossary", str(glossary)]
+        piped = translated(trained, source.read_bytes(), out, monkeypatch, *arguments)
+        first, second, _ = piped.split("\n")
+        assert translation in first
+        assert translation not in second
+        shards = ["translate", str(trained), str(source), "-o", str(out), "--workers", "1", *arguments]
+        assert run(shards) == 0
+        assert out.read_text(encoding="utf-8") == piped
+        digests.add(TranslationJob(trained, glossary=glossary).for_workers().digest)
+    assert len(digests) == 2
+    glossary.write_text("abc\tÄ\n", encoding="utf-8")
+    translated(trained, b"Ghi.\n", out, monkeypatch, "--glossary", str(glossary), code=2)
+    assert 'terms.tsv, line 1: "Ä" cannot come out' in capsys.readouterr().err
 
 
 def test_json_holds_the_alignment_the_alternatives_and_the_hypotheses(trained, tmp_path, monkeypatch) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from manyheads.data.glossary import Glossary, Term
 from manyheads.errors import UsageError
 from manyheads.serving import models as module
 from manyheads.serving.models import Models, ServedRun, _load_model, _make_detector
@@ -25,6 +26,17 @@ def test_a_translator_searches_with_the_beam_of_the_settings_or_else_of_the_run(
     assert served.config.search.beam_size == size
     (result,) = served.translate(["Ein Hund läuft ."], n_best=size)
     assert len(result.hypotheses) == size
+
+
+def test_a_glossary_is_given_to_the_only_translator_and_refused_for_several() -> None:
+    glossary = Glossary([Term("Hund", "cat", "terms.tsv, line 1")])
+    models = Models(translators={("de", "en"): Translator.load(GOLDEN, device="cpu")})
+    models.set_glossary(glossary)
+    (result,) = models.translators["de", "en"].translate(["Ein Hund läuft ."])
+    assert "cat" in result.translation
+    for translators in ({}, {("de", "en"): models.translators["de", "en"], ("en", "de"): None}):
+        with pytest.raises(UsageError, match=f"and {len(translators)} are served"):
+            Models(translators=translators).set_glossary(glossary)  # type: ignore[arg-type]  # not opened
 
 
 @pytest.mark.parametrize(

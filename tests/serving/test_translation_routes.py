@@ -20,6 +20,7 @@ from manyheads.serving.translation_routes import _TranslationRequest, _translati
 from manyheads.text.languages import make_profile
 
 SENTENCE = GERMAN[0]
+GLOSSARY_FORM = "Invalid request: glossary parameter must be an object of texts or a list of pairs"
 VALID = {"q": SENTENCE, "source": "de", "target": "en"}
 
 
@@ -52,12 +53,34 @@ def post(server: Server, path: str, body: Any, **options: Any) -> tuple[int, Any
         (VALID | {"q": ["ab"] * 65}, "Invalid request: request (65) exceeds text limit (64)"),
         (VALID | {"q": ["a", "a" * 5001]}, "Invalid request: request (5001) exceeds text limit (5000)"),
         (VALID | {"q": ["a" * 5000] * 11}, "Invalid request: request (55000) exceeds text limit (50000)"),
+        (VALID | {"glossary": 5}, GLOSSARY_FORM),
+        (VALID | {"glossary": [["a"]]}, GLOSSARY_FORM),
+        (VALID | {"glossary": {"a": 1}}, GLOSSARY_FORM),
+        (VALID | {"glossary": "[[1"}, GLOSSARY_FORM),
+        (VALID | {"glossary": [["a", "b"]] * 101}, "Invalid request: glossary (101) exceeds text limit (100)"),
+        (VALID | {"glossary": {"a": "b" * 101}}, "Invalid request: glossary (101) exceeds text limit (100)"),
+        (VALID | {"glossary": [["a", "b"], ["c", " "]]},
+         "Invalid request: glossary, pair 2: the translation is empty. Give both, or leave the pair out."),
+        (VALID | {"glossary": [["a", "b"], ["a", "c"]]},
+         'Invalid request: glossary, pair 2: "a" has another translation, "b", in glossary, pair 1. Keep one.'),
         ([], "Invalid JSON format"),
         ("text", "Invalid JSON format"),
     ],
 )  # fmt: skip
 def test_an_invalid_request_is_refused_with_the_reason(server: Server, body: Any, message: str) -> None:
     assert post(server, "/translate", body) == (400, {"error": message})
+
+
+def test_the_glossary_of_a_request_is_obeyed_in_that_request_alone(server: Server) -> None:
+    word = SENTENCE.split()[1]
+    _, plain = post(server, "/translate", VALID)
+    for glossary in ({word: "zebra"}, [[word, "zebra"]], json.dumps({word: "zebra"})):
+        status, answer = post(server, "/translate", VALID | {"glossary": glossary})
+        assert status == 200
+        assert "zebra" in answer["translatedText"]
+    assert post(server, "/translate", VALID | {"glossary": {"Nichts": "zebra"}}) == (200, plain)
+    assert post(server, "/translate", VALID | {"glossary": {}}) == (200, plain)
+    assert post(server, "/translate", VALID) == (200, plain)
 
 
 @pytest.mark.parametrize(

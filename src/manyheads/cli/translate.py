@@ -81,6 +81,12 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
     metavar="FILE",
     help="File of phrases that must occur in the output, separated by tabs, one line for each input line.",
 )
+@option(
+    "--glossary",
+    type=PATH,
+    metavar="FILE",
+    help="File of terms and the translations that they must have: a term, a tab, its translation, one pair a line.",
+)
 @run_option("--ensemble", multiple=True, help="Another run to ensemble with; may be repeated.")
 @option("--geometric", is_flag=True, help="Average log-probabilities instead of probabilities (--ensemble).")
 @option(
@@ -110,6 +116,7 @@ def translate(
     prefix_file: Path | None,
     forbid_file: Path | None,
     require_file: Path | None,
+    glossary: Path | None,
     ensemble: tuple[Path, ...],
     geometric: bool,
     columns: tuple[str, ...],
@@ -140,11 +147,12 @@ def translate(
         or options.match_source
         or forbid_file
         or require_file
+        or glossary
         or columns
     ):
         raise click.UsageError(
             "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
-            "--match-source, --forbid-file, --require-file and --columns.",
+            "--match-source, --forbid-file, --require-file, --glossary and --columns.",
         )
     check_output(output, file)
     in_shards = not stream and not as_json and _both_files(file, output)
@@ -171,6 +179,7 @@ def translate(
         precision=precision,
         options=replace(options, token_scores=as_json),
         columns=columns,
+        glossary=glossary,
     )
     size = lines_at_once(file, "translate")
     translator = job.open()

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import manyheads
 from manyheads.checkpoint.files import sha256
 from manyheads.config.load import with_overrides
+from manyheads.data.glossary import Glossary
 from manyheads.data.lines import CALL_LINES, text_line
 from manyheads.data.placing import open_packed
 from manyheads.data.tsv import join_row
@@ -53,7 +54,9 @@ class TranslationJob:
         precision: see `Translator.load`.
         options: options of the search; `n_best` is the number of translations to write for each line.
         columns: names of `_COLUMNS` to write beside each translation; empty for plain lines.
-        digest: hash of the files of the runs, which every worker compares with its own; "" compares nothing.
+        glossary: file of terms with their translations (`Glossary.read`), or None.
+        digest: hash of the files of the runs and of the glossary, which every worker compares with its own; ""
+            compares nothing.
     """
 
     run: Path
@@ -65,6 +68,7 @@ class TranslationJob:
     precision: str = "fp32"
     options: SearchOptions = DEFAULTS
     columns: tuple[str, ...] = ()
+    glossary: Path | None = None
     digest: str = ""
 
     def open(self) -> Translator:
@@ -78,23 +82,25 @@ class TranslationJob:
             geometric=self.geometric,
             precision=self.precision,
         )
-        if not self.overrides:
-            return translator
-        return translator.copy(config=with_overrides(translator.config, self.overrides))
+        if self.overrides:
+            translator = translator.copy(config=with_overrides(translator.config, self.overrides))
+        return translator.with_glossary(Glossary.read(self.glossary)) if self.glossary else translator
 
     def read_digest(self) -> str:
-        """Return the hash of the files of the runs that this machine has."""
-        return _digest_of(
+        """Return the hash of the files of the runs, and of the glossary, that this machine has."""
+        files = [
             path
             for run in (self.run, *self.ensemble)
             for path in sorted(run.iterdir())
             if path.is_file() and path.suffix not in _FOREIGN
-        )
+        ]
+        return _digest_of([*files, *([self.glossary] if self.glossary else [])])
 
     def for_workers(self) -> TranslationJob:
         """Return the job with absolute paths and the digest of its runs."""
         runs = [run.absolute() for run in (self.run, *self.ensemble)]
-        return replace(self, run=runs[0], ensemble=tuple(runs[1:]), digest=self.read_digest())
+        glossary = self.glossary and self.glossary.absolute()
+        return replace(self, run=runs[0], ensemble=tuple(runs[1:]), glossary=glossary, digest=self.read_digest())
 
 
 def _digest_of(paths: Iterable[Path]) -> str:

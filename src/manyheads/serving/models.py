@@ -16,6 +16,7 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS
+from manyheads.data.glossary import Glossary
 from manyheads.decoding.native_engine import is_cpu
 from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
@@ -165,6 +166,21 @@ class Models:
         description = describe(loaded.config, name, examples=examples_of(run) if is_run else (), watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
+    def set_glossary(self, glossary: Glossary) -> None:
+        """Give a glossary to the only translator, and use both once.
+
+        Raises:
+            UsageError: there are several translators or none, or a translation cannot come out.
+        """
+        if len(self.translators) != 1:
+            raise UsageError(
+                f"--glossary is for one translator, and {len(self.translators)} are served. Serve each alone."
+            )
+        for pair, translator in self.translators.items():
+            self.translators[pair] = translator.with_glossary(glossary)
+            if glossary.terms:
+                translator.translate(["a"], required=[[glossary.terms[0].target]])
+
 
 def load_models(
     runs: Sequence[Path], settings: ServeSettings, batcher: Batcher, log: Callable[[str], None]
@@ -173,11 +189,14 @@ def load_models(
 
     Raises:
         RunError: a run cannot be opened, or is of a task that is not served.
-        UsageError: two runs have the same language pair or name.
+        UsageError: two runs have the same language pair or name, or the glossary is not for the runs.
+        DataError: the glossary cannot be read.
     """
     models = Models()
     for run in runs:
         models.add(run, _load_model(run, settings))
+    if settings.glossary is not None:
+        models.set_glossary(Glossary.read(settings.glossary))
     models.detector = _make_detector(models, log)
     _warm_up(models, batcher)
     return models

@@ -40,6 +40,7 @@ class ServeSettings:
         max_batch_tokens: maximum size of a batch: source tokens x beam size.
         max_wait_ms: maximum batching delay in milliseconds.
         beam: beam size; 1 is greedy search.
+        glossary: file of terms and their translations, as for translate, for a server of one translator.
         match_source: write the end mark of the source, and its small first letter, as LibreTranslate does.
         engine: inference engine.
         precision: number format of the torch engine; fp32 is exact, bf16 and int8 are faster.
@@ -65,6 +66,7 @@ class ServeSettings:
     max_batch_tokens: int = 4_096
     max_wait_ms: float = 2.0
     beam: int | None = None
+    glossary: Path | None = None
     match_source: bool = True
     engine: str = "torch"
     precision: str = "fp32"

@@ -10,8 +10,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from manyheads.data.glossary import Glossary, Term
 from manyheads.data.suggestions import Suggestion, SuggestionFile
-from manyheads.errors import WriteError
+from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.languages import language_name, language_names, match_language
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
@@ -37,6 +38,7 @@ class _TranslationRequest:
         target: the code of a served language.
         html: whether the texts are HTML.
         alternatives: number of further translations per text.
+        terms: further terms of the glossary.
     """
 
     texts: list[str]
@@ -45,6 +47,7 @@ class _TranslationRequest:
     target: str
     html: bool
     alternatives: int
+    terms: Sequence[Term] = ()
 
 
 async def translate(request: Request) -> Response:
@@ -160,6 +163,7 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
         target=_served_language(target, service),
         html=kind == "html",
         alternatives=max(0, alternatives),
+        terms=fields.glossary(),
     )
 
 
@@ -236,7 +240,14 @@ def _translate_documents(
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
     options = SearchOptions(token_scores=False, alignment=tagged, match_source=service.settings.match_source)
-    translated = translator.translate(texts, n_best=count + 1, options=options)
+    try:
+        if query.terms:
+            translator = translator.with_glossary((translator.glossary or Glossary(())).extended(query.terms))
+        translated = translator.translate(texts, n_best=count + 1, options=options)
+    except (DataError, UsageError) as error:
+        if not query.terms:
+            raise
+        raise ApiError(400, f"Invalid request: {error}") from error
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)
     parts = [[next(remaining) for _ in document.texts] for document in documents]

@@ -21,15 +21,22 @@ class LineConstraints:
         tokens: the constraints as tokens.
         forbidden: the forbidden phrases as text, in the spelling and case of the model's output.
         required: the required phrases, likewise.
+        terms: translations of terms that are wanted in each part, as tokens; empty if there are none.
     """
 
     tokens: Constraints = UNCONSTRAINED
     forbidden: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    terms: tuple[tuple[Ids, ...], ...] = ()
 
     def of_part(self, part: int) -> Constraints:
         """Return the constraints on a part of the line: a prefix and required phrases are for the first part."""
         return replace(self.tokens, prefix=(), required=()) if part else self.tokens
+
+    def with_terms(self, part: int) -> Constraints:
+        """Return the constraints on a part of the line, and that it contains the translations of its terms."""
+        constraints = self.of_part(part)
+        return replace(constraints, required=(*constraints.required, *(self.terms[part] if self.terms else ())))
 
 
 def line_constraints(
@@ -68,7 +75,7 @@ def _encode_line(
         forbidden=tuple(ids for ids in spellings if ids and UNK not in ids),
         required=tuple(encode_forced(tokenizer, phrase, "phrase") for phrase in required),
     )
-    return LineConstraints(tokens, _normalise(tokenizer, forbidden), _normalise(tokenizer, required))
+    return LineConstraints(tokens, normalise(tokenizer, forbidden), normalise(tokenizer, required))
 
 
 def encode_forced(tokenizer: Tokenizer, text: str, what: str) -> Ids:
@@ -83,7 +90,7 @@ def encode_forced(tokenizer: Tokenizer, text: str, what: str) -> Ids:
     return tuple(ids)
 
 
-def _normalise(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[str, ...]:
+def normalise(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[str, ...]:
     """Return the phrases in the spelling and case of the model's output."""
     return tuple(tokenizer.decode(ids) for ids in tokenizer.encode(phrases))
 

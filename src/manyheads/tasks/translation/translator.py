@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
+from manyheads.data.glossary import Glossary
 from manyheads.decoding.native.weights import parse_precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native_engine
 from manyheads.errors import RunError, UsageError, require
 from manyheads.interop.bundle import is_export
-from manyheads.search.interface import Engine, LimitedEngine, never_cancelled
+from manyheads.search.interface import Engine, Hypothesis, LimitedEngine, never_cancelled
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler
-from manyheads.tasks.options import line_constraints
+from manyheads.tasks.options import LineConstraints, line_constraints
 from manyheads.tasks.parts import Splitter
 from manyheads.tasks.result import Candidate, Translation
+from manyheads.tasks.terms import check_terms, lack_terms, require_terms
 from manyheads.text.interface import growing_text
 from manyheads.text.source_model import SOURCES, SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair
@@ -44,6 +46,7 @@ class Translator:
         tokenizers: tokenizers of source and target.
         engine: the search backend.
         sources: model of the training sources, which gives the warning "unlike-training"; None gives none.
+        glossary: terms with the translations that they must have, or None; see `with_glossary`.
     """
 
     task: ClassVar[str] = "translation"  # of the runs that can be opened
@@ -64,10 +67,26 @@ class Translator:
             engine = TorchEngine([engine])
         self.engine = engine
         self.sources = sources
+        self.glossary: Glossary | None = None
 
     def copy(self, *, config: Config | None = None, engine: Engine | None = None) -> Self:
         """Return a translator with another configuration or engine, and the same for the rest."""
-        return type(self)(config or self.config, self.tokenizers, engine or self.engine, self.sources)
+        copied = type(self)(config or self.config, self.tokenizers, engine or self.engine, self.sources)
+        copied.glossary = self.glossary
+        return copied
+
+    def with_glossary(self, glossary: Glossary) -> Self:
+        """Return a translator that translates terms as a glossary says, wherever they occur.
+
+        Where an output lacks the translation of a term, the search is repeated, constrained to outputs with it.
+
+        Raises:
+            UsageError: a translation cannot come out: the vocabulary cannot write it, or it is too long.
+        """
+        check_terms(glossary, self.tokenizers.target, self.longest_source)
+        copied = self.copy()
+        copied.glossary = glossary
+        return copied
 
     @property
     def model(self) -> EncoderDecoder:
@@ -212,19 +231,23 @@ class Translator:
         """
         lines = self.splitter(options).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
+        if self.glossary is not None:
+            if options.sampling:
+                raise UsageError("a glossary is obeyed by beam search, not by sampling.")
+            required_terms = partial(require_terms, self.glossary, self.tokenizers.target)
+            per_line = [*map(required_terms, lines, per_line)]
         if beam_size is not None:
             options = replace(options, beam_size=beam_size)
         if n_best is not None:
             options = replace(options, n_best=n_best)
         options = options.complete(vars(self.config.search))
         rows = [self.shortened(part) for line in lines for part in line.parts]
-        constraints = [
-            constraint.of_part(part)
+        parts = [
+            (constraint, part)
             for line, constraint in zip(lines, per_line, strict=True)
             for part in range(len(line.parts))
         ]
-        cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
-        found = iter(self.engine.search(rows, options, constraints, cancelled))
+        found = iter(self._search(rows, options, parts, stop))
         outputs = [[next(found) for _ in line.parts] for line in lines]
         languages = self.config.data.source, self.config.data.target
         assembler = Assembler(self.tokenizers, options, self.longest_source, self.sources, languages)
@@ -232,6 +255,27 @@ class Translator:
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
         ]
+
+    def _search(
+        self,
+        rows: list[list[int]],
+        options: SearchOptions,
+        parts: Sequence[tuple[LineConstraints, int]],
+        stop: Callable[[], bool] | None,
+    ) -> list[list[Hypothesis]]:
+        """Search for the outputs of rows, and again where an output lacks the translation of a term.
+
+        `parts` are the constraints on the line of each row, and the number of the row in that line.
+        """
+        cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
+        outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
+        again = [row for row, (line, part) in enumerate(parts) if lack_terms(outputs[row], line, part)]
+        if again:
+            constraints = [line.with_terms(part) for line, part in map(parts.__getitem__, again)]
+            rows = [rows[row] for row in again]
+            for row, found in zip(again, self.engine.search(rows, options, constraints, cancelled), strict=True):
+                outputs[row] = found
+        return outputs
 
     def stream(
         self, text: str, *, prefix: str = "", options: SearchOptions = DEFAULTS
@@ -244,7 +288,12 @@ class Translator:
 
         Returns:
             Whether the source or the output was cut (`Translation.truncated`), after the last piece.
+
+        Raises:
+            UsageError: the translator has a glossary, whose terms cannot be required of one step after another.
         """
+        if self.glossary is not None:
+            raise UsageError("a translation with a glossary is not streamed. Use translate.")
         (line,) = self.splitter(options).lines([text])
         (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
         options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))

@@ -1,0 +1,133 @@
+"""Glossaries: terms with the translations that they must have, and where the terms occur in a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from manyheads.data.lines import read_lines
+from manyheads.data.tsv import split_row
+from manyheads.errors import DataError
+
+# Endings that a term may have in a text -> the letters before them, at least.
+_PARTICLES = "은|는|이|가|을|를|의|에|도|만|와|과|로|으로|에서|에게|에는|에도|까지|부터|보다|처럼"  # of Korean
+_ENDINGS = {**dict.fromkeys(("s", "e", "n", "es", "en"), 4), **dict.fromkeys(_PARTICLES.split("|"), 2)}
+_ENDING_LENGTHS = sorted({len(ending) for ending in _ENDINGS})
+
+# Thai, Lao, Burmese, Khmer, Kana and Han are written without blanks: each letter is a token.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M"))
+_LETTER = rf"[^\W_{_UNSPACED}]"
+_TOKEN = re.compile(rf"[{_UNSPACED}]|{_LETTER}(?:{_LETTER}|[{_MARKS}]|-(?={_LETTER}))*|\S")
+
+
+class Term(NamedTuple):
+    """A term, its translation, and where the pair was read, such as "terms.tsv, line 3"."""
+
+    source: str
+    target: str
+    where: str
+
+
+class Glossary:
+    """Terms with the translations that they must have.
+
+    A text is searched with a few look-ups a word, whatever the number of terms.
+
+    Attributes:
+        terms: the terms, without those of the glossary that was `extended`.
+
+    Raises:
+        DataError: a side of a pair is empty, or a term has two translations.
+    """
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        self.terms: list[Term] = []
+        self._by_key: dict[str, dict[str, Term]] = {}  # by the tokens in lower case, then as they are written
+        self._longest: dict[str, int] = {}  # tokens of the longest term that begins with a token
+        for term in terms:
+            self._add(term)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file of tab-separated values: term, translation, and further columns, which are ignored.
+
+        Raises:
+            DataError: the file cannot be read, a line has no tab, or as the class.
+        """
+        terms = []
+        for number, line in enumerate(read_lines(path), start=1):
+            if not line.strip():
+                continue
+            values, where = split_row(line), f"{path}, line {number}"
+            if len(values) < 2:
+                raise DataError(f"{where}: there is no tab. Write a term, a tab and its translation.")
+            terms.append(Term(values[0], values[1], where))
+        return cls(terms)
+
+    def extended(self, terms: Sequence[Term]) -> Glossary:
+        """Return a glossary with further terms, which replace own terms of the same text."""
+        further = Glossary(terms)
+        further._by_key = self._by_key | further._by_key
+        for first, longest in self._longest.items():
+            further._longest[first] = max(longest, further._longest.get(first, 0))
+        return further
+
+    def _add(self, term: Term) -> None:
+        source, target = (_tidy(side) for side in term[:2])
+        for name, side in (("term", source), ("translation", target)):
+            if not side:
+                raise DataError(f"{term.where}: the {name} is empty. Give both, or leave the pair out.")
+        term = Term(source, target, term.where)
+        tokens = _TOKEN.findall(source)
+        spelled, key = " ".join(tokens), " ".join(tokens).lower()
+        known = self._by_key.setdefault(key, {}).setdefault(spelled, term)
+        if known.target != target:
+            raise DataError(
+                f'{term.where}: "{source}" has another translation, "{known.target}", in {known.where}. Keep one.'
+            )
+        if known is term:
+            self.terms.append(term)
+        first = tokens[0].lower()
+        self._longest[first] = max(len(tokens), self._longest.get(first, 0))
+
+    def find(self, text: str) -> list[Term]:
+        """Return the terms in a text, from left to right, of several at a place the longest.
+
+        Terms are whole words. A term that is not there as it is written may be there in other case, and then with
+        one of a few endings (`_ENDINGS`), such as the plural.
+        """
+        tokens = _TOKEN.findall(unicodedata.normalize("NFC", text))
+        lowered = [token.lower() for token in tokens]
+        found: list[Term] = []
+        index = 0
+        while index < len(tokens):
+            longest = min(self._longest.get(lowered[index], 1), len(tokens) - index)
+            for count in range(longest, 0, -1):
+                end = index + count
+                if term := self._look_up(" ".join(tokens[index:end]), " ".join(lowered[index:end])):
+                    found.append(term)
+                    index = end
+                    break
+            else:
+                index += 1
+        return found
+
+    def _look_up(self, spelled: str, key: str) -> Term | None:
+        """Return the term of a key, or of the key without an ending; of several the one that is spelled so."""
+        if terms := self._by_key.get(key):
+            return terms.get(spelled) or next(iter(terms.values()))
+        for length in _ENDING_LENGTHS:
+            least = _ENDINGS.get(key[-length:])
+            stem = key[:-length]
+            if least and stem in self._by_key and len(stem) - stem.rfind(" ") > least:
+                return next(iter(self._by_key[stem].values()))
+        return None
+
+
+def _tidy(text: str) -> str:
+    """Return a side of a pair with single blanks, in the form in which texts are searched."""
+    return " ".join(unicodedata.normalize("NFC", text).split())

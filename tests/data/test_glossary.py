@@ -1,0 +1,101 @@
+"""A glossary finds its terms as whole words, and refuses pairs that cannot be obeyed, with their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from manyheads.data.glossary import Glossary, Term
+from manyheads.errors import DataError
+
+PAIRS = {
+    "Hund": "dog", "großer Hund": "big dog", "C++": "C++", "서울": "Seoul", "东京": "Tokyo", "हिन्दी": "Hindi",
+    "Polish": "polnisch", "polish": "polieren", "e-mail": "E-Mail", "Bus": "coach", "São Paulo": "São Paulo",
+}  # fmt: skip
+
+
+def make_glossary(pairs: dict[str, str]) -> Glossary:
+    return Glossary(Term(*pair, f"pair {number}") for number, pair in enumerate(pairs.items(), start=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Der Hund, der Hund!", ["dog", "dog"]),
+        ("Ein großer Hund bellt.", ["big dog"]),
+        ("Ein großer, Hund.", ["dog"]),
+        ("EIN GROSSER HUND", ["dog"]),
+        ("Hunde", ["dog"]),
+        ("des Hundes", ["dog"]),
+        ("Hundert Schäferhunde, Hundehütten", []),
+        ("Busse", []),
+        ("Polish and polish", ["polnisch", "polieren"]),
+        ("POLISH", ["polnisch"]),
+        ("In C++.", ["C++"]),
+        ("mail an e-mail", ["E-Mail"]),
+        ("서울에서 서울시로", ["Seoul"]),
+        ("我去东京了", ["Tokyo"]),
+        ("हिन्दी में", ["Hindi"]),
+        ("हिन्दीभाषी", []),
+        ("nach São  Paulo", ["São Paulo"]),
+        ("", []),
+    ],
+)
+def test_terms_are_found_as_whole_words_in_other_case_or_with_an_ending(text: str, found: list[str]) -> None:
+    assert [term.target for term in make_glossary(PAIRS).find(text)] == found
+
+
+def test_the_longest_term_at_a_place_wins_and_terms_do_not_overlap() -> None:
+    glossary = make_glossary({"a b c": "1", "a b": "2", "b c": "3", "c": "4"})
+    assert [term.target for term in glossary.find("a b c a b b c c a")] == ["1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_the_terms_that_are_found_are_those_of_a_search_for_each_term(count: int) -> None:
+    words = [f"w{number}" for number in range(count)]
+    glossary = make_glossary({f"{first} {second}": "x" for first in words for second in words[::7]})
+    text = " ".join(words[number * 5 % count] for number in range(97))
+    expected, rest = 0, text.split()
+    while len(rest) > 1:
+        known = rest[1] in words[::7]
+        expected, rest = expected + known, rest[2 if known else 1 :]
+    assert len(glossary.find(text)) == expected > 0
+
+
+def test_a_file_has_a_pair_a_line_and_further_columns_are_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes("\ufeffHund\tdog\tan animal\r\n\nHund\tdog\n Kin \t Kin\n".encode())
+    glossary = Glossary.read(path)
+    assert [term[:2] for term in glossary.terms] == [("Hund", "dog"), ("Kin", "Kin")]
+    assert glossary.terms[1].where == f"{path}, line 4"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"Hund\tdog\n\tcat\n", "line 2: the term is empty"),
+        (b"Hund\t \n", "line 1: the translation is empty"),
+        (b"Hund\tdog\nKatze cat\n", "line 2: there is no tab"),
+        (b"Hund\tdog\nKatze\tcat\nHund\thound\n", 'line 3: "Hund" has another translation, "dog", in .*line 1'),
+        (b"Hund\tdog\nGr\xf6\xdfe\tsize\n", "line 2: byte 0xF6"),
+    ],
+)
+def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        Glossary.read(path)
+
+
+def test_terms_may_translate_each_other() -> None:
+    glossary = make_glossary({"a": "b", "b": "a"})
+    assert [term.target for term in glossary.find("a b")] == ["b", "a"]
+
+
+def test_further_terms_replace_terms_and_leave_the_glossary_as_it_was() -> None:
+    glossary = make_glossary({"Hund": "dog", "Katze": "cat"})
+    extended = glossary.extended([Term("hund", "hound", ""), Term("Hund im Haus", "house dog", "")])
+    text = "Hund Katze Hund im Haus"
+    assert [term.target for term in extended.find(text)] == ["hound", "cat", "house dog"]
+    assert [term.target for term in glossary.find(text)] == ["dog", "cat", "dog"]
