@@ -54,6 +54,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "startup": ("rows/*/median", []),
     "suggestions": ("rows/*/*/junk", []),
     "techniques": ("rows/*/*/perplexity", []),
+    "terms": ("rows/speed/*/seconds", []),
     "unlike_training": ("rows/*", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }

@@ -129,6 +129,7 @@ TEXTS = {
     "beginnings.en": ["A dog", "", ""],
     "unwanted.en": ["cat\tdogs", "", "woman"],
     "wanted.en": ["snow", "", "hat"],
+    "terms.tsv": ["Hund\tpuppy", "Schnee\tsnow"],
     "letter.de": ["Liebe Anna, am 3. Mai kommt Dr. Meier. Er bringt z. B. Brot mit! Kommst du auch?"],
     "beginning.txt": ["ANNA:", "Who goes there?"],
     "new.txt": ["BERT:", "It is I, the moon."],
