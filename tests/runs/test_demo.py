@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.docs.page_files import SMALL
-from tests.portable import busy_processes
 
 from manyheads.config.load import load_config
 from manyheads.errors import SaveError
@@ -64,17 +61,21 @@ def test_a_full_disk_leaves_no_page_and_raises_an_error_with_the_cure(
     assert (tmp_path / "run" / "model.safetensors").is_file()
 
 
-@pytest.mark.slow
-def test_the_demo_starts_fewer_threads_beside_busy_programs() -> None:
-    cores = os.cpu_count() or 1
-    code = "from manyheads.runs.demo import _useful_threads; print(flush=True); input(); print(_useful_threads(8))"
-    environment = os.environ | {"OMP_NUM_THREADS": "8"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", code], env=environment, **pipes) as process:
-        assert process.stdout.readline() == "\n"  # all is imported, at full speed
-        with busy_processes(4 * cores):
-            printed, _ = process.communicate("now\n")
-    assert 1 <= int(printed) < 8
+@pytest.mark.parametrize(("share", "useful"), [(1.0, 8), (0.8, 8), (0.7, 5), (0.3, 2), (0.05, 1)])
+def test_the_demo_starts_fewer_threads_beside_busy_programs(
+    monkeypatch: pytest.MonkeyPatch, share: float, useful: int
+) -> None:
+    """`share` is the part of its time for which each of 8 threads has a core."""
+    wall = 0.0
+
+    def perf_counter() -> float:
+        nonlocal wall
+        wall += 0.01
+        return wall
+
+    clock = SimpleNamespace(perf_counter=perf_counter, process_time=lambda: 8 * share * wall)
+    monkeypatch.setattr(demo_module, "time", clock)
+    assert _useful_threads(8) == useful
 
 
 def test_the_demo_never_starts_more_threads_than_allowed() -> None:
