@@ -112,12 +112,14 @@ kind = "evaluate"
 model = "student"
 text = "valid"
 """
-# Downloaded files that are not plain files of lines.
+# Files that are not plain files of lines.
 DOWNLOADS = {
     "memory.tmx": '<tmx version="1.4"><header srclang="de"/><body><tu><tuv xml:lang="de"><seg>Ja.</seg></tuv>'
     '<tuv xml:lang="en"><seg>Yes.</seg></tuv></tu></body></tmx>\n',
     "table.csv": "German,English\nJa.,Yes.\n",
     "plan.toml": PLAN,
+    "suggestions.jsonl": '{"time": "2026-01-01T00:00:00Z", "languages": ["de", "en"], "source": "Der Hund bellt.", '
+    '"output": "The dog.", "correction": "The dog barks.", "key": null}\n',
 }
 # Models of the user `somebody` of the hub.
 ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": "models/minilm"}
