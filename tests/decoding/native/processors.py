@@ -48,6 +48,11 @@ class Target:
             return f"a processor of the kind {self.machine}"
         return f"a processor with {self.needs}" if self.needs and self.needs not in processor_flags() else ""
 
+    @property
+    def program(self) -> tuple[str, tuple[str, ...]]:
+        """Return the file of the compiler, which may have two names, and the flags."""
+        return os.path.realpath(shutil.which(self.compiler) or self.compiler), self.flags
+
 
 def targets(compilers: Sequence[str]) -> list[Target]:
     """Return the targets of some compilers; the first is the reference that the others are compared with."""
@@ -124,11 +129,10 @@ def main() -> None:
         runnable = [target for target in chosen if not target.missing()]
         programs = {  # some processors run the same program
             (compiler, flags): pool.submit(compile_driver, compiler, Path(tempfile.mkdtemp(dir=folder)), flags)
-            for compiler, flags in dict.fromkeys((target.compiler, target.flags) for target in runnable)
+            for compiler, flags in dict.fromkeys(target.program for target in runnable)
         }
         outputs = [
-            (target, pool.submit(output_of, target, programs[target.compiler, target.flags], arguments))
-            for target in runnable
+            (target, pool.submit(output_of, target, programs[target.program], arguments)) for target in runnable
         ]
         for target in chosen:
             if missing := target.missing():

@@ -20,7 +20,7 @@ from tests.decoding.native.processors import compile_driver
 
 from manyheads.decoding.native import build
 
-OPTIONS = ("-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
+OPTIONS = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")
 RUN_TIME = {"ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1", "TSAN_OPTIONS": "halt_on_error=1"}
 TRIVIAL = "int main(void) { return 0; }\n"
 
