@@ -242,13 +242,12 @@ def run_docker(words: list[str], stdin: str) -> Outcome:
 
 
 def run_dask(words: list[str], stdin: str) -> Outcome:
-    """Start a scheduler at a free port, or two workers; later commands reach it by the address on the page."""
+    """Start a scheduler at a free port, or a worker; later commands reach it by the address on the page."""
     program = importlib.import_module(f"distributed.cli.dask_{words[1]}")
     program.main.make_context(f"dask {words[1]}", words[2:])
     if words[1] == "scheduler":
         CLUSTERS.append(Cluster(Path(tempfile.mkdtemp()), 0))
     else:
-        CLUSTERS[-1].add()
         CLUSTERS[-1].add()
     return DONE
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import click
 import pytest
@@ -23,7 +22,6 @@ import torch
 pytest.importorskip("transformers")
 pytest.importorskip("huggingface_hub")
 
-from tests.clusters import Cluster
 from tests.docs.book import (
     CONFIGURATION_FILES,
     DIAGRAMS,
@@ -42,7 +40,15 @@ from tests.docs.book import (
     untested_examples,
     without_comment,
 )
-from tests.docs.commands import CANNOT_BE_RUN, REPLACED_SETTINGS, RUNNERS, close_clusters, parse_command, split
+from tests.docs.commands import (
+    CANNOT_BE_RUN,
+    CLUSTERS,
+    REPLACED_SETTINGS,
+    RUNNERS,
+    close_clusters,
+    parse_command,
+    split,
+)
 from tests.docs.console import COMMAND_LINE, Command, commands, fences, joined_lines
 from tests.docs.page_files import PageFiles
 from tests.docs.page_runner import PageRunner
@@ -111,18 +117,20 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageFiles]:
             thread.join()
 
 
-class LocalCluster(Cluster):
-    """A replacement of a cluster of dask-jobqueue or dask-kubernetes: two workers on this machine."""
+class LocalCluster:
+    """A replacement of a cluster of dask-jobqueue or dask-kubernetes: that of the `dask` commands of the page."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(Path(tempfile.mkdtemp()), 2)
-
-    @property
-    def scheduler_address(self) -> str:
-        return self.address
+        self.scheduler_address = CLUSTERS[-1].address
 
     def scale(self, jobs: int) -> None:
         """Do nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the cluster to `close_clusters`."""
 
 
 def names_for(page: Path, patch: pytest.MonkeyPatch) -> dict[str, Any]:
