@@ -75,7 +75,7 @@ def _document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
         schemas[body]["properties"]["target"]["enum"] = codes or [""]
     schemas["TranslateBody"]["properties"]["alternatives"]["maximum"] = settings.alternatives_limit
     if settings.suggestions is None:
-        del content["paths"]["/suggest"]
+        del content["paths"]["/suggest"], schemas["SuggestBody"]
     _add_errors(content)
     return content
 

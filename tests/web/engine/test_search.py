@@ -403,7 +403,10 @@ def test_a_language_model_generates_the_text_of_python(node, window, positions, 
     for length in (1, 3, 6, 12):
         context = random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist()
         found = node.call("generate", "model", context, {"maxTokens": 25})
-        check_outputs([found], [generate_greedily(model, context, window, 25)])
+        expected = generate_greedily(model, context, window, 25)
+        assert found["tokens"] == list(expected.tokens)
+        if precision == "fp32":  # in int8 the last bits of torch may round an activation to another integer
+            check_outputs([found], [expected])
 
 
 @torch.no_grad()
