@@ -60,6 +60,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.data import builtin, download
 from manyheads.data.discover import find_text
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.runs.estimate import MachineSpeed
 from manyheads.runs.suggest import suggest
 from transformer_doctor.plugin import Doctor
 
@@ -96,14 +97,20 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def page_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageFiles]:
-    """Return the files of the pages. Its folders replace the hub and the addresses of public text; built-in text is
-    shortened."""
+    """Return the files of the pages.
+
+    Its folders replace the hub and the addresses of public text; built-in text is shortened. The speed of this
+    machine is not measured: tests/runs/test_estimate.py does it.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             patch.delenv(name, raising=False)
         shorter = {name: builtin._load_texts(name) for name in builtin.BUILTIN}
         shorter = {name: texts | {"train": texts["train"][:600]} for name, texts in shorter.items()}
         patch.setattr(builtin, "_load_texts", shorter.__getitem__)
+        speed = MachineSpeed(pass_seconds=2e-4, update_seconds=0.02, parameters=8_000_000, free=1.0)
+        for module in ("runs.suggest", "build.estimate"):
+            patch.setattr(f"manyheads.{module}.measure_speed", lambda config, lengths: speed)
         files = PageFiles(tmp_path_factory.mktemp("page-files"))
         handler = partial(QuietHandler, directory=str(files.complete))
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
