@@ -86,7 +86,7 @@ class Row:
         environment: variables to set.
         flags: required flags of the processor, as in /proc/cpuinfo.
         tools: required programs.
-        threads: threads of torch and of our C code; 0: four test processes with one each.
+        threads: threads of torch and of our C code; 0: one in each test process.
         compiler: whether a C compiler is found on the path.
         busy: whether four busy processes run at the same time.
         emulator: the command of an emulator that runs Python.
@@ -116,7 +116,7 @@ class Row:
         python = [*self.emulator, sys.executable]
         if self.module:
             return [*python, "-m", *self.tests]
-        workers = ["-n", "4", "--dist", "loadfile"] if not self.threads else []  # many tests wait for programs
+        workers = ["-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"] if not self.threads else []
         return [*python, "-m", "pytest", "-p", "no:cacheprovider", "-rf", "--tb=short", *workers, *self.tests]
 
 
