@@ -705,7 +705,7 @@ def test_the_explorer_has_a_form_for_every_operation_and_sends_it(browser: Brows
     form = operations.filter(has_text="/translate").first
     form.locator("summary").click()
     names = form.locator("[name]").evaluate_all("elements => elements.map(element => element.name)")
-    assert names == ["q", "source", "target", "format", "alternatives"]
+    assert names == ["q", "source", "target", "format", "alternatives", "glossary"]
     form.locator("textarea[name=q]").fill(SENTENCE)
     form.locator("select[name=source]").select_option("de")
     form.locator("select[name=target]").select_option("en")
