@@ -15,7 +15,7 @@ from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
 from manyheads.data.corpus import Pair
 from manyheads.evaluation.outputs import letters_of
-from manyheads.runs.challenge import Challenge, _challenge_groups, _text_words, challenge_run
+from manyheads.runs.challenge import Challenge, challenge_groups, _text_words, challenge_run
 from manyheads.runs.train import train
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import Tokenizer
@@ -70,7 +70,7 @@ def test_two_calls_give_the_same_figures(run: Path, result: Challenge) -> None:
 
 def test_single_words_are_from_the_training_text_and_are_no_lines_of_it(run: Path) -> None:
     translator = Translator.load(run)
-    groups = _challenge_groups(translator.config, tokenizer_of(run), words=50, lines=4)
+    groups = challenge_groups(translator.config, tokenizer_of(run), words=50, lines=4)
     words = [case.source for case in groups[0].cases]
     text = (run.parent / "text" / "train.de").read_text(encoding="utf-8")
     lines = {letters_of(line) for line in text.splitlines()}

@@ -24,6 +24,7 @@ import numpy as np
 
 from manyheads import __version__
 from manyheads.data.access_keys import without_access_keys
+from manyheads.data.corpus import Pair
 from manyheads.data.discover import check_language
 from manyheads.data.executors import InlineExecutor
 from manyheads.data.formats.markup import read_tmx, read_xliff
@@ -189,6 +190,22 @@ def convert_files(
         note = sources_path(files[0])
         write_sources(draft / note.name, sources, manyheads=__version__, languages=text.languages)
     return ConvertResult((files[0], files[1]), text.languages, note, tuple(sources))
+
+
+def read_parallel(inputs: Sequence[str], request: TextRequest) -> Iterator[Pair]:
+    """Yield the pairs of files as lines of text, numbered in each file; inputs and errors are those of `convert_files`.
+
+    Pairs without text on a side are yielded too.
+    """
+    for group in _group_inputs(inputs):
+        with _open_group(group, request) as (_, text):
+            for number, (source, target) in enumerate(_read_named(text.pairs, group), start=1):
+                yield Pair(_one_line(source), _one_line(target), number)
+
+
+def is_parallel(name: str) -> bool:
+    """Return whether the name of a file says that it holds text in two languages."""
+    return _suffix_of(name) in _FORMATS
 
 
 def _group_inputs(inputs: Sequence[str]) -> list[tuple[str, ...]]:

@@ -136,23 +136,30 @@ def challenge_run(
     loaded = task_of(config).load(path, device)
     translator = Translator(config, loaded.tokenizers, loaded.engine)
     listener.message("reading the text")
-    groups = _challenge_groups(config, translator.tokenizers.source, words=words, lines=lines)
+    groups = challenge_groups(config, translator.tokenizers.source, words=words, lines=lines)
+    start = time.perf_counter()
+    judged = judge_translator(translator, groups, listener)
+    return Challenge(str(path), judged, time.perf_counter() - start, config)
+
+
+def judge_translator(
+    translator: Translator, groups: Sequence[Group], listener: Listener
+) -> list[tuple[Group, Sequence[Figure]]]:
+    """Translate made-up inputs, and return each group with its figures."""
     sources = [case.source for group in groups for case in group.cases]
     usual = list(dict.fromkeys(case.usual for group in groups for case in group.cases if case.usual))
-    listener.message(f"translating {len(sources) + len(usual):,} lines")
-    start = time.perf_counter()
+    listener.message(f"translating {len(sources) + len(usual):,} made-up lines")
     with listener.phase("translating"):
         results = [result.translation for result in translator.translate([*sources, *usual])]
-    seconds = time.perf_counter() - start
     outputs, usual_outputs = iter(results), dict(zip(usual, results[len(sources) :], strict=True))
     judged: list[tuple[Group, Sequence[Figure]]] = []
     for group in groups:
         group_outputs = [next(outputs) for _ in group.cases]
         judged.append((group, judge(group, group_outputs, usual_outputs) if group_outputs else []))
-    return Challenge(str(path), judged, seconds, config)
+    return judged
 
 
-def _challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
+def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines: int) -> list[Group]:
     """Make up the inputs of a run: the same inputs in every call with the same text."""
     rng = Random("challenge")
     train = available_pairs(config, "train", _MOST_TRAIN)

@@ -1,0 +1,300 @@
+"""Measure `manyheads tune`: what a translator gains on corrections, what it keeps, and which sets are refused.
+
+    python benchmarks/tune.py RUN --domain train.de.gz train.en.gz --domain-test dev.de.gz dev.en.gz
+        [--parts domain corrections few int8 harmful] [--pairs 2000] [--json]
+
+RUN is a German-English run of Multi30k whose text is on this machine. Parts:
+
+- domain: --pairs pairs of another domain, with and without replay, scored on its test text
+- corrections: 200 outputs of the model with other words for some nouns, and with names; the share of these sources
+  that come out with all of them afterwards
+- few: the time for 50 pairs of the other domain
+- int8: `domain` from an int8 export of RUN, with the run's text as general text
+- harmful: 20 sets of corrections that would make the model worse, each of which must be refused
+
+BLEU is that of the proof, on the test text of RUN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import machine
+from manyheads.checkpoint import RunDirectory
+from manyheads.data.lines import read_lines
+from manyheads.errors import ManyheadsError
+from manyheads.evaluation import score
+from manyheads.runs.export import export
+from manyheads.runs.tune import Tuning, tune
+from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.grouped import translate_in_groups
+from tiny import train_run
+
+Texts = list[tuple[str, str]]
+PARTS = ("domain", "corrections", "few", "int8", "harmful")
+TERMS = {  # English word -> the word that a user wants in its place
+    "bicycle": "pushbike", "bike": "pushbike", "couch": "settee", "sidewalk": "pavement", "guitar": "gittern",
+    "truck": "lorry", "soccer": "footie", "hat": "chapeau", "beach": "strand", "mountain": "fell", "boat": "skiff",
+    "store": "emporium", "horse": "steed", "jacket": "anorak", "garden": "orchard",
+}  # fmt: skip
+NAMES = {  # source and target of a name that takes the place of "Ein Mann", "A man"
+    "Pater Alojzy": "Father Alojzy", "Herr Wyszkowski": "Mr Wyszkowski", "Pfarrer Łukasz": "Reverend Łukasz",
+    "Bürgermeister Quast": "Mayor Quast", "Küster Zwingmann": "Verger Zwingmann", "Kaplan Nguyen": "Curate Nguyen",
+    "Bruder Xaver": "Brother Xavier", "Doktor Ibrahimović": "Doctor Ibrahimovic", "Onkel Jörg": "Uncle Jorg",
+    "Mesner Pfnür": "Sexton Pfnuer",
+}  # fmt: skip
+FRENCH = ["le", "la", "les", "un", "une", "est", "sont", "dans", "avec", "pour", "qui", "sur", "et", "des"]
+
+
+def read_pairs(files: Sequence[Path], most: int | None = None) -> Texts:
+    return list(islice(zip(*map(read_lines, files), strict=True), most))
+
+
+def write(path: Path, pairs: Texts) -> Path:
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return path
+
+
+def bleu(run: Path, pairs: Texts) -> float:
+    translator = Translator.load(run, device="cpu")
+    results = translate_in_groups(translator, [source for source, _ in pairs])
+    return score([result.translation for result in results], [target for _, target in pairs]).bleu
+
+
+def plain(result: Tuning, seconds: float) -> dict[str, Any]:
+    """Return the figures of a tuning."""
+    proof = result.proof
+    figures = {name: proof[name]["bleu"] for name in ("held_out", "corrections", "general") if name in proof}
+    return {
+        "used": not result.exit_code,
+        "seconds": round(seconds),
+        "minutes": round(seconds / 60, 2),
+        "taken_up": proof["taken_up"],
+        "reasons": proof["reasons"],
+        **{name: {key: round(found[key], 2) for key in ("before", "after")} for name, found in figures.items()},
+    }
+
+
+def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuning, dict[str, Any]]:
+    """Tune, and return the result and its figures."""
+    folder.mkdir(parents=True)
+    start = time.perf_counter()
+    result = tune(str(model), write(folder / "corrections.tsv", pairs), folder / "tuned", device="cpu", **options)
+    return result, plain(result, time.perf_counter() - start)
+
+
+def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    pairs = read_pairs(arguments.domain, arguments.pairs)
+    test = read_pairs(arguments.domain_test, arguments.lines)
+    rows = {}
+    for name, replay in (("with replay", True), ("without replay", False)):
+        result, row = tuned(arguments.run, pairs, folder / name, replay=replay)
+        rows[name] = row | {"domain": {"before": bleu(arguments.run, test), "after": bleu(result.kept, test)}}
+    return rows
+
+
+def measure_few(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    return {"50 pairs": tuned(arguments.run, read_pairs(arguments.domain, 50), folder)[1]}
+
+
+def measure_int8(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True)
+    export(arguments.run, folder / "int8", "ctranslate2", quantization="int8", force=True, device="cpu")
+    config = RunDirectory.existing(arguments.run).config()
+    general = [*available_pairs(config, "test", 1_000), *available_pairs(config, "train", 20_000)]
+    file = write(folder / "general.tsv", [(pair.source, pair.target) for pair in general])
+    pairs, test = read_pairs(arguments.domain, arguments.pairs), read_pairs(arguments.domain_test, arguments.lines)
+    rows = {}
+    for name, model in (("original", arguments.run), ("int8", folder / "int8")):
+        result, row = tuned(model, pairs, folder / name, general=[file])
+        rows[name] = row | {"domain": {"before": None, "after": bleu(result.kept, test)}}
+    return rows
+
+
+# --- corrections ---
+
+
+def corrected_outputs(arguments: argparse.Namespace, most: int) -> tuple[Texts, list[set[str]]]:
+    """Return sources with corrected outputs of the model, and the words that each correction brings."""
+    config = RunDirectory.existing(arguments.run).config()
+    pairs = available_pairs(config, "valid", 5_000)
+    translator, rng = Translator.load(arguments.run, device="cpu"), random.Random(1)
+    names = list(NAMES.items())
+    found: Texts = []
+    wanted: list[set[str]] = []
+    outputs = translate_in_groups(translator, [pair.source for pair in pairs])
+    for pair, output in zip(pairs, outputs, strict=True):
+        text = output.translation
+        words = {TERMS[word] for word in re.findall(r"[a-z]+", text) if word in TERMS}
+        if words and len(found) < most // 2:
+            text = re.sub(r"[a-z]+", lambda match: TERMS.get(match[0], match[0]), text)
+            found.append((pair.source, text))
+            wanted.append(words)
+    named = [
+        (pair.source, output.translation)
+        for pair, output in zip(pairs, outputs, strict=True)
+        if pair.source.startswith("Ein Mann ") and output.translation.startswith("A man ")
+    ]
+    for source, text in rng.sample(named, min(len(named), most - len(found))):
+        german, english = names[len(found) % len(names)]
+        found.append((source.replace("Ein Mann", german, 1), text.replace("A man", english, 1)))
+        wanted.append({*english.split()})
+    return found, wanted
+
+
+def share_right(run: Path, pairs: Texts, wanted: Sequence[set[str]]) -> float:
+    """Return the share of sources whose translation has all the wanted words."""
+    translator = Translator.load(run, device="cpu")
+    outputs = translate_in_groups(translator, [source for source, _ in pairs])
+    right = [
+        words <= {*re.findall(r"\w+", output.translation)} for words, output in zip(wanted, outputs, strict=True)
+    ]
+    return sum(right) / max(1, len(right))
+
+
+def measure_corrections(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    pairs, wanted = corrected_outputs(arguments, 200)
+    result, row = tuned(arguments.run, pairs, folder)
+    right = {"before": share_right(arguments.run, pairs, wanted), "after": share_right(result.kept, pairs, wanted)}
+    return {"200 corrections": row | {"pairs": len(pairs), "right": right}}
+
+
+# --- harmful sets ---
+
+
+def shuffled(rng: random.Random, pairs: Texts) -> Texts:
+    targets = [target for _, target in pairs]
+    return [(source, target) for (source, _), target in zip(pairs, rng.sample(targets, len(targets)), strict=True)]
+
+
+def each(change: Callable[[random.Random, str, str], str], share: float = 1.0) -> Callable[..., Texts]:
+    """Return the change of a share of the targets."""
+
+    def changed(rng: random.Random, pairs: Texts) -> Texts:
+        return [
+            (source, change(rng, source, target) if rng.random() < share else target) for source, target in pairs
+        ]
+
+    return changed
+
+
+def cut(rng: random.Random, source: str, target: str) -> str:
+    words = target.split()
+    return " ".join(words[: max(1, len(words) // 3)])
+
+
+def noise(rng: random.Random, source: str, target: str) -> str:
+    return " ".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in target.split())
+
+
+def mixed(rng: random.Random, source: str, target: str) -> str:
+    words = target.split()
+    return " ".join(rng.sample(words, len(words)))
+
+
+def spelled(rng: random.Random, source: str, target: str) -> str:
+    letters = list(target)
+    for index in range(1, len(letters) - 1):
+        if rng.random() < 0.15:
+            letters[index] = rng.choice("abcdefghijklmnopqrstuvwxyz")
+    return "".join(letters)
+
+
+def half_shuffled(rng: random.Random, pairs: Texts) -> Texts:
+    middle = len(pairs) // 2
+    return [*shuffled(rng, pairs[:middle]), *pairs[middle:]]
+
+
+def next_target(rng: random.Random, pairs: Texts) -> Texts:
+    targets = [target for _, target in pairs]
+    return [(source, target) for (source, _), target in zip(pairs, [*targets[1:], targets[0]], strict=True)]
+
+
+HARMFUL: dict[str, Callable[[random.Random, Texts], Texts]] = {
+    "targets shuffled": shuffled,
+    "half of the targets shuffled": half_shuffled,
+    "targets one line late": next_target,
+    "sides exchanged": lambda rng, pairs: [(target, source) for source, target in pairs],
+    "source copied": each(lambda rng, source, target: source),
+    "half of the sources copied": each(lambda rng, source, target: source, 0.5),
+    "source in capitals": each(lambda rng, source, target: source.upper()),
+    "another language": each(lambda rng, source, target: " ".join(rng.choices(FRENCH, k=len(target.split())))),
+    "another script": each(lambda rng, source, target: "".join(rng.choices("абвгдежзиклмнопрст ", k=30))),
+    "first third alone": each(cut),
+    "first third of half": each(cut, 0.5),
+    "one target for all": lambda rng, pairs: [(source, pairs[0][1]) for source, _ in pairs],
+    "three targets for all": lambda rng, pairs: [(source, pairs[rng.randrange(3)][1]) for source, _ in pairs],
+    "made-up words": each(noise),
+    "words in any order": each(mixed),
+    "wrong letters": each(spelled),
+    "one letter": each(lambda rng, source, target: "aaaaaa"),
+    "said twice": each(lambda rng, source, target: f"{target} {target}"),
+    "without capitals and marks": each(lambda rng, source, target: re.sub(r"[^\w ]", "", target.lower())),
+    "everything in capitals": each(lambda rng, source, target: target.upper()),
+}  # fmt: skip
+
+
+def measure_harmful(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    config = RunDirectory.existing(arguments.run).config()
+    pairs = [(pair.source, pair.target) for pair in available_pairs(config, "valid", 5_000)][: arguments.harmful]
+    rows = {}
+    for name, change in HARMFUL.items():
+        if arguments.only and arguments.only not in name:
+            continue
+        try:
+            rows[name] = tuned(arguments.run, change(random.Random(1), pairs), folder / name)[1]
+        except ManyheadsError as error:
+            rows[name] = {"used": False, "reasons": [str(error)]}
+        rows[name] |= {"refused": not rows[name]["used"]}
+        print(name, json.dumps(rows[name]), flush=True, file=arguments.log)
+    return rows
+
+
+MEASURES = {
+    "domain": measure_domain,
+    "corrections": measure_corrections,
+    "few": measure_few,
+    "int8": measure_int8,
+    "harmful": measure_harmful,
+}
+
+
+def main() -> None:
+    parser = machine.parser(__doc__)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("--domain", type=Path, nargs=2)
+    parser.add_argument("--domain-test", type=Path, nargs=2)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--pairs", type=int, default=2_000, help="pairs of the other domain")
+    parser.add_argument("--lines", type=int, default=1_000, help="lines of its test text")
+    parser.add_argument("--harmful", type=int, default=200, help="pairs of a harmful set")
+    parser.add_argument("--only", help="only the harmful sets with this text in their name")
+    parser.add_argument("--out", type=Path, help="folder to keep the runs in")
+    arguments = machine.parse(parser, tiny={"parts": ["domain", "few"]}, required=["run", "domain", "domain_test"])
+    import sys
+
+    arguments.log = sys.stderr
+    rows = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = arguments.out or Path(name)
+        if arguments.tiny:
+            arguments.run = train_run(Path(name))
+            arguments.domain = arguments.domain_test = [Path(name) / f"test.{code}" for code in ("de", "en")]
+        for part in arguments.parts:
+            rows[part] = MEASURES[part](arguments, folder / part)
+            print(part, json.dumps(rows[part], indent=1), flush=True, file=sys.stderr)
+    print(json.dumps({"unit": "BLEU, seconds, shares", **machine.about(), "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Proof of a tuning: scores of a model before and after, and whether the tuned model may take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from manyheads.data.corpus import Pair
+from manyheads.evaluation import BootstrapResult, paired_bootstrap
+from manyheads.evaluation.scores import metrics
+from manyheads.evaluation.verdicts import METRIC_NAMES
+from manyheads.runs.challenge import challenge_groups, judge_translator
+from manyheads.runs.tune_text import TuningText
+from manyheads.tasks.translation.grouped import translate_in_groups
+from manyheads.tasks.translation.translator import Translator
+from manyheads.training.log import Listener
+
+MOST_LOST = 0.3  # BLEU on general text
+_LEAST_AGREEMENT = 70.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
+_EXAMPLES = 5
+_CHALLENGE_WORDS, _CHALLENGE_LINES = 50, 20
+
+
+def prove(before: Translator, after: Translator, text: TuningText, listener: Listener) -> dict[str, Any]:
+    """Translate held-out corrections, general text and challenge lines with both models, and judge the difference.
+
+    Returns:
+        Plain values: the scores of each text, examples of general lines that got worse, and the reasons against
+        the tuned model; none if it may be used.
+    """
+    pairs = [*text.held_out, *text.corrections, *text.general]
+    outputs = []
+    for name, translator in (("the model", before), ("the tuned model", after)):
+        listener.message(f"translating {len(pairs):,} lines with {name}, {translator.config.search.method}")
+        with listener.phase("translating", len(pairs), "lines") as advance:
+            results = translate_in_groups(translator, [pair.source for pair in pairs], advance)
+        outputs.append([result.translation for result in results])
+    first, last = outputs
+    ends = [0, len(text.held_out), len(text.held_out) + len(text.corrections), len(pairs)]
+    parts = [slice(start, end) for start, end in zip(ends, ends[1:], strict=False)]
+    held, own, general = ((pairs[part], first[part], last[part]) for part in parts)
+    language = before.config.data.target
+    scores = {
+        "held_out": _scores(*held, language),
+        "corrections": _scores(*own, language),
+        "general": _scores(*general, language),
+    }
+    document = {
+        **{name: score for name, score in scores.items() if score},
+        "taken_up": {"held_out": _taken_up(*held), "corrections": _taken_up(*own)},
+        "challenge": _challenge(before, after, text, listener),
+        "worse": _worse(*general),
+    }
+    return {**document, "reasons": list(_reasons(document, own_translations=text.own))}
+
+
+def _scores(
+    pairs: Sequence[Pair], before: Sequence[str], after: Sequence[str], language: str
+) -> dict[str, Any] | None:
+    """Return BLEU and chrF before and after with the paired bootstrap; None without lines."""
+    if not pairs:
+        return None
+    references = [pair.target for pair in pairs]
+    results = [
+        paired_bootstrap(after, before, references, metric="bleu", language=language),
+        paired_bootstrap(after, before, references, metric="chrf", language=language),
+    ]
+    return {"lines": len(pairs), **{result.metric: _plain(result) for result in results}}
+
+
+def _plain(result: BootstrapResult) -> dict[str, Any]:
+    return {
+        "before": result.baseline,
+        "after": result.score,
+        "difference": result.difference,
+        "interval": list(result.interval),
+        "p_value": result.p_value,
+        "significant": result.significant,
+        "signature": result.signature,
+    }
+
+
+def _taken_up(pairs: Sequence[Pair], before: Sequence[str], after: Sequence[str]) -> dict[str, int]:
+    """Count the corrections that change a word, and those whose new words all stand in the new output."""
+    changed = right = 0
+    for pair, old, new in zip(pairs, before, after, strict=True):
+        words = {*pair.target.split()} - {*old.split()}
+        changed += bool(words)
+        right += bool(words) and words <= {*new.split()}
+    return {"changed": changed, "right": right}
+
+
+def _worse(pairs: Sequence[Pair], before: Sequence[str], after: Sequence[str]) -> list[dict[str, str]]:
+    """Return the general lines whose chrF fell most."""
+    chrf, falls = metrics("none")["chrf"], []
+    for pair, old, new in zip(pairs, before, after, strict=True):
+        if old != new:
+            scores = [chrf.sentence_score(text, [pair.target]).score for text in (old, new)]
+            falls.append((scores[1] - scores[0], pair, old, new))
+    worst = sorted((fall for fall in falls if fall[0] < 0), key=lambda fall: fall[0])[:_EXAMPLES]
+    return [
+        {"source": pair.source, "before": old, "after": new, "reference": pair.target}
+        for _, pair, old, new in worst
+    ]
+
+
+def _challenge(before: Translator, after: Translator, text: TuningText, listener: Listener) -> list[dict[str, Any]]:
+    """Return the figures of the challenge lines that have a limit, before and after."""
+    config = after.config
+    if config.data.more:  # words of the general text, and not those of the corrections
+        config = config.model_copy(update={"data": config.data.model_copy(update={"train": config.data.more[0]})})
+    groups = challenge_groups(config, before.tokenizers.source, words=_CHALLENGE_WORDS, lines=_CHALLENGE_LINES)
+    judged = [judge_translator(translator, groups, listener) for translator in (before, after)]
+    return [
+        {
+            "group": group.name,
+            "figure": old.name,
+            "lines": len(group.cases),
+            "before": old.value,
+            "after": new.value,
+            "good_before": old.good,
+            "good_after": new.good,
+        }
+        for (group, figures), (_, new_figures) in zip(*judged, strict=True)
+        for old, new in zip(figures, new_figures, strict=True)
+        if old.limit is not None
+    ]
+
+
+def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator[str]:
+    """Yield what speaks against the tuned model."""
+    if general := document.get("general"):
+        bleu = general["bleu"]
+        fall = -bleu["difference"]
+        if own_translations:
+            if bleu["after"] < _LEAST_AGREEMENT:
+                yield (
+                    f"general text is translated otherwise than before: BLEU {bleu['after']:.1f} against the "
+                    f"outputs of the model, and at least {_LEAST_AGREEMENT:.0f} is usual"
+                )
+        elif fall > MOST_LOST or (fall > 0 and bleu["significant"]):
+            yield f"general text loses {fall:.2f} BLEU ({bleu['before']:.2f} -> {bleu['after']:.2f})"
+
+
+def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the proof for people."""
+    names = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
+    for name, title in names.items():
+        if score := document.get(name):
+            yield f"{title}, {score['lines']:,} lines:"
+            for metric in ("bleu", "chrf"):
+                found = score[metric]
+                low, high = found["interval"]
+                yield (
+                    f"  {METRIC_NAMES[metric]} {found['before']:.2f} -> {found['after']:.2f}: "
+                    f"{found['difference']:+.2f} [{low:+.2f}, {high:+.2f}], p = {found['p_value']:.3f} "
+                    f"({found['signature']})"
+                )
+        if counts := document["taken_up"].get(name):
+            if counts["changed"]:
+                yield f"  taken up: {counts['right']:,} of {counts['changed']:,} that change a word"
+    moved = [figure for figure in document["challenge"] if figure["good_before"] != figure["good_after"]]
+    yield f"challenge lines: {len(document['challenge'])} figures, {len(moved)} with another verdict than before"
+    for figure in moved:
+        verdict = "good" if figure["good_after"] else "bad"
+        yield (
+            f"  {figure['group']}: {figure['figure']} {figure['before']:.1%} -> {figure['after']:.1%}, now {verdict}"
+        )
+    if document["reasons"]:
+        for example in document["worse"]:
+            yield f"  worse: {example['source']}"
+            yield from (f"    {name}: {example[name]}" for name in ("before", "after", "reference"))

@@ -1,0 +1,301 @@
+"""Tune a translator on corrections; the tuned model takes its place only if a proof shows no harm."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manyheads import __version__
+from manyheads.checkpoint import RunDirectory, as_json, read_json, write_atomically
+from manyheads.config.load import parse_config
+from manyheads.config.schema import Config
+from manyheads.errors import RunError
+from manyheads.evaluation.verdicts import verdict_lines
+from manyheads.files import LOCK, discard, locked, new_folder, saving, sum_of
+from manyheads.runs.evaluate import with_line
+from manyheads.runs.import_model import import_model
+from manyheads.runs.proof import lines_of, prove
+from manyheads.runs.train import train
+from manyheads.runs.tune_text import (
+    CORRECTIONS,
+    GENERAL,
+    HELD_OUT,
+    REPLAY,
+    TuningText,
+    add_general,
+    check_news,
+    data_of,
+    read_corrections,
+    read_part,
+    read_summary,
+    write_text,
+)
+from manyheads.shell import command_line
+from manyheads.tasks.corpus import LANGUAGES
+from manyheads.tasks.translation.translator import Translator
+from manyheads.text.source_model import SOURCES
+from manyheads.training.log import NO_LISTENER, Listener
+
+TUNING = "tuning.json"  # in the tuned run: what it was made of, and the proof
+_TEXT, _RUN, _IMPORTED = "text", "run", "imported"  # folders of a tuning
+_PAIRS = 64  # of an update
+_CORRECTED_SHARE = 0.5  # of an update; the rest is general text
+_PASSES = 20  # over the corrections
+_LEAST_STEPS, _MOST_STEPS = 60, 800
+_CHECKS = 10  # validations
+_PATIENCE = 3
+_RATE = 2e-4
+_FEW, _RANK, _LOW_RANK_RATE = 0, 8, 1e-3
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Result of a tuning.
+
+    Attributes:
+        out: run directory that was asked for.
+        model: the model that was tuned.
+        kept: folder of the tuned model: `out` if it is used, else a run beside it.
+        text: number of pairs of each part of the text, and what was left out.
+        proof: see `prove`.
+    """
+
+    out: Path
+    model: str
+    kept: Path
+    text: dict[str, Any]
+    proof: dict[str, Any]
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 if the tuned model is in place, else 1."""
+        return int(self.kept != self.out)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "out": str(self.out),
+            "model": self.model,
+            "kept": str(self.kept),
+            "used": not self.exit_code,
+            "text": self.text,
+            "proof": self.proof,
+            "verdict": ". ".join(self.verdict()),
+        }
+
+    def verdict(self) -> list[str]:
+        """Return whether the tuned model is used, and why not."""
+        reasons = self.proof["reasons"]
+        if not reasons:
+            return ["general text is as good as before: use the tuned model"]
+        if not self.exit_code:
+            return [*reasons, "used all the same, because of --accept"]
+        return [
+            *reasons,
+            f"the model stays as it is. {self.kept} holds the tuned one; --accept uses it all the same",
+        ]
+
+    def lines(self) -> list[str]:
+        """Return lines of text."""
+        following = command_line("manyheads", "translate", self.out)
+        return [
+            *lines_of(self.proof),
+            *verdict_lines(self.verdict()),
+            *([] if self.exit_code else [f"Next: {following}"]),
+        ]
+
+
+def tune(
+    model: str,
+    corrections: Path,
+    out: Path,
+    *,
+    general: Sequence[Path] = (),
+    replay: bool = True,
+    accept: bool = False,
+    source: str | None = None,
+    target: str | None = None,
+    device: str = "auto",
+    listener: Listener = NO_LISTENER,
+) -> Tuning:
+    """Tune a translator on corrections into a new run; the same call resumes after an interruption.
+
+    Everything is made in the folder OUT.tuning, which is removed when the tuned model takes its place as `out`. A
+    model that the proof refuses stays there; the same call with `accept` uses it.
+
+    Args:
+        model: run directory, or another model that `import_model` reads.
+        corrections: source and corrected translation, in any form that `manyheads data convert` reads.
+        out: run directory to write.
+        general: general text: a file of pairs, two files of lines, or a file of sources; the run's own data
+            without it.
+        replay: whether general text is trained on beside the corrections.
+        accept: whether to use the tuned model whatever the proof says.
+        source: source language of an imported model (default: the name in the model).
+        target: target language of an imported model.
+        device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
+        listener: receives the progress.
+
+    Raises:
+        RunError: the model cannot be read, or `out` holds something else.
+        DataError: the corrections cannot be used.
+        UsageError: there is no general text.
+        KeyboardInterrupt, SystemExit: after Ctrl-C or SIGTERM; the same call resumes.
+    """
+    work = out.with_name(f"{out.name}.tuning")
+    plan = _plan(model, corrections, general, replay=replay)
+    if (out / TUNING).is_file() and (stored := read_json(out / TUNING)).get("plan") == plan:
+        return Tuning(out, model, out, stored["text"], stored["proof"])
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise RunError(f"{out} exists, and is not this tuning. Choose another --output, or remove it.")
+    with locked(work / LOCK, RunError(f"{work} is in use by another process. Wait for it.")):
+        _keep_plan(work, plan)
+        base = _base(model, work, source, target, listener)
+        config = base.config_of("translation")
+        if not (work / _TEXT).is_dir():
+            _prepare(work / _TEXT, base, corrections, general, replay, device, listener)
+        data, summary = data_of(work / _TEXT, config), read_summary(work / _TEXT)
+        tuned = _config(config, base.path, data, summary, device)
+        train(tuned, work / _RUN, listener=listener)
+        proof = _proof(work, base, tuned, summary, device, listener)
+        if proof["reasons"] and not accept:
+            return Tuning(out, model, work / _RUN, summary, proof)
+        _place(out, work, base, {"plan": plan, "text": summary, "proof": proof, "accepted": accept})
+    discard(work)
+    return Tuning(out, model, out, summary, proof)
+
+
+def _plan(model: str, corrections: Path, general: Sequence[Path], *, replay: bool) -> dict[str, Any]:
+    """Return what a tuning depends on: the files by their sums, and the options."""
+    path = Path(model)
+    files = [path, *(path / name for name in ("model.safetensors", "model.bin", "model/model.bin"))]
+    sums = {str(file): sum_of(file) for file in (*files, corrections, *general) if file.is_file()}
+    return {"manyheads": __version__, "model": model, "sha256": sums, "replay": replay}
+
+
+def _keep_plan(work: Path, plan: dict[str, Any]) -> None:
+    """Store the plan, or compare it with the stored one."""
+    path = work / "plan.json"
+    if not path.is_file():
+        with saving("the plan", work, ""):
+            write_atomically(path, as_json(plan))
+    elif read_json(path) != plan:
+        raise RunError(
+            f"{work} holds a tuning of another model, of other text, or with other options. Remove it, or choose "
+            "another --output."
+        )
+
+
+def _base(model: str, work: Path, source: str | None, target: str | None, listener: Listener) -> RunDirectory:
+    """Open the run to tune; any other model is imported first."""
+    if (Path(model) / "environment.json").is_file():
+        return RunDirectory.existing(Path(model))
+    folder = work / _IMPORTED
+    if not folder.is_dir():
+        imported = import_model(model, folder, source=source, target=target, listener=listener)
+        listener.message(f"{model}: imported, {imported.verdict()}")
+    return RunDirectory.existing(folder)
+
+
+def _prepare(
+    folder: Path,
+    base: RunDirectory,
+    corrections: Path,
+    general: Sequence[Path],
+    replay: bool,
+    device: str,
+    listener: Listener,
+) -> None:
+    """Read, check and divide the text, and write it."""
+    config = base.config()
+    text = read_corrections(corrections, config, base.tokenizers(config))
+    translator = Translator.load(base.path, device=device)
+    check_news(corrections, text, translator)
+    text = add_general(text, base, general, lambda: translator, listener, replay=replay)
+    for line in text.lines():
+        listener.message(line)
+    write_text(folder, text)
+
+
+def _config(config: Config, base: Path, data: dict[str, Any], summary: dict[str, Any], device: str) -> Config:
+    """Return the configuration of the training.
+
+    An epoch is one update: corrections and general text are drawn by their weights, so that each update holds both
+    in a fixed share, whatever their lengths.
+    """
+    corrections, replayed = summary["corrections"], summary["replay"]
+    corrected = _PAIRS * (_CORRECTED_SHARE if replayed else 1.0)
+    steps = int(min(_MOST_STEPS, max(_LEAST_STEPS, _PASSES * corrections / corrected)))
+    if replayed:
+        data = data | {"weights": [corrected / corrections, (_PAIRS - corrected) / replayed]}
+    low_rank = corrections < _FEW
+    training = {
+        "steps": steps, "epochs": None, "stages": [], "max_minutes": None, "accumulation": 1,
+        "batch_sentences": min(_PAIRS + 1, corrections + replayed), "optimizer": "adamw",
+        "learning_rate": _LOW_RANK_RATE if low_rank else _RATE, "lora_rank": _RANK if low_rank else 0,
+        "layer_decay": 1.0, "schedule": "linear", "warmup_steps": steps // 10, "ema": 0.0, "r_drop": 0.0,
+        "save_every": max(1, steps // _CHECKS), "average_checkpoints": 1, "keep_checkpoints": 1,
+        "patience": _PATIENCE, "metric": "loss", "valid_sentences": 0, "shard": False, "compile": False,
+        "device": device,
+    }  # fmt: skip
+    start = {"init_from": str(base), "init_vocabulary": "keep", "init_decoder_layers": None}
+    values = config.model_dump()
+    changed = {"data": data, "model": values["model"] | start, "training": values["training"] | training}
+    return parse_config(values | changed, origin="the tuning")
+
+
+def _proof(
+    work: Path, base: RunDirectory, config: Config, summary: dict[str, Any], device: str, listener: Listener
+) -> dict[str, Any]:
+    """Return the proof, which is made once."""
+    path = work / "proof.json"
+    if not path.is_file():
+        parts = [read_part(work / _TEXT, name, config.data) for name in (CORRECTIONS, HELD_OUT, GENERAL)]
+        text = TuningText(parts[0], parts[1], general=parts[2], own=summary["own_translations"])
+        models = [Translator.load(folder, device=device) for folder in (base.path, work / _RUN)]
+        proof = prove(models[0], models[1], text, listener)
+        with saving("the proof", work):
+            write_atomically(path, as_json(proof))
+    return read_json(path)
+
+
+def _place(out: Path, work: Path, base: RunDirectory, document: dict[str, Any]) -> None:
+    """Write the tuned run, with its text and the proof, as a folder that needs no other."""
+    trained = RunDirectory(work / _RUN)
+    config = trained.config()
+    values = config.model_dump()
+    values["data"]["root"] = str((out / _TEXT).absolute())
+    values["model"]["init_from"] = None
+    final = parse_config(values, origin=str(out))
+    described = base if (base.path / LANGUAGES).is_file() else trained
+    documents = {
+        name: described.document(name) for name in (LANGUAGES, SOURCES) if (described.path / name).is_file()
+    }
+    environment = {name: value for name, value in trained.environment().items() if name != "sha256"}
+    card = (trained.path / "README.md").read_text(encoding="utf-8")
+    with new_folder(out) as draft:
+        shutil.copytree(work / _TEXT, draft / _TEXT)
+        shutil.copyfile(trained.metrics_path, draft / trained.metrics_path.name)
+        run = RunDirectory(draft)
+        run.begin(final, trained.tokenizers(config), environment, documents)
+        run.publish(trained.weights())
+        write_atomically(draft / TUNING, as_json(document))
+        run.describe(with_line(card, _card_line(document)))
+
+
+def _card_line(document: dict[str, Any]) -> str:
+    """Return the line of the model card."""
+    text, proof = document["text"], document["proof"]
+    scores = [
+        f"{name} {proof[key]['bleu']['before']:.2f} -> {proof[key]['bleu']['after']:.2f} BLEU"
+        for name, key in (("general text", "general"), ("held-out corrections", "held_out"))
+        if key in proof
+    ]
+    verdict = f"refused ({'; '.join(proof['reasons'])}), and accepted by hand" if proof["reasons"] else "passed"
+    return (
+        f"- Tuned from {Path(document['plan']['model']).name} on {text['corrections']:,} corrections beside "
+        f"{text['replay']:,} general pairs; proof {verdict}: {', '.join(scores) or 'no general text'}"
+    )
