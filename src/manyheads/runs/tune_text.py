@@ -353,6 +353,7 @@ def data_of(folder: Path, config: Config) -> dict[str, Any]:
         "weights": None,
         "temperature": 1.0,
         "limit": None,
+        "drop_overlap": False,  # few corrections are also those that end the training
     }
     augment = config.data.augment  # word pairs are found by alignment, which needs more text
     changed["augment"] = augment and {**augment.model_dump(), "words": 0.0}
