@@ -10,7 +10,12 @@ import pytest
 from manyheads.cli.main import run
 from manyheads.runs.tune import Tuning
 
-PROOF: dict[str, Any] = {"taken_up": {}, "challenge": [], "worse": [], "reasons": ["general text loses 9.00 BLEU (9.50 -> 0.50)"]}
+PROOF: dict[str, Any] = {
+    "taken_up": {},
+    "challenge": [],
+    "worse": [],
+    "reasons": ["general text loses 9.00 BLEU (9.50 -> 0.50)"],
+}
 
 
 @pytest.mark.parametrize(("kept", "code"), [("there", 0), ("there.tuning/run", 1)])
@@ -24,7 +29,18 @@ def test_the_exit_code_says_whether_the_tuned_model_is_used(
         return Tuning(Path("there"), "mine", Path(kept), {}, PROOF)
 
     monkeypatch.setattr("manyheads.runs.tune.tune", record)
-    arguments = ["--general", "a.de", "--general", "a.en", "--no-replay", "--accept", "--source", "de", "--device", "cpu"]
+    arguments = [
+        "--general",
+        "a.de",
+        "--general",
+        "a.en",
+        "--no-replay",
+        "--accept",
+        "--source",
+        "de",
+        "--device",
+        "cpu",
+    ]
     assert run(["tune", "mine", "terms.tsv", "-o", "there", *arguments, "-q", "--lang", "ko"]) == code
     ((positional, options),) = calls
     assert positional == ("mine", Path("terms.tsv"), Path("there"))

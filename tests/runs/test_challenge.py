@@ -15,7 +15,7 @@ from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
 from manyheads.data.corpus import Pair
 from manyheads.evaluation.outputs import letters_of
-from manyheads.runs.challenge import Challenge, challenge_groups, _text_words, challenge_run
+from manyheads.runs.challenge import Challenge, _text_words, challenge_groups, challenge_run
 from manyheads.runs.train import train
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import Tokenizer

@@ -51,7 +51,9 @@ def test_a_fall_of_general_text_is_a_reason_with_the_lines_that_got_worse() -> N
     (reason,) = found["reasons"]
     assert reason.startswith("general text loses")
     assert {example["source"] for example in found["worse"]} == {pair.source for pair in GENERAL[:3]}
-    assert all(example["after"] == "nothing" != example["before"] == example["reference"] for example in found["worse"])
+    assert all(
+        example["after"] == "nothing" != example["before"] == example["reference"] for example in found["worse"]
+    )
     report = "\n".join(lines_of(found))
     assert f"  worse: {GENERAL[0].source}" in report
     assert "reference: " in report
@@ -69,7 +71,9 @@ def test_better_corrections_and_equal_general_text_are_no_reason() -> None:
 
 
 def test_a_tiny_fall_counts_only_if_it_is_more_than_chance() -> None:
-    long = [Pair(f"{pair.source} {number}", " ".join([pair.target] * 5), number) for number, pair in enumerate(PAIRS)]
+    long = [
+        Pair(f"{pair.source} {number}", " ".join([pair.target] * 5), number) for number, pair in enumerate(PAIRS)
+    ]
     many = [Pair(f"{pair.source} {copy}", pair.target, copy) for copy in range(8) for pair in long]
     right = {pair.source: pair.target for pair in many}
     one = {many[0].source: many[0].target.replace("today .", "today", 1)}

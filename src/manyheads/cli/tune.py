@@ -45,10 +45,10 @@ def tune(
     """Tune a translator on corrected translations, and use the result only if a proof shows no harm.
 
     MODEL is a run directory, or a model that `import` reads, such as an Argos package. CORRECTIONS holds sources
-    and their corrected translations: a .tsv file, or any form that `data convert` reads. The proof compares the model
-    before and after, on corrections that were held out, on general text, and on made-up lines. If general text
-    loses more than 0.3 BLEU, or significantly, the model stays as it is, the exit code is 1, and the tuned model is
-    saved in RUN.tuning. Run the same command again to resume.
+    and their corrected translations: a .tsv file, or any form that `data convert` reads. The proof compares the
+    model before and after, on held-out corrections, on general text, and on made-up lines. If general text loses
+    more than 0.3 BLEU, or significantly, the model stays as it is, the exit code is 1, and the tuned model is saved
+    in RUN.tuning. Run the same command again to resume.
     """
     announce_loading()
     from manyheads.cli.progress import open_progress

@@ -193,9 +193,9 @@ def convert_files(
 
 
 def read_parallel(inputs: Sequence[str], request: TextRequest) -> Iterator[Pair]:
-    """Yield the pairs of files as lines of text, numbered in each file; inputs and errors are those of `convert_files`.
+    """Yield the pairs of files, numbered in each file; also those without text on a side.
 
-    Pairs without text on a side are yielded too.
+    Inputs and errors are those of `convert_files`.
     """
     for group in _group_inputs(inputs):
         with _open_group(group, request) as (_, text):

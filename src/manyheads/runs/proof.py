@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from manyheads.data.corpus import Pair
+from manyheads.data.sampler import evenly
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
 from manyheads.evaluation.scores import metrics
 from manyheads.evaluation.verdicts import METRIC_NAMES
@@ -15,8 +17,10 @@ from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 
+_TITLES = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
 MOST_LOST = 0.3  # BLEU on general text
 _LEAST_AGREEMENT = 70.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
+_MOST_LEARNED = 300  # corrections trained on that are translated
 _EXAMPLES = 5
 _CHALLENGE_WORDS, _CHALLENGE_LINES = 50, 20
 
@@ -28,44 +32,67 @@ def prove(before: Translator, after: Translator, text: TuningText, listener: Lis
         Plain values: the scores of each text, examples of general lines that got worse, and the reasons against
         the tuned model; none if it may be used.
     """
-    pairs = [*text.held_out, *text.corrections, *text.general]
-    outputs = []
-    for name, translator in (("the model", before), ("the tuned model", after)):
-        listener.message(f"translating {len(pairs):,} lines with {name}, {translator.config.search.method}")
-        with listener.phase("translating", len(pairs), "lines") as advance:
-            results = translate_in_groups(translator, [pair.source for pair in pairs], advance)
-        outputs.append([result.translation for result in results])
-    first, last = outputs
-    ends = [0, len(text.held_out), len(text.held_out) + len(text.corrections), len(pairs)]
-    parts = [slice(start, end) for start, end in zip(ends, ends[1:], strict=False)]
-    held, own, general = ((pairs[part], first[part], last[part]) for part in parts)
+    learned = [text.corrections[index] for index in evenly(len(text.corrections), _MOST_LEARNED)]
+    texts = {"held_out": text.held_out, "corrections": learned, "general": text.general}
+    both = {name: _Both(pairs, *_outputs(name, pairs, (before, after), listener)) for name, pairs in texts.items()}
     language = before.config.data.target
-    scores = {
-        "held_out": _scores(*held, language),
-        "corrections": _scores(*own, language),
-        "general": _scores(*general, language),
-    }
     document = {
-        **{name: score for name, score in scores.items() if score},
-        "taken_up": {"held_out": _taken_up(*held), "corrections": _taken_up(*own)},
-        "challenge": _challenge(before, after, text, listener),
-        "worse": _worse(*general),
+        **{name: lines.scores(language) for name, lines in both.items() if lines.pairs},
+        "taken_up": {name: lines.taken_up() for name, lines in both.items() if name != "general"},
+        "challenge": _challenge(before, after, listener),
+        "worse": both["general"].worse(),
     }
     return {**document, "reasons": list(_reasons(document, own_translations=text.own))}
 
 
-def _scores(
-    pairs: Sequence[Pair], before: Sequence[str], after: Sequence[str], language: str
-) -> dict[str, Any] | None:
-    """Return BLEU and chrF before and after with the paired bootstrap; None without lines."""
-    if not pairs:
-        return None
-    references = [pair.target for pair in pairs]
-    results = [
-        paired_bootstrap(after, before, references, metric="bleu", language=language),
-        paired_bootstrap(after, before, references, metric="chrf", language=language),
-    ]
-    return {"lines": len(pairs), **{result.metric: _plain(result) for result in results}}
+def _outputs(
+    name: str, pairs: Sequence[Pair], translators: Sequence[Translator], listener: Listener
+) -> Iterator[list[str]]:
+    """Yield the outputs of each translator."""
+    sources, title = [pair.source for pair in pairs], _TITLES[name]
+    with listener.phase(f"translating {title}", len(pairs) * len(translators), "lines") as advance:
+        for translator in translators:
+            yield [result.translation for result in translate_in_groups(translator, sources, advance)]
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Pairs with the outputs before and after."""
+
+    pairs: Sequence[Pair]
+    before: Sequence[str]
+    after: Sequence[str]
+
+    def scores(self, language: str) -> dict[str, Any]:
+        """Return BLEU and chrF before and after with the paired bootstrap."""
+        references = [pair.target for pair in self.pairs]
+        results = [
+            paired_bootstrap(self.after, self.before, references, metric="bleu", language=language),
+            paired_bootstrap(self.after, self.before, references, metric="chrf", language=language),
+        ]
+        return {"lines": len(self.pairs), **{result.metric: _plain(result) for result in results}}
+
+    def taken_up(self) -> dict[str, int]:
+        """Count the corrections that change a word, and those whose new words all stand in the new output."""
+        changed = right = 0
+        for pair, old, new in zip(self.pairs, self.before, self.after, strict=True):
+            words = {*pair.target.split()} - {*old.split()}
+            changed += bool(words)
+            right += bool(words) and words <= {*new.split()}
+        return {"changed": changed, "right": right}
+
+    def worse(self) -> list[dict[str, str]]:
+        """Return the lines whose chrF fell most."""
+        chrf, falls = metrics("none")["chrf"], []
+        for pair, old, new in zip(self.pairs, self.before, self.after, strict=True):
+            if old != new:
+                scores = [chrf.sentence_score(text, [pair.target]).score for text in (old, new)]
+                falls.append((scores[1] - scores[0], pair, old, new))
+        worst = sorted((fall for fall in falls if fall[0] < 0), key=lambda fall: fall[0])[:_EXAMPLES]
+        return [
+            {"source": pair.source, "before": old, "after": new, "reference": pair.target}
+            for _, pair, old, new in worst
+        ]
 
 
 def _plain(result: BootstrapResult) -> dict[str, Any]:
@@ -80,31 +107,7 @@ def _plain(result: BootstrapResult) -> dict[str, Any]:
     }
 
 
-def _taken_up(pairs: Sequence[Pair], before: Sequence[str], after: Sequence[str]) -> dict[str, int]:
-    """Count the corrections that change a word, and those whose new words all stand in the new output."""
-    changed = right = 0
-    for pair, old, new in zip(pairs, before, after, strict=True):
-        words = {*pair.target.split()} - {*old.split()}
-        changed += bool(words)
-        right += bool(words) and words <= {*new.split()}
-    return {"changed": changed, "right": right}
-
-
-def _worse(pairs: Sequence[Pair], before: Sequence[str], after: Sequence[str]) -> list[dict[str, str]]:
-    """Return the general lines whose chrF fell most."""
-    chrf, falls = metrics("none")["chrf"], []
-    for pair, old, new in zip(pairs, before, after, strict=True):
-        if old != new:
-            scores = [chrf.sentence_score(text, [pair.target]).score for text in (old, new)]
-            falls.append((scores[1] - scores[0], pair, old, new))
-    worst = sorted((fall for fall in falls if fall[0] < 0), key=lambda fall: fall[0])[:_EXAMPLES]
-    return [
-        {"source": pair.source, "before": old, "after": new, "reference": pair.target}
-        for _, pair, old, new in worst
-    ]
-
-
-def _challenge(before: Translator, after: Translator, text: TuningText, listener: Listener) -> list[dict[str, Any]]:
+def _challenge(before: Translator, after: Translator, listener: Listener) -> list[dict[str, Any]]:
     """Return the figures of the challenge lines that have a limit, before and after."""
     config = after.config
     if config.data.more:  # words of the general text, and not those of the corrections
@@ -144,8 +147,7 @@ def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator
 
 def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the proof for people."""
-    names = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
-    for name, title in names.items():
+    for name, title in _TITLES.items():
         if score := document.get(name):
             yield f"{title}, {score['lines']:,} lines:"
             for metric in ("bleu", "chrf"):
@@ -156,16 +158,14 @@ def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
                     f"{found['difference']:+.2f} [{low:+.2f}, {high:+.2f}], p = {found['p_value']:.3f} "
                     f"({found['signature']})"
                 )
-        if counts := document["taken_up"].get(name):
-            if counts["changed"]:
-                yield f"  taken up: {counts['right']:,} of {counts['changed']:,} that change a word"
+        if (counts := document["taken_up"].get(name)) and counts["changed"]:
+            yield f"  taken up: {counts['right']:,} of {counts['changed']:,} that change a word"
     moved = [figure for figure in document["challenge"] if figure["good_before"] != figure["good_after"]]
     yield f"challenge lines: {len(document['challenge'])} figures, {len(moved)} with another verdict than before"
     for figure in moved:
         verdict = "good" if figure["good_after"] else "bad"
-        yield (
-            f"  {figure['group']}: {figure['figure']} {figure['before']:.1%} -> {figure['after']:.1%}, now {verdict}"
-        )
+        change = f"{figure['before']:.1%} -> {figure['after']:.1%}"
+        yield f"  {figure['group']}: {figure['figure']} {change}, now {verdict}"
     if document["reasons"]:
         for example in document["worse"]:
             yield f"  worse: {example['source']}"

@@ -19,20 +19,7 @@ from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.proof import lines_of, prove
 from manyheads.runs.train import train
-from manyheads.runs.tune_text import (
-    CORRECTIONS,
-    GENERAL,
-    HELD_OUT,
-    REPLAY,
-    TuningText,
-    add_general,
-    check_news,
-    data_of,
-    read_corrections,
-    read_part,
-    read_summary,
-    write_text,
-)
+from manyheads.runs.tune_text import add_general, check_news, data_of, read_corrections, read_text, write_text
 from manyheads.shell import command_line
 from manyheads.tasks.corpus import LANGUAGES
 from manyheads.tasks.translation.translator import Translator
@@ -40,7 +27,7 @@ from manyheads.text.source_model import SOURCES
 from manyheads.training.log import NO_LISTENER, Listener
 
 TUNING = "tuning.json"  # in the tuned run: what it was made of, and the proof
-_TEXT, _RUN, _IMPORTED = "text", "run", "imported"  # folders of a tuning
+_TEXT, _RUN, _IMPORTED, _PROOF = "text", "run", "imported", "proof.json"  # in the folder of a tuning
 _PAIRS = 64  # of an update
 _CORRECTED_SHARE = 0.5  # of an update; the rest is general text
 _PASSES = 20  # over the corrections
@@ -93,10 +80,8 @@ class Tuning:
             return ["general text is as good as before: use the tuned model"]
         if not self.exit_code:
             return [*reasons, "used all the same, because of --accept"]
-        return [
-            *reasons,
-            f"the model stays as it is. {self.kept} holds the tuned one; --accept uses it all the same",
-        ]
+        kept = f"{self.kept} holds the tuned one; --accept uses it all the same"
+        return [*reasons, "the model stays as it is", kept]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
@@ -157,10 +142,12 @@ def tune(
         config = base.config_of("translation")
         if not (work / _TEXT).is_dir():
             _prepare(work / _TEXT, base, corrections, general, replay, device, listener)
-        data, summary = data_of(work / _TEXT, config), read_summary(work / _TEXT)
-        tuned = _config(config, base.path, data, summary, device)
-        train(tuned, work / _RUN, listener=listener)
-        proof = _proof(work, base, tuned, summary, device, listener)
+        text, summary = read_text(work / _TEXT, config.data)
+        train(_config(config, base.path, work / _TEXT, summary, device), work / _RUN, listener=listener)
+        if not (work / _PROOF).is_file():
+            models = [Translator.load(folder, device=device) for folder in (base.path, work / _RUN)]
+            _save(work / _PROOF, prove(models[0], models[1], text, listener))
+        proof = read_json(work / _PROOF)
         if proof["reasons"] and not accept:
             return Tuning(out, model, work / _RUN, summary, proof)
         _place(out, work, base, {"plan": plan, "text": summary, "proof": proof, "accepted": accept})
@@ -180,13 +167,17 @@ def _keep_plan(work: Path, plan: dict[str, Any]) -> None:
     """Store the plan, or compare it with the stored one."""
     path = work / "plan.json"
     if not path.is_file():
-        with saving("the plan", work, ""):
-            write_atomically(path, as_json(plan))
+        _save(path, plan)
     elif read_json(path) != plan:
         raise RunError(
             f"{work} holds a tuning of another model, of other text, or with other options. Remove it, or choose "
             "another --output."
         )
+
+
+def _save(path: Path, document: dict[str, Any]) -> None:
+    with saving(path.name, path.parent):
+        write_atomically(path, as_json(document))
 
 
 def _base(model: str, work: Path, source: str | None, target: str | None, listener: Listener) -> RunDirectory:
@@ -220,7 +211,7 @@ def _prepare(
     write_text(folder, text)
 
 
-def _config(config: Config, base: Path, data: dict[str, Any], summary: dict[str, Any], device: str) -> Config:
+def _config(config: Config, base: Path, text: Path, summary: dict[str, Any], device: str) -> Config:
     """Return the configuration of the training.
 
     An epoch is one update: corrections and general text are drawn by their weights, so that each update holds both
@@ -229,8 +220,9 @@ def _config(config: Config, base: Path, data: dict[str, Any], summary: dict[str,
     corrections, replayed = summary["corrections"], summary["replay"]
     corrected = _PAIRS * (_CORRECTED_SHARE if replayed else 1.0)
     steps = int(min(_MOST_STEPS, max(_LEAST_STEPS, _PASSES * corrections / corrected)))
+    data = data_of(text, config)
     if replayed:
-        data = data | {"weights": [corrected / corrections, (_PAIRS - corrected) / replayed]}
+        data |= {"weights": [corrected / corrections, (_PAIRS - corrected) / replayed]}
     low_rank = corrections < _FEW
     training = {
         "steps": steps, "epochs": None, "stages": [], "max_minutes": None, "accumulation": 1,
@@ -245,21 +237,6 @@ def _config(config: Config, base: Path, data: dict[str, Any], summary: dict[str,
     values = config.model_dump()
     changed = {"data": data, "model": values["model"] | start, "training": values["training"] | training}
     return parse_config(values | changed, origin="the tuning")
-
-
-def _proof(
-    work: Path, base: RunDirectory, config: Config, summary: dict[str, Any], device: str, listener: Listener
-) -> dict[str, Any]:
-    """Return the proof, which is made once."""
-    path = work / "proof.json"
-    if not path.is_file():
-        parts = [read_part(work / _TEXT, name, config.data) for name in (CORRECTIONS, HELD_OUT, GENERAL)]
-        text = TuningText(parts[0], parts[1], general=parts[2], own=summary["own_translations"])
-        models = [Translator.load(folder, device=device) for folder in (base.path, work / _RUN)]
-        proof = prove(models[0], models[1], text, listener)
-        with saving("the proof", work):
-            write_atomically(path, as_json(proof))
-    return read_json(path)
 
 
 def _place(out: Path, work: Path, base: RunDirectory, document: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,19 +34,14 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import UNK, TokenizerPair
 from manyheads.training.log import Listener
 
-LEAST_TO_HOLD_OUT = 20  # corrections
-_HELD_OUT_SHARE, _MOST_HELD_OUT = 0.2, 500
-_MOST_READ, _MOST_REPLAYED = 500_000, 20_000  # pairs of each general text
-_MOST_TRANSLATED = 3_000  # sources that the model translates itself, for want of translations
+CORRECTIONS, HELD_OUT, GENERAL = "corrections.tsv", "held-out.tsv", "general.tsv"
+_REPLAY, _VALID, _SUMMARY = "replay.tsv", "valid.tsv", "summary.json"
+_LEAST_TO_HOLD_OUT, _HELD_OUT_SHARE, _MOST_HELD_OUT = 20, 0.2, 500  # of the corrections
+_MOST_READ, _MOST_REPLAYED, _MOST_TRANSLATED = 500_000, 20_000, 3_000  # general pairs
 _PROOF_SHARE, _MOST_PROOF, _MOST_VALID = 0.25, 1_000, 300  # of the general text
 _NAMED = 8  # lines in a message
-_LEAST_WORDS, _OUTWEIGHED = 20, 2  # frequent words that tell a language, and how many times more of another one
-_SUMMARY = "summary.json"
-
-# File of each part in the folder, and attribute of `TuningText`.
-CORRECTIONS, HELD_OUT, REPLAY, VALID, GENERAL = (
-    "corrections.tsv", "held-out.tsv", "replay.tsv", "valid.tsv", "general.tsv",
-)  # fmt: skip
+_LEAST_WORDS, _OUTWEIGHED = 20, 2  # frequent words that tell a language, and how many times those of the right one
+_GROUP = 64  # corrections that are translated at once
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class TuningText:
         general: general pairs of the proof.
         own: whether the targets of the general text are the model's own translations.
         left_out: numbers of the lines that are not used, by the reason.
-        unknown_sources: number of corrections whose source has characters without a piece.
+        unknown: number of corrections whose source has characters that the vocabulary does not know.
     """
 
     corrections: list[Pair]
@@ -71,49 +66,37 @@ class TuningText:
     general: list[Pair] = field(default_factory=list)
     own: bool = False
     left_out: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    unknown_sources: int = 0
+    unknown: int = 0
 
     def parts(self) -> dict[str, list[Pair]]:
-        """Return the pairs of each file; the training ends early by corrections and general text in equal parts."""
+        """Return the pairs of each file; corrections and general text end the training early, in equal parts."""
         judges = self.held_out or self.corrections
-        early = [*self.valid, *judges * max(1, len(self.valid) // len(judges))]
-        return {
-            CORRECTIONS: self.corrections, HELD_OUT: self.held_out, REPLAY: self.replay, VALID: early,
-            GENERAL: self.general,
-        }  # fmt: skip
+        early = [*self.valid, *judges * max(1, len(self.valid) // max(1, len(judges)))]
+        names = (CORRECTIONS, HELD_OUT, _REPLAY, _VALID, GENERAL)
+        return dict(zip(names, (self.corrections, self.held_out, self.replay, early, self.general), strict=True))
 
     def summary(self) -> dict[str, Any]:
         """Return the number of pairs of each part, and what was left out."""
-        return {
-            "corrections": len(self.corrections),
-            "held_out": len(self.held_out),
-            "replay": len(self.replay),
-            "general": len(self.general),
-            "own_translations": self.own,
-            "left_out": {reason: list(lines) for reason, lines in self.left_out.items()},
-            "unknown_sources": self.unknown_sources,
-        }
+        counts = {name: len(vars(self)[name]) for name in ("corrections", "held_out", "replay", "general")}
+        return {**counts, "own": self.own, "left_out": self.left_out, "unknown": self.unknown}
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
-        held = f"{len(self.held_out):,} held out" if self.held_out else (
-            f"fewer than {LEAST_TO_HOLD_OUT}: none is held out, and they are judged by themselves"
-        )  # fmt: skip
+        held = f"{len(self.held_out):,} held out"
+        if not self.held_out:
+            held = f"none held out, because there are fewer than {_LEAST_TO_HOLD_OUT}: they judge themselves"
         yield f"{len(self.corrections) + len(self.held_out):,} corrections, {held}"
+        yield from (f"not used: {reason}" for reason in self.reasons())
+        if self.unknown:
+            yield f"{self.unknown:,} sources have characters that the vocabulary does not know"
+        made = ", translated by the model itself" if self.own else ""
+        yield f"general text{made}: {len(self.replay):,} pairs to replay, {len(self.general):,} for the proof"
+
+    def reasons(self) -> Iterator[str]:
+        """Yield each reason why lines are left out, with their numbers."""
         for reason, numbers in self.left_out.items():
-            yield f"not used: {_list_lines(numbers)}: {reason}"
-        if self.unknown_sources:
-            yield f"{self.unknown_sources:,} sources have characters that the vocabulary does not know"
-        translated = ", translated by the model itself" if self.own else ""
-        yield f"general text{translated}: {len(self.replay):,} pairs replayed, {len(self.general):,} for the proof"
-
-
-def _list_lines(numbers: Sequence[int]) -> str:
-    more = f" and {len(numbers) - _NAMED:,} more" if len(numbers) > _NAMED else ""
-    return f"line{'s' * (len(numbers) > 1)} {', '.join(f'{number:,}' for number in numbers[:_NAMED])}{more}"
-
-
-# --- the folder ---
+            more = f" and {len(numbers) - _NAMED:,} more" if len(numbers) > _NAMED else ""
+            yield f"line{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:_NAMED]))}{more}: {reason}"
 
 
 def write_text(folder: Path, text: TuningText) -> None:
@@ -126,14 +109,26 @@ def write_text(folder: Path, text: TuningText) -> None:
         write_atomically(draft / _SUMMARY, as_json(text.summary()))
 
 
-def read_part(folder: Path, name: str, data: DataConfig) -> list[Pair]:
-    """Read a part; none if it is empty."""
-    return list(_read_file(folder / name, data)) if (folder / name).is_file() else []
+def read_text(folder: Path, data: DataConfig) -> tuple[TuningText, dict[str, Any]]:
+    """Return the parts that the proof needs, and the summary."""
+    summary = read_json(folder / _SUMMARY)
+    parts = [
+        list(_read_file(folder / name, data)) if (folder / name).is_file() else []
+        for name in (CORRECTIONS, HELD_OUT, GENERAL)
+    ]
+    return TuningText(parts[0], parts[1], general=parts[2], own=summary["own"]), summary
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """Read the summary of a folder of text."""
-    return read_json(folder / _SUMMARY)
+def data_of(folder: Path, config: Config) -> dict[str, Any]:
+    """Return the section `[data]` of a tuning on the text of a folder; the general text is its test text."""
+    present = {name for name in (_REPLAY, GENERAL) if (folder / name).is_file()}
+    augment = config.data.augment and {**config.data.augment.model_dump(), "words": 0.0}  # needs more text
+    return config.data.model_dump() | {
+        "root": str(folder.absolute()), "dataset": None, "train": CORRECTIONS, "valid": _VALID,
+        "more": [_REPLAY] if _REPLAY in present else [], "test": GENERAL if GENERAL in present else None,
+        "weights": None, "temperature": 1.0, "limit": None, "augment": augment,
+        "drop_overlap": False,  # few corrections judge themselves
+    }  # fmt: skip
 
 
 # --- corrections ---
@@ -142,31 +137,31 @@ def read_summary(folder: Path) -> dict[str, Any]:
 def read_corrections(path: Path, config: Config, tokenizers: TokenizerPair) -> TuningText:
     """Read corrections, leave out lines that cannot be learned, and hold some out.
 
-    A .tsv or .jsonl file has one pair a line; a first line with the names of the columns is skipped. Other files are
-    read as `manyheads data convert` does. Of several lines with the same source, the last one counts.
+    A .tsv or .jsonl file has one pair a line; a first line with the names of the columns is skipped. Other files
+    are read as `manyheads data convert` does. Of several lines with the same source, the last one counts.
 
     Raises:
         DataError: no line can be used, or the text is not in the languages of the model.
     """
-    if not path.is_file():
-        raise DataError(f"There is no file {path}. {near_names(path)}.")
-    pairs, left_out, unknown = _usable(list(_read_named_pairs(path, config.data)), config, tokenizers)
+    text = _usable(list(_read_rows(path, config.data)), config, tokenizers)
+    pairs = text.corrections
     if not pairs:
-        reasons = "; ".join(f"{_list_lines(lines)}: {reason}" for reason, lines in left_out.items())
+        reasons = "; ".join(text.reasons())
         raise DataError(f"{path} holds no correction that can be used{f': {reasons}' if reasons else ''}.")
     _check_languages(path, pairs, config)
-    ordered = sorted(pairs, key=lambda pair: digest(pair.source))
-    count = 0 if len(pairs) < LEAST_TO_HOLD_OUT else min(_MOST_HELD_OUT, int(_HELD_OUT_SHARE * len(pairs)))
-    held = {pair.line for pair in ordered[:count]}
-    return TuningText(
-        [pair for pair in pairs if pair.line not in held],
-        [pair for pair in pairs if pair.line in held],
-        left_out=left_out,
-        unknown_sources=unknown,
+    count = 0 if len(pairs) < _LEAST_TO_HOLD_OUT else min(_MOST_HELD_OUT, int(_HELD_OUT_SHARE * len(pairs)))
+    held = {pair.source for pair in sorted(pairs, key=lambda pair: digest(pair.source))[:count]}
+    return replace(
+        text,
+        corrections=[pair for pair in pairs if pair.source not in held],
+        held_out=[pair for pair in pairs if pair.source in held],
     )
 
 
-def _read_named_pairs(path: Path, data: DataConfig) -> Iterator[Pair]:
+def _read_rows(path: Path, data: DataConfig) -> Iterator[Pair]:
+    """Read the pairs of a file of the user, without a first line that names the columns."""
+    if not path.is_file():
+        raise DataError(f"There is no file {path}. {near_names(path)}.")
     names = {("source", "target"), (data.source.lower(), data.target.lower())}
     for pair in _read_file(path, data):
         if pair.line > 1 or (pair.source.strip().lower(), pair.target.strip().lower()) not in names:
@@ -174,33 +169,31 @@ def _read_named_pairs(path: Path, data: DataConfig) -> Iterator[Pair]:
 
 
 def _read_file(path: Path, data: DataConfig) -> Iterator[Pair]:
-    """Read the pairs of a file; the number is that of its line, or of its unit."""
+    """Read the pairs of a file; the number is that of the line, or of the unit."""
     if strip_compression(path.name).endswith(SINGLE_FILE_KINDS):
         update = {"root": str(path.parent), "train": path.name, "limit": None, "dataset": None}
         return read_pairs(data.model_copy(update=update), "train")
     return read_parallel([str(path)], TextRequest(data.source, data.target))
 
 
-def _usable(
-    pairs: Sequence[Pair], config: Config, tokenizers: TokenizerPair
-) -> tuple[list[Pair], dict[str, list[int]], int]:
-    """Return the pairs that can be learned, the lines of the others by reason, and the number of unknown sources."""
+def _usable(pairs: Sequence[Pair], config: Config, tokenizers: TokenizerPair) -> TuningText:
+    """Return the normalised pairs that can be learned, with the lines of the others by reason."""
     normal, limit = cleaning(config), longest_side(config)
-    pairs = [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in pairs]
+    pairs = [pair._replace(source=normal(pair.source), target=normal(pair.target)) for pair in pairs]
     sources = tokenizers.source.encode([pair.source for pair in pairs])
     targets = tokenizers.target.encode([pair.target for pair in pairs])
     last = {pair.source: pair.line for pair in pairs}
-    reasons = {
+    faults = {
         "empty": "no text on a side",
-        "ratio": f"one side is more than {config.data.max_ratio:g} times as long as the other",
+        "ratio": f"a side is more than {config.data.max_ratio:g} times the other",
     }
     kept, left_out, unknown = [], dict[str, list[int]](), 0
     for pair, source, target in zip(pairs, sources, targets, strict=True):
-        reason = reasons.get(fault_of_pair(pair, config.data) or "")
+        reason = faults.get(fault_of_pair(pair, config.data) or "")
         if reason is None and max(len(source), len(target)) > limit:
             reason = f"more than {name_limit(config)} tokens on a side"
         if reason is None and UNK in target:
-            reason = "the target has characters that the vocabulary does not know, so that it cannot be produced"
+            reason = "the target has characters that the vocabulary does not know, so it cannot be produced"
         if reason is None and last[pair.source] != pair.line:
             reason = "a later line has the same source"
         if reason is None:
@@ -208,37 +201,32 @@ def _usable(
             unknown += UNK in source
         else:
             left_out.setdefault(reason, []).append(pair.line)
-    return kept, left_out, unknown
+    return TuningText(kept, left_out=left_out, unknown=unknown)
 
 
 def _check_languages(path: Path, pairs: Sequence[Pair], config: Config) -> None:
     """Raise `DataError` if the frequent words of a side are those of another language."""
-    for side, texts, own in (
-        ("sources", [pair.source for pair in pairs], config.data.source),
-        ("targets", [pair.target for pair in pairs], config.data.target),
-    ):
+    sides = {"sources": [pair.source for pair in pairs], "targets": [pair.target for pair in pairs]}
+    for (side, texts), code in zip(sides.items(), config.languages, strict=True):
         words = Counter(word for text in texts for word in text.lower().split())
-        hits = {code: sum(words[word] for word in known.split()) for code, known in FREQUENT.items()}
-        best = max(hits, key=lambda code: hits[code])
-        own_hits = hits.get(base_language(own), 0)
-        if base_language(own) in FREQUENT and hits[best] >= max(_LEAST_WORDS, _OUTWEIGHED * own_hits):
+        hits = {name: sum(words[word] for word in known.split()) for name, known in FREQUENT.items()}
+        best, own = max(hits, key=lambda name: hits[name]), base_language(code)
+        if own in hits and hits[best] >= max(_LEAST_WORDS, _OUTWEIGHED * hits[own]):
             raise DataError(
-                f"{path}: the {side} look like {language_name(best)}, and the model reads {config.data.source} and "
-                f"writes {config.data.target}. Put the source first, then its corrected translation."
+                f"{path}: the {side} look like {language_name(best)}, and the model translates from "
+                f"{config.data.source} to {config.data.target}. Put the source first, then its right translation."
             )
 
 
 def check_news(path: Path, text: TuningText, translator: Translator) -> None:
     """Raise `DataError` if the model says already what the corrections say."""
     pairs = [*text.corrections, *text.held_out]
-    for start in range(0, len(pairs), 64):
-        group = pairs[start : start + 64]
+    for start in range(0, len(pairs), _GROUP):
+        group = pairs[start : start + _GROUP]
         outputs = translator.translate([pair.source for pair in group])
         if any(output.translation != pair.target for output, pair in zip(outputs, group, strict=True)):
             return
-    raise DataError(
-        f"{path}: the model says already what the {len(pairs):,} corrections say. Nothing is to be learned."
-    )
+    raise DataError(f"{path}: the model says already what the {len(pairs):,} corrections say. Nothing is to learn.")
 
 
 # --- general text ---
@@ -265,51 +253,48 @@ def add_general(
 
     Raises:
         UsageError: there is no general text.
-        DataError: a file cannot be read.
+        DataError: a file cannot be read, or is too short.
     """
     config, own = run.config(), False
     corrected = {pair.source for pair in (*text.corrections, *text.held_out)}
 
     def others(pairs: Iterable[Pair], used: Iterable[Pair] = ()) -> list[Pair]:
-        """Return normalised pairs, one a source, in the order of a hash, without those of corrections or `used`."""
+        """Return pairs, one a source, in the order of a hash, without those of corrections or `used`."""
         known = corrected | {pair.source for pair in used}
-        unique = {pair.source: pair for pair in pairs if pair.source not in known and not _fault(pair, config)}
+        unique = {
+            pair.source: pair for pair in pairs if pair.source not in known and not fault_of_pair(pair, config.data)
+        }
         return sorted(unique.values(), key=lambda pair: digest(pair.source))
 
     if files:
         read, own = _read_general(files, config, translator, listener)
         pairs = others(read)
         count = min(_MOST_PROOF, int(_PROOF_SHARE * len(pairs)))
-        early = min(_MOST_VALID, count)
-        proof, valid, rest = pairs[:count], pairs[count : count + early], pairs[count + early :]
+        early = count + min(_MOST_VALID, count)
+        proof, valid, rest = pairs[:count], pairs[count:early], pairs[early:]
+        if not (proof and rest):
+            raise DataError(
+                f"{' and '.join(map(str, files))}: too few lines for general text, without empty ones and those of "
+                "the corrections. Give some hundreds at least."
+            )
     else:
-        tests, valids = (available_pairs(config, split, _MOST_PROOF) for split in ("test", "valid")) if (
-            config.data.test is not None
-        ) else ([], available_pairs(config, "valid", _MOST_PROOF + _MOST_VALID))  # fmt: skip
-        valid = others(valids, tests)[:_MOST_VALID] if tests else others(valids)[: len(valids) // 4]
-        proof = others(tests or valids, valid)[:_MOST_PROOF]
-        corpora = [config.model_copy(update={"data": part}) for part in training_corpora(config.data)]
-        read = [pair for part in corpora for pair in available_pairs(part, "train", _MOST_READ)] if replay else []
+        judges = others(available_pairs(config, "valid", _MOST_PROOF + _MOST_VALID))
+        if config.data.test is not None:
+            proof = others(available_pairs(config, "test", _MOST_PROOF))
+            valid = others(judges, proof)[:_MOST_VALID]
+        else:
+            count = min(_MOST_VALID, len(judges) // 4)
+            valid, proof = judges[:count], judges[count:][:_MOST_PROOF]
+        corpora = [config.model_copy(update={"data": part}) for part in training_corpora(config.data) if replay]
+        read = [pair for corpus in corpora for pair in available_pairs(corpus, "train", _MOST_READ)]
         rest = others(read, [*proof, *valid])
-    if files and not (proof and rest):
-        raise DataError(
-            f"{' and '.join(map(str, files))}: too few lines for general text, once those without text and those of "
-            "the corrections are left out. Give some hundred lines at least."
-        )
     if replay and not rest:
         raise UsageError(
             f"the text that {run.path} was trained on is not on this machine. Without general text beside the "
-            "corrections a model forgets what it knows: give some with --general FILE (pairs, or sources alone), or "
-            "say --no-replay, and the proof decides."
+            "corrections a model forgets what it knows: give some with --general FILE (pairs, or sources alone), "
+            "or say --no-replay, and the proof decides."
         )
-    taken = rest[:_MOST_REPLAYED] if replay else []
-    return TuningText(
-        text.corrections, text.held_out, taken, valid, proof, own, text.left_out, text.unknown_sources
-    )
-
-
-def _fault(pair: Pair, config: Config) -> str | None:
-    return fault_of_pair(pair, config.data)
+    return replace(text, replay=rest[: _MOST_REPLAYED * replay], valid=valid, general=proof, own=own)
 
 
 def _read_general(
@@ -321,40 +306,14 @@ def _read_general(
         if not path.is_file():
             raise DataError(f"There is no file {path}. {near_names(path)}.")
     if len(files) == 1 and not is_parallel(files[0].name):
-        sources = list(dict.fromkeys(filter(None, map(normal, read_lines(files[0])))))
-        sources = sorted(sources, key=digest)[:_MOST_TRANSLATED]
-        listener.message(f"translating {len(sources):,} sentences of {files[0]}, whose translations are replayed")
-        with listener.phase("translating", len(sources), "sentences") as advance:
-            results = translate_in_groups(translator(), sources, advance)
-        outputs = [result.translation for result in results]
-        good = [
-            Pair(source, output, number)
-            for number, (source, output) in enumerate(zip(sources, outputs, strict=True), start=1)
-            if not (repeats(output) or far_longer(output, source))
-        ]
-        return good, True
+        sources = {text for line in read_lines(files[0]) if (text := normal(line))}
+        chosen = sorted(sources, key=digest)[:_MOST_TRANSLATED]
+        with listener.phase(f"translating {files[0]}", len(chosen), "sentences") as advance:
+            results = translate_in_groups(translator(), chosen, advance)
+        pairs = [Pair(source, result.translation, 0) for source, result in zip(chosen, results, strict=True)]
+        return [pair for pair in pairs if not (repeats(pair.target) or far_longer(pair.target, pair.source))], True
     if len(files) == 1:
-        read: Iterable[Pair] = _read_named_pairs(files[0], config.data)
+        read = _read_rows(files[0], config.data)
     else:
         read = read_parallel(list(map(str, files)), TextRequest(config.data.source, config.data.target))
     return [Pair(normal(pair.source), normal(pair.target), pair.line) for pair in islice(read, _MOST_READ)], False
-
-
-def data_of(folder: Path, config: Config) -> dict[str, Any]:
-    """Return the section `[data]` of a tuning on the text of a folder; the general text is its test text."""
-    present = {name for name in (REPLAY, GENERAL) if (folder / name).is_file()}
-    changed = {
-        "root": str(folder.absolute()),
-        "dataset": None,
-        "train": CORRECTIONS,
-        "more": [REPLAY] if REPLAY in present else [],
-        "valid": VALID,
-        "test": GENERAL if GENERAL in present else None,
-        "weights": None,
-        "temperature": 1.0,
-        "limit": None,
-        "drop_overlap": False,  # few corrections are also those that end the training
-    }
-    augment = config.data.augment  # word pairs are found by alignment, which needs more text
-    changed["augment"] = augment and {**augment.model_dump(), "words": 0.0}
-    return config.data.model_dump() | changed
