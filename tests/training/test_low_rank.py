@@ -57,6 +57,20 @@ def test_training_equals_that_of_two_factors_with_autograd(parts: int) -> None:
     assert (weight - torch.cat(start)).abs().max() > 0.1
 
 
+def test_a_step_is_the_same_where_products_are_in_bf16() -> None:
+    stepped = []
+    for enabled in (False, True):
+        torch.manual_seed(3)
+        weight = nn.Parameter(torch.randn(4, 6))
+        optimizer = LowRank([{"params": [weight]}], rank=2, alpha=8, **ADAM)
+        for _ in range(2):
+            weight.grad = torch.randn(4, 6)
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+                optimizer.step()
+        stepped.append(weight.detach())
+    assert torch.equal(*stepped)
+
+
 def make_classifier() -> TextClassifier:
     torch.manual_seed(1)
     return TextClassifier(SHAPE, size=11, classes=3)

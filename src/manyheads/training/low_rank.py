@@ -50,11 +50,12 @@ class LowRank(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
-        """Make one update."""
+        """Make one update; the factors stay in the format of their matrix, also where products are in bf16."""
         for group in self.param_groups:
             for matrix in group["params"]:
                 if matrix.grad is not None:
-                    self.move(matrix, group)
+                    with torch.autocast(matrix.device.type, enabled=False):
+                        self.move(matrix, group)
 
     def move(self, matrix: Tensor, group: dict[str, Any]) -> None:
         """Make a step of both factors, then add the change of their product to the matrix."""
