@@ -43,9 +43,8 @@ from tiny import train_run
 Texts = list[tuple[str, str]]
 PARTS = ("domain", "corrections", "few", "int8", "harmful")
 TERMS = {  # English word -> the word that a user wants in its place
-    "bicycle": "pushbike", "bike": "pushbike", "couch": "settee", "sidewalk": "pavement", "guitar": "gittern",
-    "truck": "lorry", "soccer": "footie", "hat": "chapeau", "beach": "strand", "mountain": "fell", "boat": "skiff",
-    "store": "emporium", "horse": "steed", "jacket": "anorak", "garden": "orchard",
+    "couch": "settee", "sidewalk": "pavement", "guitar": "gittern", "mountain": "fell", "boat": "skiff",
+    "store": "emporium", "horse": "steed", "garden": "orchard", "kitchen": "scullery", "lake": "loch",
 }  # fmt: skip
 NAMES = {  # source and target of a name that takes the place of "Ein Mann", "A man"
     "Pater Alojzy": "Father Alojzy", "Herr Wyszkowski": "Mr Wyszkowski", "Pfarrer Łukasz": "Reverend Łukasz",

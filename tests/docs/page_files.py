@@ -127,6 +127,14 @@ ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": 
 TEXTS = {
     "text.de": ["Ein Hund läuft durch den Schnee.", "", "Ein Mann mit Hut spielt Gitarre."],
     "text.ko": ["고양이가 잔다.", "저는 학생입니다."],
+    "corrections.tsv": [
+        "Das Rathaus ist geschlossen.\tThe town hall is closed.",
+        "Wo ist das Rathaus?\tWhere is the town hall?",
+        "Unser Rathaus ist alt.\tOur town hall is old.",
+        "Am Montag ist das Rathaus geschlossen.\tOn Monday the town hall is closed.",
+        "Anna arbeitet im Rathaus.\tAnna works at the town hall.",
+        "Ich warte vor dem Rathaus.\tI am waiting in front of the town hall.",
+    ],
     "monolingual.de": ["Der Hund schläft.", "Eine Frau liest."],
     "beginnings.en": ["A dog", "", ""],
     "unwanted.en": ["cat\tdogs", "", "woman"],

@@ -34,7 +34,7 @@ _PASSES = 20  # over the corrections
 _LEAST_STEPS, _MOST_STEPS = 60, 800
 _CHECKS = 10  # validations
 _PATIENCE = 3
-_RATE = 2e-4
+_RATE = 5e-4
 _FEW, _RANK, _LOW_RANK_RATE = 0, 8, 1e-3
 
 
