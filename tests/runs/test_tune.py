@@ -87,6 +87,18 @@ def test_a_harmful_set_is_refused_kept_beside_and_accepted_only_on_demand(learne
     assert "accepted by hand" in (out / "README.md").read_text("utf-8")
 
 
+def test_doubtful_corrections_are_not_trained_on_unless_they_are_accepted(
+    run: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubt = "40% of the corrections are copies of their sources"
+    monkeypatch.setattr("manyheads.runs.tune.doubts", lambda *arguments: [doubt])
+    refused = tuned(run, tmp_path)
+    assert (refused.exit_code, refused.kept) == (1, None)
+    assert refused.lines()[0] == f"verdict: {doubt}"
+    assert [path.name for path in tmp_path.iterdir()] == ["hounds.tsv"]
+    assert tuned(run, tmp_path, accept=True).kept == tmp_path / "tuned"
+
+
 def test_a_tuned_run_needs_no_other_folder_and_says_what_it_is(
     run: Path, tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,6 @@ from manyheads.runs.tune_text import (
     GENERAL,
     TuningText,
     add_general,
-    check_news,
     data_of,
     read_corrections,
     read_text,
@@ -139,16 +138,6 @@ def test_corrections_that_cannot_be_used_are_refused(
         return
     with pytest.raises(DataError, match=words):
         read(path, run)
-
-
-def test_corrections_that_the_model_says_already_are_refused(run: RunDirectory) -> None:
-    translator = Translator.load(run.path, device="cpu")
-    sources = [source for source, _ in SENTENCES[:3]]
-    outputs = [output.translation for output in translator.translate(sources)]
-    same = [Pair(*pair, line) for line, pair in enumerate(zip(sources, outputs, strict=True), start=1)]
-    with pytest.raises(DataError, match="says already what the 3 corrections say"):
-        check_news(Path("same.tsv"), TuningText(same), translator)
-    check_news(Path("new.tsv"), TuningText([*same[1:], same[0]._replace(target="the hound")]), translator)
 
 
 def test_the_text_of_the_run_is_replayed_without_the_corrected_sources(run: RunDirectory) -> None:

@@ -19,7 +19,7 @@ from manyheads.training.log import Listener
 
 _TITLES = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
 MOST_LOST = 0.3  # BLEU on general text
-_LEAST_AGREEMENT = 70.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
+_LEAST_AGREEMENT = 65.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
 _MOST_LEARNED = 300  # corrections trained on that are translated
 _EXAMPLES = 5
 _CHALLENGE_WORDS, _CHALLENGE_LINES = 50, 20
@@ -42,7 +42,7 @@ def prove(before: Translator, after: Translator, text: TuningText, listener: Lis
         "challenge": _challenge(before, after, listener),
         "worse": both["general"].worse(),
     }
-    return {**document, "reasons": list(_reasons(document, own_translations=text.own))}
+    return {**document, "reasons": [*text.doubts, *_reasons(document, own_translations=text.own)]}
 
 
 def _outputs(

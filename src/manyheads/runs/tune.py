@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.proof import lines_of, prove
 from manyheads.runs.train import train
-from manyheads.runs.tune_text import add_general, check_news, data_of, read_corrections, read_text, write_text
+from manyheads.runs.tune_checks import check_news, doubts
+from manyheads.runs.tune_text import TuningText, add_general, data_of, read_corrections, read_text, write_text
 from manyheads.shell import command_line
 from manyheads.tasks.corpus import LANGUAGES
 from manyheads.tasks.translation.translator import Translator
@@ -29,13 +30,12 @@ from manyheads.training.log import NO_LISTENER, Listener
 TUNING = "tuning.json"  # in the tuned run: what it was made of, and the proof
 _TEXT, _RUN, _IMPORTED, _PROOF = "text", "run", "imported", "proof.json"  # in the folder of a tuning
 _PAIRS = 64  # of an update
-_CORRECTED_SHARE = 0.5  # of an update; the rest is general text
+_MOST_CORRECTED = 0.5  # of an update; the rest is general text
 _PASSES = 20  # over the corrections
-_LEAST_STEPS, _MOST_STEPS = 60, 800
+_LEAST_STEPS, _MOST_STEPS = 100, 800
 _CHECKS = 10  # validations
 _PATIENCE = 3
 _RATE = 5e-4
-_FEW, _RANK, _LOW_RANK_RATE = 0, 8, 1e-3
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Tuning:
     Attributes:
         out: run directory that was asked for.
         model: the model that was tuned.
-        kept: folder of the tuned model: `out` if it is used, else a run beside it.
+        kept: folder of the tuned model: `out` if it is used, else a run beside it; None if nothing was trained.
         text: number of pairs of each part of the text, and what was left out.
         proof: see `prove`.
     """
 
     out: Path
     model: str
-    kept: Path
+    kept: Path | None
     text: dict[str, Any]
     proof: dict[str, Any]
 
@@ -66,7 +66,7 @@ class Tuning:
         return {
             "out": str(self.out),
             "model": self.model,
-            "kept": str(self.kept),
+            "kept": self.kept and str(self.kept),
             "used": not self.exit_code,
             "text": self.text,
             "proof": self.proof,
@@ -80,6 +80,8 @@ class Tuning:
             return ["general text is as good as before: use the tuned model"]
         if not self.exit_code:
             return [*reasons, "used all the same, because of --accept"]
+        if self.kept is None:
+            return [*reasons, "nothing was trained. --accept trains and uses it all the same"]
         kept = f"{self.kept} holds the tuned one; --accept uses it all the same"
         return [*reasons, "the model stays as it is", kept]
 
@@ -87,7 +89,7 @@ class Tuning:
         """Return lines of text."""
         following = command_line("manyheads", "translate", self.out)
         return [
-            *lines_of(self.proof),
+            *(lines_of(self.proof) if self.kept else []),
             *verdict_lines(self.verdict()),
             *([] if self.exit_code else [f"Next: {following}"]),
         ]
@@ -109,7 +111,8 @@ def tune(
     """Tune a translator on corrections into a new run; the same call resumes after an interruption.
 
     Everything is made in the folder OUT.tuning, which is removed when the tuned model takes its place as `out`. A
-    model that the proof refuses stays there; the same call with `accept` uses it.
+    model that the proof refuses stays there; the same call with `accept` uses it. Corrections that look wrong by
+    themselves are not trained on without `accept`.
 
     Args:
         model: run directory, or another model that `import_model` reads.
@@ -139,20 +142,30 @@ def tune(
     with locked(work / LOCK, RunError(f"{work} is in use by another process. Wait for it.")):
         _keep_plan(work, plan)
         base = _base(model, work, source, target, listener)
-        config = base.config_of("translation")
         if not (work / _TEXT).is_dir():
             _prepare(work / _TEXT, base, corrections, general, replay, device, listener)
-        text, summary = read_text(work / _TEXT, config.data)
-        train(_config(config, base.path, work / _TEXT, summary, device), work / _RUN, listener=listener)
-        if not (work / _PROOF).is_file():
-            models = [Translator.load(folder, device=device) for folder in (base.path, work / _RUN)]
-            _save(work / _PROOF, prove(models[0], models[1], text, listener))
-        proof = read_json(work / _PROOF)
-        if proof["reasons"] and not accept:
-            return Tuning(out, model, work / _RUN, summary, proof)
-        _place(out, work, base, {"plan": plan, "text": summary, "proof": proof, "accepted": accept})
-    discard(work)
-    return Tuning(out, model, out, summary, proof)
+        text, summary = read_text(work / _TEXT, base.config().data)
+        kept: Path | None = None
+        proof: dict[str, Any] = {"reasons": text.doubts}
+        if accept or not text.doubts:
+            proof, kept = _trained(work, base, text, summary, device, listener), work / _RUN
+            if accept or not proof["reasons"]:
+                _place(out, work, base, {"plan": plan, "text": summary, "proof": proof, "accepted": accept})
+                kept = out
+    if kept != work / _RUN:
+        discard(work)
+    return Tuning(out, model, kept, summary, proof)
+
+
+def _trained(
+    work: Path, base: RunDirectory, text: TuningText, summary: dict[str, Any], device: str, listener: Listener
+) -> dict[str, Any]:
+    """Train the model, and return the proof, which is made once."""
+    train(_config(base.config(), base.path, work / _TEXT, summary, device), work / _RUN, listener=listener)
+    if not (work / _PROOF).is_file():
+        before, after = (Translator.load(folder, device=device) for folder in (base.path, work / _RUN))
+        _save(work / _PROOF, prove(before, after, text, listener))
+    return read_json(work / _PROOF)
 
 
 def _plan(model: str, corrections: Path, general: Sequence[Path], *, replay: bool) -> dict[str, Any]:
@@ -201,11 +214,13 @@ def _prepare(
     listener: Listener,
 ) -> None:
     """Read, check and divide the text, and write it."""
-    config = base.config()
+    config = base.config_of("translation")
     text = read_corrections(corrections, config, base.tokenizers(config))
     translator = Translator.load(base.path, device=device)
-    check_news(corrections, text, translator)
+    pairs = [*text.corrections, *text.held_out]
+    check_news(corrections, pairs, translator)
     text = add_general(text, base, general, lambda: translator, listener, replay=replay)
+    text = replace(text, doubts=list(doubts(translator, pairs, text.general, listener)))
     for line in text.lines():
         listener.message(line)
     write_text(folder, text)
@@ -215,20 +230,20 @@ def _config(config: Config, base: Path, text: Path, summary: dict[str, Any], dev
     """Return the configuration of the training.
 
     An epoch is one update: corrections and general text are drawn by their weights, so that each update holds both
-    in a fixed share, whatever their lengths.
+    in a fixed share, whatever their lengths. All weights are trained: LoRA leaves the embeddings as they are, and
+    did not learn a new word.
     """
     corrections, replayed = summary["corrections"], summary["replay"]
-    corrected = _PAIRS * (_CORRECTED_SHARE if replayed else 1.0)
+    corrected = min(_PAIRS * (_MOST_CORRECTED if replayed else 1.0), corrections)
     steps = int(min(_MOST_STEPS, max(_LEAST_STEPS, _PASSES * corrections / corrected)))
     data = data_of(text, config)
     if replayed:
-        data |= {"weights": [corrected / corrections, (_PAIRS - corrected) / replayed]}
-    low_rank = corrections < _FEW
+        data |= {"weights": [corrected / corrections, min(1.0, (_PAIRS - corrected) / replayed)]}
     training = {
         "steps": steps, "epochs": None, "stages": [], "max_minutes": None, "accumulation": 1,
         "batch_sentences": min(_PAIRS + 1, corrections + replayed), "optimizer": "adamw",
-        "learning_rate": _LOW_RANK_RATE if low_rank else _RATE, "lora_rank": _RANK if low_rank else 0,
-        "layer_decay": 1.0, "schedule": "linear", "warmup_steps": steps // 10, "ema": 0.0, "r_drop": 0.0,
+        "learning_rate": _RATE, "schedule": "linear", "warmup_steps": steps // 10,
+        "lora_rank": 0, "layer_decay": 1.0, "ema": 0.0, "r_drop": 0.0,
         "save_every": max(1, steps // _CHECKS), "average_checkpoints": 1, "keep_checkpoints": 1,
         "patience": _PATIENCE, "metric": "loss", "valid_sentences": 0, "shard": False, "compile": False,
         "device": device,

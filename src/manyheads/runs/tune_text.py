@@ -6,7 +6,6 @@ part when the tuning is repeated. The text is written once, as TSV files in a fo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -20,14 +19,13 @@ from manyheads.data.corpus import Pair, read_pairs
 from manyheads.data.defects import repeats
 from manyheads.data.filtering import digest, fault_of_pair
 from manyheads.data.formats.text import TextRequest
-from manyheads.data.languages import FREQUENT
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import SINGLE_FILE_KINDS, near_names, strip_compression
 from manyheads.data.tsv import join_row
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.outputs import far_longer
 from manyheads.files import new_folder
-from manyheads.languages import base_language, language_name
+from manyheads.runs.tune_checks import check_languages
 from manyheads.tasks.corpus import available_pairs, cleaning, longest_side, name_limit, training_corpora
 from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.translator import Translator
@@ -40,8 +38,6 @@ _LEAST_TO_HOLD_OUT, _HELD_OUT_SHARE, _MOST_HELD_OUT = 20, 0.2, 500  # of the cor
 _MOST_READ, _MOST_REPLAYED, _MOST_TRANSLATED = 500_000, 20_000, 3_000  # general pairs
 _PROOF_SHARE, _MOST_PROOF, _MOST_VALID = 0.25, 1_000, 300  # of the general text
 _NAMED = 8  # lines in a message
-_LEAST_WORDS, _OUTWEIGHED = 20, 2  # frequent words that tell a language, and how many times those of the right one
-_GROUP = 64  # corrections that are translated at once
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,7 @@ class TuningText:
         own: whether the targets of the general text are the model's own translations.
         left_out: numbers of the lines that are not used, by the reason.
         unknown: number of corrections whose source has characters that the vocabulary does not know.
+        doubts: what looks wrong about the corrections (`tune_checks.doubts`).
     """
 
     corrections: list[Pair]
@@ -67,6 +64,7 @@ class TuningText:
     own: bool = False
     left_out: Mapping[str, Sequence[int]] = field(default_factory=dict)
     unknown: int = 0
+    doubts: Sequence[str] = field(default_factory=list)
 
     def parts(self) -> dict[str, list[Pair]]:
         """Return the pairs of each file; corrections and general text end the training early, in equal parts."""
@@ -78,7 +76,8 @@ class TuningText:
     def summary(self) -> dict[str, Any]:
         """Return the number of pairs of each part, and what was left out."""
         counts = {name: len(vars(self)[name]) for name in ("corrections", "held_out", "replay", "general")}
-        return {**counts, "own": self.own, "left_out": self.left_out, "unknown": self.unknown}
+        others = {name: vars(self)[name] for name in ("own", "left_out", "unknown", "doubts")}
+        return {**counts, **others}
 
     def lines(self) -> Iterator[str]:
         """Yield the lines for people."""
@@ -116,7 +115,8 @@ def read_text(folder: Path, data: DataConfig) -> tuple[TuningText, dict[str, Any
         list(_read_file(folder / name, data)) if (folder / name).is_file() else []
         for name in (CORRECTIONS, HELD_OUT, GENERAL)
     ]
-    return TuningText(parts[0], parts[1], general=parts[2], own=summary["own"]), summary
+    text = TuningText(parts[0], parts[1], general=parts[2], own=summary["own"], doubts=summary["doubts"])
+    return text, summary
 
 
 def data_of(folder: Path, config: Config) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def read_corrections(path: Path, config: Config, tokenizers: TokenizerPair) -> T
     if not pairs:
         reasons = "; ".join(text.reasons())
         raise DataError(f"{path} holds no correction that can be used{f': {reasons}' if reasons else ''}.")
-    _check_languages(path, pairs, config)
+    check_languages(path, pairs, config)
     count = 0 if len(pairs) < _LEAST_TO_HOLD_OUT else min(_MOST_HELD_OUT, int(_HELD_OUT_SHARE * len(pairs)))
     held = {pair.source for pair in sorted(pairs, key=lambda pair: digest(pair.source))[:count]}
     return replace(
@@ -202,31 +202,6 @@ def _usable(pairs: Sequence[Pair], config: Config, tokenizers: TokenizerPair) ->
         else:
             left_out.setdefault(reason, []).append(pair.line)
     return TuningText(kept, left_out=left_out, unknown=unknown)
-
-
-def _check_languages(path: Path, pairs: Sequence[Pair], config: Config) -> None:
-    """Raise `DataError` if the frequent words of a side are those of another language."""
-    sides = {"sources": [pair.source for pair in pairs], "targets": [pair.target for pair in pairs]}
-    for (side, texts), code in zip(sides.items(), config.languages, strict=True):
-        words = Counter(word for text in texts for word in text.lower().split())
-        hits = {name: sum(words[word] for word in known.split()) for name, known in FREQUENT.items()}
-        best, own = max(hits, key=lambda name: hits[name]), base_language(code)
-        if own in hits and hits[best] >= max(_LEAST_WORDS, _OUTWEIGHED * hits[own]):
-            raise DataError(
-                f"{path}: the {side} look like {language_name(best)}, and the model translates from "
-                f"{config.data.source} to {config.data.target}. Put the source first, then its right translation."
-            )
-
-
-def check_news(path: Path, text: TuningText, translator: Translator) -> None:
-    """Raise `DataError` if the model says already what the corrections say."""
-    pairs = [*text.corrections, *text.held_out]
-    for start in range(0, len(pairs), _GROUP):
-        group = pairs[start : start + _GROUP]
-        outputs = translator.translate([pair.source for pair in group])
-        if any(output.translation != pair.target for output, pair in zip(outputs, group, strict=True)):
-            return
-    raise DataError(f"{path}: the model says already what the {len(pairs):,} corrections say. Nothing is to learn.")
 
 
 # --- general text ---
