@@ -78,7 +78,7 @@ def plain(result: Tuning, seconds: float) -> dict[str, Any]:
         "used": not result.exit_code,
         "seconds": round(seconds),
         "minutes": round(seconds / 60, 2),
-        "taken_up": proof["taken_up"],
+        "taken_up": proof.get("taken_up"),
         "reasons": proof["reasons"],
         **{name: {key: round(found[key], 2) for key in ("before", "after")} for name, found in figures.items()},
     }

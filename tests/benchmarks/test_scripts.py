@@ -56,6 +56,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "techniques": ("rows/*/*/perplexity", []),
     "terms": ("rows/speed/*/seconds", []),
     "unlike_training": ("rows/*", []),
+    "tune": ("rows/*/*/seconds", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)

@@ -151,7 +151,7 @@ def test_options_for_languages_files_and_destinations_have_consistent_names() ->
         "LANGUAGE"
     }
     files = {name for name, verbs in OPTIONS.items() for option in verbs.values() if option.metavar == "FILE"}
-    assert all(name.endswith("-file") for name in files - {*VARYING_OPTIONS, "--keys", *REVIEW_FILES})
+    assert all(name.endswith("-file") for name in files - {*VARYING_OPTIONS, "--keys", "--general", *REVIEW_FILES})
     assert list(OPTIONS["-o"]) == list(OPTIONS["--output"])
     assert {f"manyheads {verb}" for verb in WRITING_VERBS} <= set(OPTIONS["-o"])
     assert {f"manyheads {verb}" for verb in COMPUTING_VERBS} <= set(OPTIONS["--device"])

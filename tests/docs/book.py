@@ -51,6 +51,7 @@ DIAGRAMS = {
     "text ─ data/corpus": "the path of a sentence in training",
     "DIR ─ checkpoint": "the path of a sentence in use",
     "runs/mine/\n": "the files of a run directory",
+    "Das Rathaus ist": "the content of a file",
     "http://127.0.0.1:5000/?lang=ko": "an address of the page",
 }
 
