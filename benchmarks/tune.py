@@ -1,15 +1,15 @@
 """Measure `manyheads tune`: what a translator gains on corrections, what it keeps, and which sets are refused.
 
     python benchmarks/tune.py RUN --domain train.de.gz train.en.gz --domain-test dev.de.gz dev.en.gz
-        [--parts domain corrections few int8 harmful] [--pairs 2000] [--json]
+        [--parts domain corrections few harmful] [--pairs 2000] [--json]
 
 RUN is a German-English run of Multi30k whose text is on this machine. Parts:
 
-- domain: --pairs pairs of another domain, with and without replay, scored on its test text
+- domain: --pairs pairs of another domain, scored on its test text: with replay, from an int8 export of RUN, and
+  without replay
 - corrections: 200 outputs of the model with other words for some nouns, and with names; the share of these sources
   that come out with all of them afterwards
 - few: the time for 50 pairs of the other domain
-- int8: `domain` from an int8 export of RUN, with the run's text as general text
 - harmful: 20 sets of corrections that would make the model worse, each of which must be refused
 
 BLEU is that of the proof, on the test text of RUN.
@@ -21,6 +21,7 @@ import argparse
 import json
 import random
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -41,7 +42,7 @@ from manyheads.tasks.translation.grouped import translate_in_groups
 from tiny import train_run
 
 Texts = list[tuple[str, str]]
-PARTS = ("domain", "corrections", "few", "int8", "harmful")
+PARTS = ("domain", "corrections", "few", "harmful")
 TERMS = {  # English word -> the word that a user wants in its place
     "couch": "settee", "sidewalk": "pavement", "guitar": "gittern", "mountain": "fell", "boat": "skiff",
     "store": "emporium", "horse": "steed", "garden": "orchard", "kitchen": "scullery", "lake": "loch",
@@ -93,31 +94,25 @@ def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuni
 
 
 def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    folder.mkdir(parents=True)
     pairs = read_pairs(arguments.domain, arguments.pairs)
     test = read_pairs(arguments.domain_test, arguments.lines)
+    before = bleu(arguments.run, test)
+    export(arguments.run, folder / "int8", "ctranslate2", quantization="int8", force=True, device="cpu")
     rows = {}
-    for name, replay in (("with replay", True), ("without replay", False)):
-        result, row = tuned(arguments.run, pairs, folder / name, replay=replay)
-        rows[name] = row | {"domain": {"before": bleu(arguments.run, test), "after": bleu(result.kept, test)}}
+    for name, model, replay in (
+        ("with replay", arguments.run, True),
+        ("from an int8 export", folder / "int8", True),
+        ("without replay", arguments.run, False),
+    ):
+        result, row = tuned(model, pairs, folder / name, replay=replay)
+        rows[name] = row | {"domain": {"before": before, "after": bleu(result.kept or arguments.run, test)}}
+        print(name, json.dumps(rows[name]), flush=True, file=sys.stderr)
     return rows
 
 
 def measure_few(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {"50 pairs": tuned(arguments.run, read_pairs(arguments.domain, 50), folder)[1]}
-
-
-def measure_int8(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    folder.mkdir(parents=True)
-    export(arguments.run, folder / "int8", "ctranslate2", quantization="int8", force=True, device="cpu")
-    config = RunDirectory.existing(arguments.run).config()
-    general = [*available_pairs(config, "test", 1_000), *available_pairs(config, "train", 20_000)]
-    file = write(folder / "general.tsv", [(pair.source, pair.target) for pair in general])
-    pairs, test = read_pairs(arguments.domain, arguments.pairs), read_pairs(arguments.domain_test, arguments.lines)
-    rows = {}
-    for name, model in (("original", arguments.run), ("int8", folder / "int8")):
-        result, row = tuned(model, pairs, folder / name, general=[file])
-        rows[name] = row | {"domain": {"before": None, "after": bleu(result.kept, test)}}
-    return rows
 
 
 # --- corrections ---
@@ -164,7 +159,10 @@ def share_right(run: Path, pairs: Texts, wanted: Sequence[set[str]]) -> float:
 def measure_corrections(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     pairs, wanted = corrected_outputs(arguments, 200)
     result, row = tuned(arguments.run, pairs, folder)
-    right = {"before": share_right(arguments.run, pairs, wanted), "after": share_right(result.kept, pairs, wanted)}
+    right = {
+        "before": share_right(arguments.run, pairs, wanted),
+        "after": share_right(result.kept or arguments.run, pairs, wanted),
+    }
     return {"200 corrections": row | {"pairs": len(pairs), "right": right}}
 
 
@@ -255,7 +253,7 @@ def measure_harmful(arguments: argparse.Namespace, folder: Path) -> dict[str, An
         except ManyheadsError as error:
             rows[name] = {"used": False, "reasons": [str(error)]}
         rows[name] |= {"refused": not rows[name]["used"]}
-        print(name, json.dumps(rows[name]), flush=True, file=arguments.log)
+        print(name, json.dumps(rows[name]), flush=True, file=sys.stderr)
     return rows
 
 
@@ -263,7 +261,6 @@ MEASURES = {
     "domain": measure_domain,
     "corrections": measure_corrections,
     "few": measure_few,
-    "int8": measure_int8,
     "harmful": measure_harmful,
 }
 
@@ -280,9 +277,6 @@ def main() -> None:
     parser.add_argument("--only", help="only the harmful sets with this text in their name")
     parser.add_argument("--out", type=Path, help="folder to keep the runs in")
     arguments = machine.parse(parser, tiny={"parts": ["domain", "few"]}, required=["run", "domain", "domain_test"])
-    import sys
-
-    arguments.log = sys.stderr
     rows = {}
     with tempfile.TemporaryDirectory() as name:
         folder = arguments.out or Path(name)
