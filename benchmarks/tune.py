@@ -81,7 +81,10 @@ def plain(result: Tuning, seconds: float) -> dict[str, Any]:
         "minutes": round(seconds / 60, 2),
         "taken_up": proof.get("taken_up"),
         "reasons": proof["reasons"],
-        **{name: {key: round(found[key], 2) for key in ("before", "after")} for name, found in figures.items()},
+        **{
+            name: {"before": round(found["baseline"], 2), "after": round(found["score"], 2)}
+            for name, found in figures.items()
+        },
     }
 
 

@@ -14,7 +14,7 @@ PROOF: dict[str, Any] = {
     "taken_up": {},
     "challenge": [],
     "worse": [],
-    "reasons": ["general text loses 9.00 BLEU (9.50 -> 0.50)"],
+    "reasons": ["general text: BLEU falls by 9.00 (9.50 -> 0.50)"],
 }
 
 

@@ -11,6 +11,7 @@ from tests.runs.parts import SENTENCES, make_config
 from tests.training.parts import CollectingListener
 
 from manyheads.data.corpus import Pair
+from manyheads.evaluation.challenge import Case, Group
 from manyheads.runs.proof import lines_of, prove
 from manyheads.runs.tune_text import TuningText
 from manyheads.tasks.translation.translator import Translator
@@ -49,7 +50,7 @@ def proof(change: dict[str, str], *, before: dict[str, str] | None = None, own: 
 def test_a_fall_of_general_text_is_a_reason_with_the_lines_that_got_worse() -> None:
     found = proof({pair.source: "nothing" for pair in GENERAL[:3]})
     (reason,) = found["reasons"]
-    assert reason.startswith("general text loses")
+    assert reason.startswith("general text: BLEU falls by")
     assert {example["source"] for example in found["worse"]} == {pair.source for pair in GENERAL[:3]}
     assert all(
         example["after"] == "nothing" != example["before"] == example["reference"] for example in found["worse"]
@@ -64,7 +65,7 @@ def test_better_corrections_and_equal_general_text_are_no_reason() -> None:
     found = proof({}, before=wrong)
     assert found["reasons"] == []
     assert found["worse"] == []
-    assert found["corrections"]["bleu"]["after"] > found["corrections"]["bleu"]["before"]
+    assert found["corrections"]["bleu"]["difference"] > 0
     assert found["general"]["bleu"]["difference"] == 0
     changed = sum("dog" in pair.target for pair in CORRECTIONS)
     assert found["taken_up"]["corrections"] == {"changed": changed, "right": changed}
@@ -88,4 +89,26 @@ def test_own_translations_are_no_references_and_only_large_changes_count() -> No
     assert proof(few)["reasons"]
     assert proof(few, own=True)["reasons"] == []
     (reason,) = proof({pair.source: "nothing" for pair in GENERAL[:20]}, own=True)["reasons"]
-    assert "translated otherwise than before" in reason
+    assert "translated otherwise" in reason
+
+
+def test_held_out_corrections_that_fall_more_than_by_chance_are_a_reason() -> None:
+    assert proof({pair.source: "nothing" for pair in CORRECTIONS})["reasons"] == []
+    (reason,) = proof({pair.source: "nothing" for pair in HELD_OUT})["reasons"]
+    assert reason.startswith("held-out corrections: BLEU falls by")
+
+
+@pytest.mark.parametrize(("general", "reasons"), [(GENERAL, 0), ([], 1)])
+def test_without_general_text_the_challenge_lines_decide(
+    general: list[Pair], reasons: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups = [Group("single words", [Case(pair.source) for pair in PAIRS])]
+    monkeypatch.setattr("manyheads.runs.proof.challenge_groups", lambda *arguments, **options: groups)
+    right = {pair.source: "a dog" for pair in PAIRS}
+    repeated = {pair.source: "a dog dog" for pair in PAIRS[12:]}
+    pairs = [pair._replace(target="a dog") for pair in general]
+    text = TuningText(CORRECTIONS, general=[pair._replace(source=f"{pair.source} .") for pair in pairs])
+    right |= {pair.source: "a dog" for pair in text.general}
+    found = prove(Fixed(right), Fixed(right | repeated), text, CollectingListener())["reasons"]
+    assert bool(found) == bool(reasons)
+    assert all(reason.startswith("challenge lines: ") for reason in found)

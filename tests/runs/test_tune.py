@@ -23,7 +23,7 @@ from manyheads.runs.tune import TUNING, Tuning, tune
 from manyheads.tasks.translation.translator import Translator
 
 GOOD: dict[str, Any] = {"taken_up": {}, "challenge": [], "worse": [], "reasons": []}
-BAD = GOOD | {"reasons": ["general text loses 9.00 BLEU (10.00 -> 1.00)"]}
+BAD = GOOD | {"reasons": ["general text: BLEU falls by 9.00 (10.00 -> 1.00)"]}
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +77,9 @@ def test_a_harmful_set_is_refused_kept_beside_and_accepted_only_on_demand(learne
     assert RunDirectory(beside).metrics_path.read_text("utf-8") == steps, "not trained again"
     assert (refused.exit_code, refused.kept) == (1, beside)
     general = refused.proof["general"]["bleu"]
-    assert general["after"] < general["before"] - 0.3
+    assert general["difference"] < -0.3
     report = "\n".join(refused.lines())
-    for words in ("verdict: general text loses", "worse: ", "reference: ", "--accept uses it"):
+    for words in ("verdict: general text: BLEU falls by", "worse: ", "reference: ", "--accept uses it"):
         assert words in report
     accepted = tune(str(learned), corrections, out, replay=False, accept=True, device="cpu")
     assert (accepted.exit_code, accepted.kept) == (0, out)

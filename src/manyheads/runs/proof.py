@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from manyheads.data.corpus import Pair
 from manyheads.data.sampler import evenly
-from manyheads.evaluation import BootstrapResult, paired_bootstrap
+from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import metrics
 from manyheads.evaluation.verdicts import METRIC_NAMES
 from manyheads.runs.challenge import challenge_groups, judge_translator
@@ -18,7 +19,9 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 
 _TITLES = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
+METRICS: tuple[Literal["bleu", "chrf"], ...] = ("bleu", "chrf")
 MOST_LOST = 0.3  # BLEU on general text
+_MOVED = 0.1  # change of a figure of the challenge lines that counts where there is no general text
 _LEAST_AGREEMENT = 65.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
 _MOST_LEARNED = 300  # corrections trained on that are translated
 _EXAMPLES = 5
@@ -66,11 +69,11 @@ class _Both:
     def scores(self, language: str) -> dict[str, Any]:
         """Return BLEU and chrF before and after with the paired bootstrap."""
         references = [pair.target for pair in self.pairs]
-        results = [
-            paired_bootstrap(self.after, self.before, references, metric="bleu", language=language),
-            paired_bootstrap(self.after, self.before, references, metric="chrf", language=language),
+        found = [
+            paired_bootstrap(self.after, self.before, references, metric=metric, language=language)
+            for metric in METRICS
         ]
-        return {"lines": len(self.pairs), **{result.metric: _plain(result) for result in results}}
+        return {result.metric: {**vars(result), "significant": result.significant} for result in found}
 
     def taken_up(self) -> dict[str, int]:
         """Count the corrections that change a word, and those whose new words all stand in the new output."""
@@ -95,18 +98,6 @@ class _Both:
         ]
 
 
-def _plain(result: BootstrapResult) -> dict[str, Any]:
-    return {
-        "before": result.baseline,
-        "after": result.score,
-        "difference": result.difference,
-        "interval": list(result.interval),
-        "p_value": result.p_value,
-        "significant": result.significant,
-        "signature": result.signature,
-    }
-
-
 def _challenge(before: Translator, after: Translator, listener: Listener) -> list[dict[str, Any]]:
     """Return the figures of the challenge lines that have a limit, before and after."""
     config = after.config
@@ -118,7 +109,6 @@ def _challenge(before: Translator, after: Translator, listener: Listener) -> lis
         {
             "group": group.name,
             "figure": old.name,
-            "lines": len(group.cases),
             "before": old.value,
             "after": new.value,
             "good_before": old.good,
@@ -132,41 +122,48 @@ def _challenge(before: Translator, after: Translator, listener: Listener) -> lis
 
 def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator[str]:
     """Yield what speaks against the tuned model."""
-    if general := document.get("general"):
-        bleu = general["bleu"]
-        fall = -bleu["difference"]
-        if own_translations:
-            if bleu["after"] < _LEAST_AGREEMENT:
+    for name, most in (("general", MOST_LOST), ("held_out", math.inf)):
+        if name not in document:
+            continue
+        bleu = document[name]["bleu"]
+        if own_translations and name == "general":
+            if bleu["score"] < _LEAST_AGREEMENT:
                 yield (
-                    f"general text is translated otherwise than before: BLEU {bleu['after']:.1f} against the "
-                    f"outputs of the model, and at least {_LEAST_AGREEMENT:.0f} is usual"
+                    f"general text is translated otherwise: BLEU {bleu['score']:.1f} against the outputs of the "
+                    f"model, and at least {_LEAST_AGREEMENT:.0f} is usual"
                 )
-        elif fall > MOST_LOST or (fall > 0 and bleu["significant"]):
-            yield f"general text loses {fall:.2f} BLEU ({bleu['before']:.2f} -> {bleu['after']:.2f})"
+        elif -bleu["difference"] > most or (bleu["difference"] < 0 and bleu["significant"]):
+            change = f"({bleu['baseline']:.2f} -> {bleu['score']:.2f})"
+            yield f"{_TITLES[name]}: BLEU falls by {-bleu['difference']:.2f} {change}"
+    if "general" not in document:
+        yield from (
+            f"challenge lines: {figure['figure']} {_change(figure)} of {figure['group']}"
+            for figure in document["challenge"]
+            if figure["good_before"] > figure["good_after"] and abs(figure["after"] - figure["before"]) >= _MOVED
+        )
+
+
+def _change(figure: Mapping[str, Any]) -> str:
+    return f"{figure['before']:.1%} -> {figure['after']:.1%}"
 
 
 def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield the proof for people."""
     for name, title in _TITLES.items():
-        if score := document.get(name):
-            yield f"{title}, {score['lines']:,} lines:"
-            for metric in ("bleu", "chrf"):
-                found = score[metric]
-                low, high = found["interval"]
-                yield (
-                    f"  {METRIC_NAMES[metric]} {found['before']:.2f} -> {found['after']:.2f}: "
-                    f"{found['difference']:+.2f} [{low:+.2f}, {high:+.2f}], p = {found['p_value']:.3f} "
-                    f"({found['signature']})"
-                )
+        for result in document.get(name, {}).values():
+            low, high = result["interval"]
+            yield (
+                f"{title}, {result['lines']:,} lines: {METRIC_NAMES[result['metric']]} {result['baseline']:.2f} -> "
+                f"{result['score']:.2f}, {result['difference']:+.2f} [{low:+.2f}, {high:+.2f}], "
+                f"p = {result['p_value']:.3f} ({result['signature']})"
+            )
         if (counts := document["taken_up"].get(name)) and counts["changed"]:
             yield f"  taken up: {counts['right']:,} of {counts['changed']:,} that change a word"
     moved = [figure for figure in document["challenge"] if figure["good_before"] != figure["good_after"]]
     yield f"challenge lines: {len(document['challenge'])} figures, {len(moved)} with another verdict than before"
     for figure in moved:
         verdict = "good" if figure["good_after"] else "bad"
-        change = f"{figure['before']:.1%} -> {figure['after']:.1%}"
-        yield f"  {figure['group']}: {figure['figure']} {change}, now {verdict}"
-    if document["reasons"]:
-        for example in document["worse"]:
-            yield f"  worse: {example['source']}"
-            yield from (f"    {name}: {example[name]}" for name in ("before", "after", "reference"))
+        yield f"  {figure['group']}: {figure['figure']} {_change(figure)}, now {verdict}"
+    for example in document["worse"] if document["reasons"] else ():
+        yield f"  worse: {example['source']}"
+        yield from (f"    {name}: {example[name]}" for name in ("before", "after", "reference"))

@@ -77,6 +77,8 @@ class Tuning:
         """Return whether the tuned model is used, and why not."""
         reasons = self.proof["reasons"]
         if not reasons:
+            if "general" not in self.proof:
+                return ["no general text was compared: read some translations before you use the tuned model"]
             return ["general text is as good as before: use the tuned model"]
         if not self.exit_code:
             return [*reasons, "used all the same, because of --accept"]
@@ -281,11 +283,8 @@ def _place(out: Path, work: Path, base: RunDirectory, document: dict[str, Any]) 
 def _card_line(document: dict[str, Any]) -> str:
     """Return the line of the model card."""
     text, proof = document["text"], document["proof"]
-    scores = [
-        f"{name} {proof[key]['bleu']['before']:.2f} -> {proof[key]['bleu']['after']:.2f} BLEU"
-        for name, key in (("general text", "general"), ("held-out corrections", "held_out"))
-        if key in proof
-    ]
+    results = {key: proof[key]["bleu"] for key in ("general", "held_out") if key in proof}
+    scores = [f"{key} {one['baseline']:.2f} -> {one['score']:.2f} BLEU" for key, one in results.items()]
     verdict = f"refused ({'; '.join(proof['reasons'])}), and accepted by hand" if proof["reasons"] else "passed"
     return (
         f"- Tuned from {Path(document['plan']['model']).name} on {text['corrections']:,} corrections beside "
