@@ -8,7 +8,7 @@ RUN is a German-English run of Multi30k whose text is on this machine. Parts:
 - domain: --pairs pairs of another domain, scored on its test text: with replay, from an int8 export of RUN, and
   without replay
 - corrections: 200 outputs of the model with other words for some nouns, and with names; the share of these sources
-  that come out with all of them afterwards
+  that come out with all of them afterwards, and BLEU of general text as it is and with the old nouns put back
 - few: the time for 50 pairs of the other domain
 - harmful: 20 sets of corrections that would make the model worse, each of which must be refused
 
@@ -44,8 +44,7 @@ from tiny import train_run
 Texts = list[tuple[str, str]]
 PARTS = ("domain", "corrections", "few", "harmful")
 TERMS = {  # English word -> the word that a user wants in its place
-    "couch": "settee", "sidewalk": "pavement", "guitar": "gittern", "mountain": "fell", "boat": "skiff",
-    "store": "emporium", "horse": "steed", "garden": "orchard", "kitchen": "scullery", "lake": "loch",
+    "couch": "settee", "guitar": "gittern", "mountain": "fell", "boat": "skiff", "kitchen": "scullery",
 }  # fmt: skip
 NAMES = {  # source and target of a name that takes the place of "Ein Mann", "A man"
     "Pater Alojzy": "Father Alojzy", "Herr Wyszkowski": "Mr Wyszkowski", "Pfarrer Łukasz": "Reverend Łukasz",
@@ -133,7 +132,7 @@ def corrected_outputs(arguments: argparse.Namespace, most: int) -> tuple[Texts, 
     for pair, output in zip(pairs, outputs, strict=True):
         text = output.translation
         words = {TERMS[word] for word in re.findall(r"[a-z]+", text) if word in TERMS}
-        if words and len(found) < most // 2:
+        if words:
             text = re.sub(r"[a-z]+", lambda match: TERMS.get(match[0], match[0]), text)
             found.append((pair.source, text))
             wanted.append(words)
@@ -166,7 +165,25 @@ def measure_corrections(arguments: argparse.Namespace, folder: Path) -> dict[str
         "before": share_right(arguments.run, pairs, wanted),
         "after": share_right(result.kept or arguments.run, pairs, wanted),
     }
-    return {"200 corrections": row | {"pairs": len(pairs), "right": right}}
+    return {
+        "200 corrections": row
+        | {
+            "pairs": len(pairs),
+            "right": right,
+            "old nouns put back": {name: put_back(run) for name, run in runs.items()},
+        }
+    }
+
+
+def put_back(run: Path) -> float:
+    """Return BLEU of the test text of the general run, with the old nouns in the place of the planted ones."""
+    translator, old = Translator.load(run, device="cpu"), {new: word for word, new in TERMS.items()}
+    pairs = available_pairs(translator.config, "test", 1_000)
+    results = translate_in_groups(translator, [pair.source for pair in pairs])
+    outputs = [
+        re.sub(r"[a-z]+", lambda match: old.get(match[0], match[0]), result.translation) for result in results
+    ]
+    return round(score(outputs, [pair.target for pair in pairs]).bleu, 2)
 
 
 # --- harmful sets ---
