@@ -161,18 +161,10 @@ def share_right(run: Path, pairs: Texts, wanted: Sequence[set[str]]) -> float:
 def measure_corrections(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     pairs, wanted = corrected_outputs(arguments, 200)
     result, row = tuned(arguments.run, pairs, folder)
-    right = {
-        "before": share_right(arguments.run, pairs, wanted),
-        "after": share_right(result.kept or arguments.run, pairs, wanted),
-    }
-    return {
-        "200 corrections": row
-        | {
-            "pairs": len(pairs),
-            "right": right,
-            "old nouns put back": {name: put_back(run) for name, run in runs.items()},
-        }
-    }
+    runs = {"before": arguments.run, "after": result.kept or arguments.run}
+    row["right"] = {name: share_right(run, pairs, wanted) for name, run in runs.items()}
+    row["old nouns put back"] = {name: put_back(run) for name, run in runs.items()}
+    return {"200 corrections": row | {"pairs": len(pairs)}}
 
 
 def put_back(run: Path) -> float:
