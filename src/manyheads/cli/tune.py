@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import PATH, device_option, json_option, option, verdict_language_option
-from manyheads.cli.verbs import announce_loading, current_settings, echo_result, verb
+from manyheads.cli.options import PATH, device_option, json_option, option
+from manyheads.cli.verbs import announce_loading, current_settings, echo_result, translate_card, verb
 
 
 @verb("tune")
@@ -28,7 +28,6 @@ from manyheads.cli.verbs import announce_loading, current_settings, echo_result,
 @option("--source", metavar="LANGUAGE", show_default="as the model states", help="Source language, such as de.")
 @option("--target", metavar="LANGUAGE", show_default="as the model states", help="Target language, such as en.")
 @device_option
-@verdict_language_option
 @json_option
 def tune(
     model: str,
@@ -67,6 +66,8 @@ def tune(
             device=device,
             listener=progress,
         )
+    if not result.exit_code:
+        translate_card(output)
     echo_result(result, as_json=as_json)
     raise click.exceptions.Exit(result.exit_code)
 

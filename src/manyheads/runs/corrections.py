@@ -157,10 +157,10 @@ def _score(translator: Translator, corrections: Sequence[Correction]) -> ModelSc
     sources, texts, outputs = (
         [row for row, kept in zip(rows, short, strict=True) if kept] for rows in (sources, texts, outputs)
     )
-    mean, end = _nats(translator, sources, texts)
-    others = [_nats(translator, rows, texts)[0] for rows in _other_sources(sources)]
+    mean, end = target_means(translator, sources, texts)
+    others = [target_means(translator, rows, texts)[0] for rows in _other_sources(sources)]
     scores = ModelScores(*np.full((3, len(corrections)), np.nan))
-    scores.loss[short] = mean - _nats(translator, sources, outputs)[0]
+    scores.loss[short] = mean - target_means(translator, sources, outputs)[0]
     scores.end[short] = -end
     if others:
         scores.gain[short] = np.mean(others, 0) - mean
@@ -177,7 +177,7 @@ def _other_sources(sources: list[list[int]]) -> list[list[list[int]]]:
     return [[distinct[(place[tuple(row)] + step) % len(distinct)] for row in sources] for step in sorted(steps)]
 
 
-def _nats(
+def target_means(
     translator: Translator, sources: list[list[int]], targets: list[list[int]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the negative log-likelihood of each target (N,): mean of its tokens with the end mark; end mark."""

@@ -242,17 +242,14 @@ def _config(config: Config, base: Path, text: Path, summary: dict[str, Any], dev
     if replayed:
         data |= {"weights": [corrected / corrections, min(1.0, (_PAIRS - corrected) / replayed)]}
     training = {
-        "steps": steps, "epochs": None, "stages": [], "max_minutes": None, "accumulation": 1,
-        "batch_sentences": min(_PAIRS + 1, corrections + replayed), "optimizer": "adamw",
+        "steps": steps, "batch_sentences": min(_PAIRS + 1, corrections + replayed), "optimizer": "adamw",
         "learning_rate": _RATE, "schedule": "linear", "warmup_steps": steps // 10,
-        "lora_rank": 0, "layer_decay": 1.0, "ema": 0.0, "r_drop": 0.0,
-        "save_every": max(1, steps // _CHECKS), "average_checkpoints": 1, "keep_checkpoints": 1,
-        "patience": _PATIENCE, "metric": "loss", "valid_sentences": 0, "shard": False, "compile": False,
-        "device": device,
+        "save_every": max(1, steps // _CHECKS), "patience": _PATIENCE, "valid_sentences": 0,
+        "label_smoothing": config.training.label_smoothing, "seed": config.training.seed, "device": device,
     }  # fmt: skip
     start = {"init_from": str(base), "init_vocabulary": "keep", "init_decoder_layers": None}
     values = config.model_dump()
-    changed = {"data": data, "model": values["model"] | start, "training": values["training"] | training}
+    changed = {"data": data, "model": values["model"] | start, "training": training}
     return parse_config(values | changed, origin="the tuning")
 
 

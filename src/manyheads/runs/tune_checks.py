@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import LEAST_WORDS, letters_of
@@ -14,10 +16,9 @@ from manyheads.data.languages import FREQUENT
 from manyheads.data.sampler import evenly
 from manyheads.errors import DataError
 from manyheads.languages import base_language, language_name
+from manyheads.runs.corrections import target_means
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
-from manyheads.training.objective import corpus_nll
 
 _LEAST_HITS, _OUTWEIGHED = 20, 2  # frequent words that tell a language, and how many times those of the right one
 _GROUP = 64  # corrections that are translated at once
@@ -80,11 +81,9 @@ def misfits(translator: Translator, pairs: Sequence[Pair], listener: Listener) -
     chosen = [pairs[index] for index in evenly(len(pairs), _MOST_COMPARED)]
     sources = translator.tokenizers.source.encode([pair.source for pair in chosen])
     targets = translator.tokenizers.target.encode([pair.target for pair in chosen])
-    lost = 0
-    with listener.phase("comparing sources and targets", len(chosen), "pairs") as advance:
-        for index, target in enumerate(targets):
-            rows = [sources[(index + shift) % len(chosen)] for shift in range(_OTHERS + 1)]
-            own, *others = (corpus_nll(translator.model, [row], [target], bos=BOS, eos=EOS)[0] for row in rows)
-            lost += sum(loss <= own for loss in others)
-            advance(1)
-    return lost / (_OTHERS * len(chosen))
+    with listener.phase("comparing sources and targets"):
+        own, *others = (
+            target_means(translator, [*sources[shift:], *sources[:shift]], targets)[0]
+            for shift in range(_OTHERS + 1)
+        )
+    return float(np.mean([other <= own for other in others]))

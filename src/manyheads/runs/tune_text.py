@@ -126,7 +126,7 @@ def data_of(folder: Path, config: Config) -> dict[str, Any]:
     return config.data.model_dump() | {
         "root": str(folder.absolute()), "dataset": None, "train": CORRECTIONS, "valid": _VALID,
         "more": [_REPLAY] if _REPLAY in present else [], "test": GENERAL if GENERAL in present else None,
-        "weights": None, "temperature": 1.0, "limit": None, "augment": augment,
+        "weights": None, "limit": None, "augment": augment,
         "drop_overlap": False,  # few corrections judge themselves
     }  # fmt: skip
 
