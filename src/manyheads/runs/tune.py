@@ -31,11 +31,12 @@ TUNING = "tuning.json"  # in the tuned run: what it was made of, and the proof
 _TEXT, _RUN, _IMPORTED, _PROOF = "text", "run", "imported", "proof.json"  # in the folder of a tuning
 _PAIRS = 64  # of an update
 _MOST_CORRECTED = 0.5  # of an update; the rest is general text
+_FEW, _SHARE_OF_FEW = 8, 0.4  # corrections of an update where there are few: so many, or this share of them
 _PASSES = 20  # over the corrections
-_LEAST_STEPS, _MOST_STEPS = 100, 800
+_LEAST_STEPS, _MOST_STEPS = 100, 400
 _CHECKS = 10  # validations
 _PATIENCE = 3
-_RATE = 5e-4
+_RATE, _RATE_OF_MANY, _MANY = 5e-4, 1e-3, 1_000  # learning rates, and corrections that are many
 
 
 @dataclass(frozen=True)
@@ -236,14 +237,16 @@ def _config(config: Config, base: Path, text: Path, summary: dict[str, Any], dev
     did not learn a new word.
     """
     corrections, replayed = summary["corrections"], summary["replay"]
-    corrected = min(_PAIRS * (_MOST_CORRECTED if replayed else 1.0), corrections)
+    most = _PAIRS * (_MOST_CORRECTED if replayed else 1.0)
+    corrected = min(most, corrections, max(_FEW, _SHARE_OF_FEW * corrections))
     steps = int(min(_MOST_STEPS, max(_LEAST_STEPS, _PASSES * corrections / corrected)))
     data = data_of(text, config)
     if replayed:
         data |= {"weights": [corrected / corrections, min(1.0, (_PAIRS - corrected) / replayed)]}
     training = {
         "steps": steps, "batch_sentences": min(_PAIRS + 1, corrections + replayed), "optimizer": "adamw",
-        "learning_rate": _RATE, "schedule": "linear", "warmup_steps": steps // 10,
+        "learning_rate": _RATE if corrections < _MANY else _RATE_OF_MANY, "schedule": "linear",
+        "warmup_steps": steps // 10,
         "save_every": max(1, steps // _CHECKS), "patience": _PATIENCE, "valid_sentences": 0,
         "label_smoothing": config.training.label_smoothing, "seed": config.training.seed, "device": device,
     }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ CORRECTIONS, HELD_OUT, GENERAL = "corrections.tsv", "held-out.tsv", "general.tsv
 _REPLAY, _VALID, _SUMMARY = "replay.tsv", "valid.tsv", "summary.json"
 _LEAST_TO_HOLD_OUT, _HELD_OUT_SHARE, _MOST_HELD_OUT = 20, 0.2, 500  # of the corrections
 _MOST_READ, _MOST_REPLAYED, _MOST_TRANSLATED = 500_000, 20_000, 3_000  # general pairs
+_JUDGES = 0.5  # letters of corrections for one of general text, in the text that ends the training early
 _PROOF_SHARE, _MOST_PROOF, _MOST_VALID = 0.25, 1_000, 300  # of the general text
 _NAMED = 8  # lines in a message
 
@@ -67,9 +68,13 @@ class TuningText:
     doubts: Sequence[str] = field(default_factory=list)
 
     def parts(self) -> dict[str, list[Pair]]:
-        """Return the pairs of each file; corrections and general text end the training early, in equal parts."""
+        """Return the pairs of each file; a third of the text that ends the training early are corrections."""
         judges = self.held_out or self.corrections
-        early = [*self.valid, *judges * max(1, len(self.valid) // max(1, len(judges)))]
+        count = len(judges)
+        if self.valid:
+            letters, others = (sum(len(pair.target) for pair in pairs) for pairs in (judges, self.valid))
+            count = max(1, round(_JUDGES * others * len(judges) / letters))
+        early = [*self.valid, *islice(cycle(judges), count)]
         names = (CORRECTIONS, HELD_OUT, _REPLAY, _VALID, GENERAL)
         return dict(zip(names, (self.corrections, self.held_out, self.replay, early, self.general), strict=True))
 
