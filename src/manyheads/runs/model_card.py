@@ -78,6 +78,12 @@ def imported_card(config: Config, tokenizers: TokenizerPair, where: str, labels:
     return _fill(_template_of(config), facts, "imported", "manyheads", _usage_of_run(config))
 
 
+def tuned_line(**facts: object) -> str:
+    """Return the line of a card about a tuning, with the facts that its template names."""
+    text: str = _card_texts()["origin"]["tuned"]
+    return text.format(**facts)
+
+
 def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
     """Return the card of an export in the format `to`."""
     facts, usages = _facts_of(config, tokenizers, labels), _card_texts()["usage"]

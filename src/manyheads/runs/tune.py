@@ -17,6 +17,7 @@ from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import LOCK, discard, locked, new_folder, saving, sum_of
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
+from manyheads.runs.model_card import tuned_line
 from manyheads.runs.proof import lines_of, prove
 from manyheads.runs.train import train
 from manyheads.runs.tune_checks import check_news, doubts
@@ -284,9 +285,14 @@ def _card_line(document: dict[str, Any]) -> str:
     """Return the line of the model card."""
     text, proof = document["text"], document["proof"]
     results = {key: proof[key]["bleu"] for key in ("general", "held_out") if key in proof}
-    scores = [f"{key} {one['baseline']:.2f} -> {one['score']:.2f} BLEU" for key, one in results.items()]
-    verdict = f"refused ({'; '.join(proof['reasons'])}), and accepted by hand" if proof["reasons"] else "passed"
-    return (
-        f"- Tuned from {Path(document['plan']['model']).name} on {text['corrections']:,} corrections beside "
-        f"{text['replay']:,} general pairs; proof {verdict}: {', '.join(scores) or 'no general text'}"
+    scores = [
+        f"{key} BLEU {one['baseline']:.2f} -> {one['score']:.2f} ({one['signature']})"
+        for key, one in results.items()
+    ]
+    return tuned_line(
+        model=Path(document["plan"]["model"]).name,
+        corrections=f"{text['corrections']:,}",
+        general=f"{text['replay']:,}",
+        proof=f"refused ({'; '.join(proof['reasons'])}), and accepted by hand" if proof["reasons"] else "passed",
+        scores=", ".join(scores) or "no general text",
     )
