@@ -136,7 +136,7 @@ def options_by_name() -> dict[str, dict[str, click.Option]]:
 OPTIONS = options_by_name()
 # Options that have another kind of value by verb: what the verb writes, and a kind of attention or of model.
 VARYING_OPTIONS = ("-o", "--output", "--kind")
-REVIEW_FILES = ("--suggestions", "--rejected", "--html")
+OTHER_FILES = ("--keys", "--general", "--glossary", "--suggestions", "--rejected", "--html")
 
 
 def test_an_option_has_one_kind_of_value_in_all_verbs() -> None:
@@ -151,7 +151,7 @@ def test_options_for_languages_files_and_destinations_have_consistent_names() ->
         "LANGUAGE"
     }
     files = {name for name, verbs in OPTIONS.items() for option in verbs.values() if option.metavar == "FILE"}
-    assert all(name.endswith("-file") for name in files - {*VARYING_OPTIONS, "--keys", "--general", *REVIEW_FILES})
+    assert all(name.endswith("-file") for name in files - {*VARYING_OPTIONS, *OTHER_FILES})
     assert list(OPTIONS["-o"]) == list(OPTIONS["--output"])
     assert {f"manyheads {verb}" for verb in WRITING_VERBS} <= set(OPTIONS["-o"])
     assert {f"manyheads {verb}" for verb in COMPUTING_VERBS} <= set(OPTIONS["--device"])

@@ -127,11 +127,10 @@ def read_text(folder: Path, data: DataConfig) -> tuple[TuningText, dict[str, Any
 def data_of(folder: Path, config: Config) -> dict[str, Any]:
     """Return the section `[data]` of a tuning on the text of a folder; the general text is its test text."""
     present = {name for name in (_REPLAY, GENERAL) if (folder / name).is_file()}
-    augment = config.data.augment and {**config.data.augment.model_dump(), "words": 0.0}  # needs more text
     return config.data.model_dump() | {
         "root": str(folder.absolute()), "dataset": None, "train": CORRECTIONS, "valid": _VALID,
         "more": [_REPLAY] if _REPLAY in present else [], "test": GENERAL if GENERAL in present else None,
-        "weights": None, "limit": None, "augment": augment,
+        "weights": None, "limit": None,
         "drop_overlap": False,  # few corrections judge themselves
     }  # fmt: skip
 
