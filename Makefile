@@ -1,7 +1,7 @@
 # make demo       set up, then train a small translator on built-in text, score it and translate with it
 # make setup      only set up: .venv with manyheads in it
 # make check      style, types, and the tests of modules that differ from main, in under a minute; installs nothing
-# make test       set up with the tools for tests, then style, types, and all tests but the slow ones: 12 minutes
+# make test       set up with the tools for tests, then style, types, and all tests but the slow ones: 10 minutes
 # make test-slow  the tests that are marked `slow`: long trainings, many processes, compilers
 # make docs       the book, in English in build/docs and in Korean in build/docs/ko; a warning is an error; the first time
 #                 it trains the demo, which some pages embed. REPOSITORY=https://github.com/OWNER/NAME, a public copy,
@@ -17,8 +17,9 @@ RARE := tests?|testing|_inductor|_vendor|transformers|openai|pandas|matplotlib|f
 COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 -x '/($(RARE))/' $(VENV)/lib >/dev/null || true
 # The tests of `make test`; .ci/run gives the slow ones to the same processes, which then import everything once.
 TESTS := not slow
-# worksteal: few files hold most of the time, and no process is idle at the end
-PYTEST := $(IN_VENV) -m pytest -n auto --maxprocesses 4 --dist worksteal
+# A process more than cores, four at most, as many tests wait for a server or a browser. worksteal: few files hold most
+# of the time, and no process is idle at the end.
+PYTEST = $(IN_VENV) -m pytest -n $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))') --dist worksteal
 # Hundreds of processes import the same modules, and pytest compiles its own form of the tests.
 unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
