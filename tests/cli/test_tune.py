@@ -55,3 +55,16 @@ def test_the_exit_code_says_whether_the_tuned_model_is_used(
 def test_the_output_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tune", "mine", "terms.tsv"]) == 2
     assert "--output" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("proof", "own", "words"),
+    [
+        ({"reasons": []}, False, "no general text was compared"),
+        ({"reasons": [], "general": {}}, True, "no references to judge by"),
+        ({"reasons": [], "general": {}}, False, "as good as before"),
+    ],
+)
+def test_the_verdict_says_what_was_compared(proof: dict[str, Any], own: bool, words: str) -> None:
+    (verdict,) = Tuning(Path("there"), "mine", Path("there"), {"own": own}, proof).verdict()
+    assert words in verdict

@@ -81,6 +81,10 @@ class Tuning:
         if not reasons:
             if "general" not in self.proof:
                 return ["no general text was compared: read some translations before you use the tuned model"]
+            if self.text["own"]:
+                return [
+                    "general text is translated much as before, with no references to judge by: read some of it"
+                ]
             return ["general text is as good as before: use the tuned model"]
         if not self.exit_code:
             return [*reasons, "used all the same, because of --accept"]
