@@ -36,6 +36,7 @@ TRAIN = 'kind="train",text="mixed",valid="parallel"'
         ("text.english=5", r"text\.english = 5 is wrong: texts: a table each"),
         ("steps.back.model=5", r"steps\.back\.model = 5 is"),
         ("steps.backward.text=5", r"steps\.backward\.text = 5 is"),
+        ("steps.mixed.text=[]", r"steps\.mixed\.text = \[\] is not a list of tables"),
         ("steps.mixed.text=[3]", r"steps\.mixed\.text = \[3\] is not a list of tables"),
         ("steps.backward.config=tatoeba-ko-e", r"steps\.backward: config: no .* tatoeba-ko-e; did you mean"),
         ("steps", r"--set steps is not of the form"),

@@ -12,6 +12,7 @@ from manyheads.errors import DataError
 PAIRS = {
     "Hund": "dog", "großer Hund": "big dog", "C++": "C++", "서울": "Seoul", "东京": "Tokyo", "हिन्दी": "Hindi",
     "Polish": "polnisch", "polish": "polieren", "e-mail": "E-Mail", "Bus": "coach", "São Paulo": "São Paulo",
+    "US": "USA",
 }  # fmt: skip
 
 
@@ -39,6 +40,7 @@ def make_glossary(pairs: dict[str, str]) -> Glossary:
         ("हिन्दी में", ["Hindi"]),
         ("हिन्दीभाषी", []),
         ("nach São  Paulo", ["São Paulo"]),
+        ("give us Us, or the US", ["USA"]),
         ("", []),
     ],
 )

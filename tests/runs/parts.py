@@ -95,3 +95,11 @@ def metrics(run: Path) -> list[dict[str, Any]]:
     assert lines.pop() == ""
     records = [json.loads(line, parse_constant=refuse_constant) for line in lines]
     return [{key: value for key, value in record.items() if key not in TIMINGS} for record in records]
+
+
+def train_well(folder: Path, seed: int) -> Path:
+    """Train a run that translates the sentences of `write_corpus` well."""
+    training = {"steps": 250, "save_every": 250, "batch_tokens": 200, "seed": seed, "valid_sentences": 0}
+    config = make_config(write_corpus(folder / "text"), model={"d_model": 32, "d_ff": 64}, training=training)
+    train(config, folder / "run")
+    return folder / "run"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runs.parts import SENTENCES, Interrupting, make_config, write_corpus
+from tests.runs.parts import SENTENCES, Interrupting, make_config, train_well, write_corpus
 from tests.runs.test_tune_text import write
 from tests.training.parts import CollectingListener
 
@@ -37,11 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
     """Return a run that translates its world well."""
-    folder = tmp_path_factory.mktemp("learned")
-    training = {"steps": 250, "save_every": 250, "batch_tokens": 200, "seed": training_seed, "valid_sentences": 0}
-    config = make_config(write_corpus(folder / "text"), model={"d_model": 32, "d_ff": 64}, training=training)
-    train(config, folder / "run")
-    return folder / "run"
+    return train_well(tmp_path_factory.mktemp("learned"), training_seed)
 
 
 @pytest.fixture
@@ -91,7 +87,7 @@ def test_doubtful_corrections_are_not_trained_on_unless_they_are_accepted(
     run: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doubt = "40% of the corrections are copies of their sources"
-    monkeypatch.setattr("manyheads.runs.tune.doubts", lambda *arguments: [doubt])
+    monkeypatch.setattr("manyheads.runs.tune.find_doubts", lambda *arguments: [doubt])
     refused = tuned(run, tmp_path)
     assert (refused.exit_code, refused.kept) == (1, None)
     assert refused.lines()[0] == f"verdict: {doubt}"

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.runs.parts import SENTENCES, make_config, write_corpus
+from tests.runs.parts import SENTENCES, make_config, train_well, write_corpus
 from tests.training.parts import CollectingListener
 
 from manyheads.data.corpus import Pair
 from manyheads.errors import DataError
 from manyheads.runs.train import train
-from manyheads.runs.tune_checks import check_news, doubts, misfits
+from manyheads.runs.tune_checks import check_news, find_doubts, misfit_share
 from manyheads.tasks.translation.translator import Translator
 
 PAIRS = [Pair(german, english, line) for line, (german, english) in enumerate(SENTENCES, start=1)]
@@ -22,11 +22,7 @@ LONG = [Pair(f"{pair.source} und {pair.source}", f"{pair.target} and {pair.targe
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Translator:
     """Return a translator that knows its world."""
-    folder = tmp_path_factory.mktemp("checks")
-    training = {"steps": 250, "save_every": 250, "batch_tokens": 200, "seed": training_seed, "valid_sentences": 0}
-    config = make_config(write_corpus(folder / "text"), model={"d_model": 32, "d_ff": 64}, training=training)
-    train(config, folder / "run")
-    return Translator.load(folder / "run", device="cpu")
+    return Translator.load(train_well(tmp_path_factory.mktemp("checks"), training_seed), device="cpu")
 
 
 def moved(pairs: list[Pair]) -> list[Pair]:
@@ -47,24 +43,24 @@ def moved(pairs: list[Pair]) -> list[Pair]:
 def test_a_third_of_odd_corrections_is_a_doubt(
     change: Callable[[Pair], Pair], words: str | None, translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manyheads.runs.tune_checks.misfits", lambda *arguments: 0.0)
+    monkeypatch.setattr("manyheads.runs.tune_checks.misfit_share", lambda *arguments: 0.0)
     some = [change(pair) if number % 3 == 0 else pair for number, pair in enumerate(LONG[:12])]
-    found = list(doubts(translator, some, LONG[12:], CollectingListener()))
+    found = list(find_doubts(translator, some, LONG[12:], CollectingListener()))
     assert len(found) == (words is not None)
     assert words is None or words in found[0]
 
 
 def test_targets_in_another_order_fit_other_sources_as_well(translator: Translator) -> None:
-    assert misfits(translator, PAIRS, CollectingListener()) < 0.1
-    assert list(doubts(translator, PAIRS[:24], PAIRS[24:], CollectingListener())) == []
-    (doubt,) = doubts(translator, moved(PAIRS[:24]), PAIRS[24:], CollectingListener())
+    assert misfit_share(translator, PAIRS, CollectingListener()) < 0.1
+    assert list(find_doubts(translator, PAIRS[:24], PAIRS[24:], CollectingListener())) == []
+    (doubt,) = find_doubts(translator, moved(PAIRS[:24]), PAIRS[24:], CollectingListener())
     assert "in order" in doubt
 
 
 def test_a_model_that_cannot_tell_doubts_no_order(tmp_path: Path) -> None:
     train(make_config(write_corpus(tmp_path / "text"), training={"steps": 2, "save_every": 2}), tmp_path / "run")
     untrained = Translator.load(tmp_path / "run", device="cpu")
-    assert list(doubts(untrained, moved(PAIRS[:24]), PAIRS[24:], CollectingListener())) == []
+    assert list(find_doubts(untrained, moved(PAIRS[:24]), PAIRS[24:], CollectingListener())) == []
 
 
 def test_corrections_that_the_model_says_already_are_refused(translator: Translator) -> None:

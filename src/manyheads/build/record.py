@@ -103,7 +103,8 @@ def _versions() -> dict[str, str]:
 def _is_known(name: str) -> bool:
     """Return whether a setting of a configuration exists; settings of steps have no section in their names."""
     section, dot, key = name.partition(".")
-    return not dot or key in getattr(Config.model_fields[section].annotation, "model_fields", {})
+    field = Config.model_fields.get(section)
+    return not dot or (field is not None and key in getattr(field.annotation, "model_fields", {}))
 
 
 def _key_of(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -97,8 +97,8 @@ class Glossary:
     def find(self, text: str) -> list[Term]:
         """Return the terms in a text, from left to right, of several at a place the longest.
 
-        Terms are whole words. A term that is not there as it is written may be there in other case, and then with
-        one of a few endings (`_ENDINGS`), such as the plural.
+        Terms are whole words. A term that is not there as it is written may be there in other case, unless it is in
+        capitals, and then with one of a few endings (`_ENDINGS`), such as the plural.
         """
         tokens = _TOKEN.findall(unicodedata.normalize("NFC", text))
         lowered = [token.lower() for token in tokens]
@@ -119,13 +119,18 @@ class Glossary:
     def _look_up(self, spelled: str, key: str) -> Term | None:
         """Return the term of a key, or of the key without an ending; of several the one that is spelled so."""
         if terms := self._by_key.get(key):
-            return terms.get(spelled) or next(iter(terms.values()))
+            return terms.get(spelled) or _in_any_case(terms)
         for length in _ENDING_LENGTHS:
             least = _ENDINGS.get(key[-length:])
             stem = key[:-length]
             if least and stem in self._by_key and len(stem) - stem.rfind(" ") > least:
-                return next(iter(self._by_key[stem].values()))
+                return _in_any_case(self._by_key[stem])
         return None
+
+
+def _in_any_case(terms: Mapping[str, Term]) -> Term | None:
+    """Return the first term that may stand in other case; one in capitals, such as IT, is another word then."""
+    return next((term for term in terms.values() if not term.source.isupper()), None)
 
 
 def _tidy(text: str) -> str:

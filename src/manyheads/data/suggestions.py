@@ -20,7 +20,7 @@ _WAIT_SECONDS = 10.0  # for another process that extends the file
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A correction that somebody suggested.
+    """A suggested correction of a translation.
 
     Attributes:
         time: time of the suggestion, in UTC (ISO 8601).

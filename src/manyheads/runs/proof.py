@@ -138,9 +138,14 @@ def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator
     if "general" not in document:
         yield from (
             f"challenge lines: {figure['figure']} {_change(figure)} of {figure['group']}"
-            for figure in document["challenge"]
-            if figure["good_before"] > figure["good_after"] and abs(figure["after"] - figure["before"]) >= _MOVED
+            for figure in worse_figures(document)
+            if abs(figure["after"] - figure["before"]) >= _MOVED
         )
+
+
+def worse_figures(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the figures of the challenge lines that were good before the tuning, and are bad after it."""
+    return [one for one in document["challenge"] if one["good_before"] > one["good_after"]]
 
 
 def _change(figure: Mapping[str, Any]) -> str:

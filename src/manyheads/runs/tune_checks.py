@@ -52,10 +52,10 @@ def check_news(path: Path, pairs: Sequence[Pair], translator: Translator) -> Non
     raise DataError(f"{path}: the model says already what the {len(pairs):,} corrections say. Nothing is to learn.")
 
 
-def doubts(
+def find_doubts(
     translator: Translator, corrections: Sequence[Pair], general: Sequence[Pair], listener: Listener
 ) -> Iterator[str]:
-    """Yield what is wrong with more than a fifth of the corrections, whatever the model makes of them."""
+    """Yield each fault that more than a fifth of the corrections have, in words."""
     long = [pair for pair in corrections if len(pair.source.split()) >= LEAST_WORDS]
     if len(long) >= _LEAST_PAIRS:
         copies = sum(letters_of(pair.source) == letters_of(pair.target) for pair in long) / len(long)
@@ -67,13 +67,14 @@ def doubts(
         odd = sum(not 1 / _MOST_RATIO < ratio < _MOST_RATIO for ratio in ratios) / len(long)
         if odd > _MOST_ODD:
             yield f"{odd:.0%} of the corrections are less than half or more than twice as long as is usual"
-    if len(corrections) >= _LEAST_PAIRS <= len(general) and misfits(translator, general, listener) < _MOST_USUAL:
-        share = misfits(translator, corrections, listener)
+    enough = len(corrections) >= _LEAST_PAIRS <= len(general)
+    if enough and misfit_share(translator, general, listener) < _MOST_USUAL:
+        share = misfit_share(translator, corrections, listener)
         if share > _MOST_ODD:
             yield f"{share:.0%} of the corrections fit the sources of others: are the lines of both sides in order?"
 
 
-def misfits(translator: Translator, pairs: Sequence[Pair], listener: Listener) -> float:
+def misfit_share(translator: Translator, pairs: Sequence[Pair], listener: Listener) -> float:
     """Return the share of comparisons in which a target is as likely after the source of another pair.
 
     It is near 0 for translations, and 0.5 for lines in a wrong order.

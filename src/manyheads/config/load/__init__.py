@@ -32,8 +32,6 @@ __all__ = [
 ]
 
 _FORMAT = 1
-# Values that stand in the place of former settings of the model and the search.
-_CONSTANTS: dict[str, Any] = {}
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -169,7 +167,7 @@ def config_from_json(text: str, origin: str) -> Config:
 def _drop_former_settings(values: dict[str, Any]) -> None:
     """Remove the settings of earlier versions, unless outputs may depend on them: those are refused as unknown.
 
-    Only settings of the model and the search are such, if they are on and have another value than in `_CONSTANTS`.
+    Only settings of the model and the search that are on are such; dropout is not.
     """
     for section, settings in [*values.items()]:
         if not isinstance(settings, dict):
@@ -180,7 +178,7 @@ def _drop_former_settings(values: dict[str, Any]) -> None:
         known = getattr(Config.model_fields[section].annotation, "model_fields", {})
         for name in settings.keys() - known.keys():
             needed = section in ("model", "search") and settings[name] and not name.endswith("dropout")
-            if not needed or settings[name] == _CONSTANTS.get(name):
+            if not needed:
                 del settings[name]
     if isinstance(values.get("data", {}).get("augment"), dict):  # rates of its changes
         values["data"]["augment"] = 1

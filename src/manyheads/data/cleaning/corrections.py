@@ -192,7 +192,7 @@ def _share_of_source_words(correction: Correction) -> float:
 
 
 def _mark_contradicted(corrections: Sequence[Correction]) -> None:
-    """Of several accepted corrections of a source, keep the one with most senders, and of those the newest."""
+    """Keep one accepted correction of each source, that of most senders, then the newest; mark the others."""
     best: dict[str, Correction] = {}
     accepted = [one for one in corrections if one.verdict == "accepted"]
     for one in sorted(accepted, key=lambda one: (len(one.senders), one.time)):
