@@ -62,7 +62,11 @@ def same_for_all(folder: Path) -> Path:
     return write(folder / "same.tsv", [(german, "a horse sings") for german, _ in SENTENCES[:30]])
 
 
-def test_a_harmful_set_is_refused_kept_beside_and_accepted_only_on_demand(learned: Path, tmp_path: Path) -> None:
+def test_a_harmful_set_is_refused_kept_beside_and_accepted_only_on_demand(
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("manyheads.runs.tune._CHECKS", 1)  # else the training may end before any harm is done
+    monkeypatch.setattr("manyheads.runs.tune._RATE", 5e-3)
     arguments = ["tune", str(learned), str(same_for_all(tmp_path)), "-o", str(tmp_path / "tuned"), "--no-replay"]
     assert run_program([*arguments, "--device", "cpu", "-q"]) == 1
     beside = tmp_path / "tuned.tuning" / "run"
