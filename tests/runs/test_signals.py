@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -148,17 +148,26 @@ def test_a_call_in_a_thread_returns_its_result_or_raises_its_error() -> None:
         call_in_thread(lambda: 1 // 0)
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no timer signals")
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="Windows has no SIGALRM")
 def test_a_call_in_a_thread_does_not_delay_a_signal() -> None:
-    """The main thread would handle it only after the end of the C code."""
-    others, before = set(threading.enumerate()), signal.signal(signal.SIGALRM, usual_handler)
+    """The main thread would handle it only after the end of C code."""
+    threads, end, before = [], threading.Event(), signal.signal(signal.SIGALRM, usual_handler)
+
+    def call() -> None:
+        threads.append(threading.current_thread())
+        os.kill(os.getpid(), signal.SIGALRM)
+        end.wait()
+
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(UsualEffect):
-            call_in_thread(lambda: hashlib.pbkdf2_hmac("sha256", b"password", b"salt", 3_000_000))
-        (thread,) = set(threading.enumerate()) - others
+            call_in_thread(call)
+        (thread,) = threads
+        assert thread is not threading.main_thread()
+        assert thread.is_alive(), "the signal was handled before the end of the call"
+        end.set()
         thread.join()
     finally:
+        end.set()
         signal.signal(signal.SIGALRM, before)
 
 
