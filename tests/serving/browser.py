@@ -23,6 +23,7 @@ SCREENS = Path(__file__).parent.parent.parent / "test-artefacts" / "page"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 REQUIRED = "MANYHEADS_TESTS_NEED_BROWSER"
 MILLISECONDS = 15_000
+EXPECTED = "the server responded with a status of 400"
 RULES = {
     "rules": {"label-content-name-mismatch": {"enabled": True}},  # WCAG 2.5.3, which old versions leave out
     "resultTypes": ["violations"],  # a selector for each of the thousand elements without one takes seconds
@@ -75,6 +76,7 @@ class PageDriver:
     Attributes:
         page: the page of Playwright.
         faults: messages of the console, errors of scripts, and requests to other hosts.
+        refused: how many requests the server answered with status 400.
         name: the name of the screenshots.
     """
 
@@ -97,10 +99,27 @@ class PageDriver:
         self.page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.check_request(request.url))
+        self.refused = 0
+        self.page.on("response", lambda response: self.count_refused(response.status))
 
     def check_request(self, url: str) -> None:
         if not url.startswith((self.address, "data:", "blob:")):
             self.faults.append(f"outside: {url}")
+
+    def count_refused(self, status: int) -> None:
+        self.refused += status == 400
+
+    def expect_refused(self) -> None:
+        """Expect answers of status 400, and take Chromium's own message about each of them from the faults.
+
+        A message reaches the console after its answer, at times much later than the page shows the error.
+        """
+        end = time.monotonic() + MILLISECONDS / 1000
+        while not 0 < self.refused <= sum(EXPECTED in fault for fault in self.faults):
+            assert time.monotonic() < end, (self.refused, self.faults)
+            self.page.wait_for_timeout(20)  # milliseconds; events arrive meanwhile
+        self.faults = [fault for fault in self.faults if EXPECTED not in fault]
+        self.refused = 0
 
     def open(self, tab: str, **state: object) -> Locator:
         """Go to a view by its address, and return its panel."""
