@@ -11,6 +11,7 @@ from itertools import groupby
 
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, unify
+from manyheads.text.reserved import MARK, SYMBOLS
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
@@ -35,6 +36,7 @@ class Tokenizer(ABC):
         mask: id of the mask symbol.
         absent: special symbols that the vocabulary of a pre-trained model does not have; they are never encoded
             or generated.
+        reserved: id of each reserved symbol (`manyheads.text.reserved`); these have no text.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Tokenizer(ABC):
     marks_between: int = 1
     mask: int = UNK
     absent: tuple[int, ...] = ()
+    reserved: Mapping[str, int] = {}
 
     def __init__(self, *, lowercase: bool, keep_space: bool = False) -> None:
         self.lowercase = lowercase
@@ -69,6 +72,29 @@ class Tokenizer(ABC):
             f'tokenizer.kind = "{self.kind}" has no subword sampling. '
             'Use kind = "bpe" or "unigram", or tokenizer.sampling = 0.'
         )
+
+    def encode_marked(self, texts: Sequence[str], seed: int | None = None) -> list[list[int]]:
+        """Encode marked texts: the text between two marks by `encode`, or by `sample` if there is a seed.
+
+        Raises:
+            UsageError: a mark has no reserved symbol in this vocabulary.
+        """
+        split = [MARK.split(text) for text in texts]  # text, mark, text, ..., text
+        plain = [text for row in split for text in row[::2]]
+        encoded = iter(self.encode(plain) if seed is None else self.sample(plain, seed))
+        rows: list[list[int]] = []
+        for row in split:
+            ids = next(encoded)
+            for mark in row[1::2]:
+                ids = [*ids, self.reserved_id(SYMBOLS[mark]), *next(encoded)]
+            rows.append(ids)
+        return rows
+
+    def reserved_id(self, symbol: str) -> int:
+        """Return the id of a reserved symbol; raises `UsageError` if the vocabulary lacks it."""
+        if symbol not in self.reserved:
+            raise UsageError(f"this vocabulary has no symbol {symbol}: the model was trained without it.")
+        return self.reserved[symbol]
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
         """Return sequences of ids that decode to a text at the start of a word, the usual segmentation first.

@@ -63,6 +63,7 @@ class SubwordTokenizer(Tokenizer):
         if specials != (UNK, PAD, BOS, EOS):
             raise damaged_error(self.kind, f"its ids of {', '.join(SPECIALS)} are {specials}, not (0, 1, 2, 3)")
         self.symbols = frozenset(config.symbols)
+        self.reserved = {self.texts[i]: i for i in range(len(SPECIALS), self.size) if processor.is_control(i)}
 
     @cached_property
     def scores(self) -> Mapping[str, float]:
@@ -235,6 +236,7 @@ def _train(config: TokenizerConfig, texts: Sequence[str], coverage: float, *, ke
             *(["\n"] if keep_space else []),
             *(_BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
         ],
+        control_symbols=list(config.reserved),
         unk_id=UNK,
         pad_id=PAD,
         bos_id=BOS,

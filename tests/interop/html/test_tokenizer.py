@@ -44,6 +44,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "unigram, unknown characters": {"kind": "unigram", "coverage": 0.99},
     "bpe, symbols": {"kind": "bpe", "symbols": ["<bt>", "<b>"], "lowercase": True, "split_digits": True},
     "unigram, symbols": {"kind": "unigram", "symbols": ["<bt>", "<b>"], "lowercase": True},
+    "bpe, reserved": {"kind": "bpe", "reserved": ["<to-fr>", "<keep-1>"]},
     "bpe, white space": {"kind": "bpe", "keep_space": True},
     "unigram, white space": {"kind": "unigram", "keep_space": True, "coverage": 1.0},
     "characters": {"kind": "characters", "min_count": 3},

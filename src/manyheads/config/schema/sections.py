@@ -146,6 +146,11 @@ class TokenizerConfig(Section):
             "back-translated sources (Caswell et al. 2019)",
         )
     )
+    reserved: tuple[Text, ...] = Field(
+        (),
+        description="tokens that no text spells (bpe, unigram), such as the target language <to-fr>",
+        internal=True,
+    )
 
     def check_symbols(self) -> None:
         """Refuse symbols for tokenizers without pieces."""
