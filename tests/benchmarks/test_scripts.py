@@ -49,6 +49,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "memory": ("sides", []),
     "observatory": ("rows/*/examined", []),
     "quality": ("rows/*/perplexity", []),
+    "speedrun": ("processor seconds/references/*", []),
     "scale": ("from text/largest MiB", []),
     "serve": ("mib/*", []),
     "startup": ("rows/*/median", []),

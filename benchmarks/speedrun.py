@@ -1,0 +1,168 @@
+"""Verify an entry of the speedrun: train it again, count its processor time, and score its translations.
+
+    python benchmarks/speedrun.py benchmarks/speedrun/recipe --root data/multi30k [--run FOLDER] [--json]
+    python benchmarks/speedrun.py --tiny
+
+ENTRY is a folder with `entry.toml`; the rules and the records are in benchmarks/speedrun/README.md. The script
+
+1.  compares the text with the SHA-256 of the official files, and gives the entry a folder with train and val alone;
+2.  runs its `train` in a copy of the entry, between two runs of the reference training, and counts the processor
+    time of each, children included: an entry has the time of 40 reference trainings, so that machines compare;
+3.  gives its `translate` the English test text on standard input, and scores what it prints by sacreBLEU.
+
+It prints one record. The exit code is 1 if the entry broke a rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import sacrebleu
+
+import machine
+import tiny
+
+REFERENCE = Path(__file__).parent / "speedrun" / "reference.py"
+MOST_REFERENCES = 40  # of processor time for a training; the same again for translating
+SOURCE, TARGET, TEST = "en", "de", "test_2016_flickr"
+CONTENT = {  # SHA-256 of the text of the official files
+    "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
+    "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
+    "val.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
+    "val.de": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
+    "test_2016_flickr.en": "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
+    "test_2016_flickr.de": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
+}
+
+
+def read_text(root: Path, name: str) -> bytes:
+    """Return the content of a file, which may be compressed."""
+    packed = root / f"{name}.gz"
+    return gzip.decompress(packed.read_bytes()) if packed.exists() else (root / name).read_bytes()
+
+
+def check_text(root: Path) -> None:
+    """End with an error if a file is not the official one."""
+    for name, expected in CONTENT.items():
+        if hashlib.sha256(read_text(root, name)).hexdigest() != expected:
+            raise SystemExit(f"error: {root / name} is not the official file of Multi30k: its SHA-256 is another.")
+
+
+def processor_seconds(command: list[str], folder: Path, text: bytes | None = None) -> tuple[float, bytes]:
+    """Run a command in a folder; return the processor time of it and its children, and what it printed.
+
+    `text` is its standard input; without one, what it prints goes to standard error.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    output = sys.stderr if text is None else subprocess.PIPE
+    done = subprocess.run(command, cwd=folder, input=text or b"", stdout=output)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise SystemExit(f"error: {' '.join(command)} ended with exit code {done.returncode}.")
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout or b""
+
+
+def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> dict[str, Any]:
+    """Train and score an entry in an empty folder; return its record."""
+    description = tomllib.loads((entry / "entry.toml").read_text(encoding="utf-8"))
+    copied = shutil.copytree(entry, folder / "entry")
+    data = folder / "data"
+    data.mkdir()
+    for name in (f"{split}.{language}" for split in ("train", "val") for language in (SOURCE, TARGET)):
+        (data / name).write_bytes(read_text(root, name))
+    paths = {"python": sys.executable, "data": str(data), "run": str(folder / "run")}
+    train, translate = ([part.format(**paths) for part in description[name]] for name in ("train", "translate"))
+    references = [processor_seconds(reference, folder)[0]]
+    training, _ = processor_seconds(train, copied)
+    references.append(processor_seconds(reference, folder)[0])
+    translating, printed = processor_seconds(translate, copied, read_text(root, f"{TEST}.{SOURCE}"))
+    unit = statistics.mean(references)
+    expected = read_text(root, f"{TEST}.{TARGET}").decode().split("\n")[:-1]
+    outputs = printed.decode().split("\n")[:-1]
+    broken = []
+    if len(outputs) != len(expected):
+        broken.append(f"{len(outputs)} lines were printed for {len(expected)}")
+        outputs = (outputs + [""] * len(expected))[: len(expected)]
+    for part, seconds in (("training", training), ("translating", translating)):
+        if seconds > MOST_REFERENCES * unit:
+            broken.append(f"{part} took {seconds / unit:.1f} reference trainings of {MOST_REFERENCES}")
+    bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
+    return {
+        "entry": description["name"],
+        "changed": description["changed"],
+        "BLEU": round(bleu.corpus_score(outputs, [expected]).score, 2),
+        "chrF": round(chrf.corpus_score(outputs, [expected]).score, 2),
+        "signature": str(bleu.get_signature()),
+        "reference trainings": round(training / unit, 2),
+        "processor seconds": {
+            "training": round(training, 1),
+            "translating": round(translating, 1),
+            "references": [round(seconds, 1) for seconds in references],
+        },
+        "outputs equal to their reference": sum(map(str.__eq__, outputs, expected)),
+        "broken rules": broken,
+    }
+
+
+def write_tiny(folder: Path) -> Path:
+    """Write made-up text, and an entry that copies it; return the folder of the entry."""
+    tiny.write_pairs(folder, valid="val", test=TEST)
+    entry = folder / "copy"
+    entry.mkdir()
+    copy = "import shutil, sys; shutil.copyfileobj(sys.stdin, sys.stdout)"
+    description = {
+        "name": "copy",
+        "changed": "nothing",
+        "train": ["{python}", "-c", "import pathlib, sys; pathlib.Path(sys.argv[1]).mkdir()", "{run}"],
+        "translate": ["{python}", "-c", copy],
+    }
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in description.items())
+    (entry / "entry.toml").write_text(lines, encoding="utf-8")
+    return entry
+
+
+def print_record(record: dict[str, Any]) -> None:
+    """Print a record as lines."""
+    for name, value in record.items():
+        print(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
+
+
+def main() -> None:
+    parser = machine.parser(__doc__)
+    parser.add_argument("entry", nargs="?", type=Path)
+    parser.add_argument("--root", type=Path, help="folder of Multi30k, compressed or not")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="empty folder to keep the training in")
+    arguments: argparse.Namespace = machine.parse(parser, tiny={}, required=["entry", "root"])
+    reference = [sys.executable, str(REFERENCE)]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.run or Path(temporary) / "run"
+        folder.mkdir(parents=True, exist_ok=True)
+        if arguments.tiny:
+            arguments.root = Path(temporary)
+            arguments.entry = write_tiny(arguments.root)
+            reference.append("1")
+        else:
+            check_text(arguments.root)
+        record = verify(arguments.entry, arguments.root, folder.resolve(), reference)
+    record = {**record, "unit": "BLEU", **machine.about("sacrebleu", threads=2)}
+    if arguments.json:
+        print(json.dumps(record))
+    else:
+        print_record(record)
+    sys.exit(1 if record["broken rules"] and not arguments.tiny else 0)
+
+
+if __name__ == "__main__":
+    main()
