@@ -21,12 +21,12 @@ from transformer_doctor.texts import Language
 
 ROOT = Path(__file__).parent.parent
 PAGES: Mapping[Language, Path] = {
-    "en": ROOT / "docs" / "observatory.md",
+    "en": ROOT / "docs" / "reference" / "observatory.md",
     "ko": ROOT / "docs" / "ko" / "observatory.md",
 }
 TEXTS = Path(__file__).with_suffix(".toml")
 SUMMARY = ROOT / "observatory" / "summary.json"
-FINDINGS = {"en": "reference/findings.md", "ko": "findings.md"}  # all findings, seen from the page
+FINDINGS = {"en": "findings.md", "ko": "findings.md"}  # all findings, seen from the page
 
 
 def page(language: Language, summary: Mapping[str, Any]) -> str:

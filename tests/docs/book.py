@@ -19,7 +19,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "README.ko.md")),
     *sorted(page for page in DOCS.rglob("*.md") if "reference" not in page.relative_to(DOCS).parts),
 ]
-# The Python of these pages, and of the folders explanation/ and tutorial/, is run by test_pages.py.
+# The Python of these pages, and of the folder tutorial/, is run by test_pages.py.
 RUN_WHOLE = {"howto/from-your-tutorial.md"}
 
 # The run that is copied to `runs/mine`, by page that does not train it.
@@ -106,7 +106,7 @@ def page_commands(page: Path) -> list[Command]:
 def python_blocks(page: Path) -> list[Block]:
     """Return the Python blocks of a page, unless another test runs them."""
     name = name_of(page)
-    elsewhere = name in RUN_WHOLE or name.startswith(("explanation/", "tutorial/", "ko/")) or name == "README.ko.md"
+    elsewhere = name in RUN_WHOLE or name.startswith(("tutorial/", "ko/")) or name == "README.ko.md"
     return [] if elsewhere else blocks(page.read_text(encoding="utf-8"))
 
 

@@ -79,7 +79,7 @@ def translation_statuses() -> Iterator[TranslationStatus]:
     translations = {origin(text): text for path in KOREAN.rglob("*.md") if (text := path.read_text("utf-8"))}
     for path in sorted(DOCS.rglob("*.md")):
         name = str(path.relative_to(DOCS))
-        if not name.startswith(("ko/", "reference/")) and name not in ("changelog.md", "observatory.md"):
+        if not name.startswith(("ko/", "reference/")):
             yield translation_status(name, path.read_text("utf-8"), translations.get(name))
 
 

@@ -95,7 +95,7 @@ def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
 
 
 def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
-    page = text_of(book / "start" / "student.html")
+    page = text_of(book / "learn.html")
     assert "highlight-bash" in page
     assert "copybutton.js" in page
 
@@ -127,7 +127,7 @@ LIVE = {
     "tutorial/masks": "attention",
     "tutorial/layers": "whole",
     "tutorial/loss": "words",
-    "explanation/path-of-a-sentence": "beam",
+    "howto/python-api": "beam",
     "tutorial/train": "training",
     "ko/tutorial/attention": "steps",
     "ko/tutorial/positions": "attention",

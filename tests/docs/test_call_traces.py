@@ -18,7 +18,7 @@ from manyheads.decoding.native.build import library
 # A file, or a function with empty brackets, in backticks.
 NAMED = re.compile(r"`([\w/]+\.(?:py|c|h))`|`([\w.]+)\(\)`")
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "explanation" / "path-of-a-sentence.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "howto" / "python-api.md").read_text(encoding="utf-8")
 CONFIG = """\
 task = "translation"
 [data]

@@ -215,7 +215,7 @@ def test_a_page_with_a_wrong_statement_is_reported(content, page_files, tmp_path
 
 def test_every_block_of_a_page_is_code_or_commands_or_output() -> None:
     languages = {block.language for page in PAGES for block in fences(page) if "ko" not in page.parts}
-    assert languages <= {*LANGUAGES, "{include} ../CHANGELOG.md", "{toctree}"}
+    assert languages <= {*LANGUAGES, "{toctree}"}
     known = (*SEPARATE_OUTPUTS, *DIAGRAMS)
     assert not [
         f"{name_of(page)}:{block.line}"

@@ -17,8 +17,8 @@ assert _specification.loader is not None
 live = importlib.util.module_from_spec(_specification)
 _specification.loader.exec_module(live)
 
-EMBEDDING = ["tutorial/attention.md", "tutorial/masks.md", "explanation/path-of-a-sentence.md",
-             "ko/tutorial/attention.md", "ko/tutorial/masks.md", "ko/path-of-a-sentence.md"]  # fmt: skip
+EMBEDDING = ["tutorial/attention.md", "tutorial/masks.md", "howto/python-api.md",
+             "ko/tutorial/attention.md", "ko/tutorial/masks.md", "ko/python-api.md"]  # fmt: skip
 
 
 def test_a_comment_becomes_a_frame_with_a_title_and_a_link() -> None:

@@ -123,7 +123,7 @@ def links_of(page: str, repository: str) -> list[str]:
     return re.findall(r"\[(?:Colab|Binder)\]\((https:[^)]+)\)", text)
 
 
-@pytest.mark.parametrize(("page", "folder"), [("tutorial/course.md", ""), ("ko/tutorial/course.md", "ko/")])
+@pytest.mark.parametrize(("page", "folder"), [("learn.md", ""), ("ko/learn.md", "ko/")])
 def test_the_course_opens_every_notebook_of_a_public_copy(page: str, folder: str) -> None:
     links = links_of(page, "https://github.com/some/body/")
     colab = "https://colab.research.google.com/github/some/body/blob/main/"

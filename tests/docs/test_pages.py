@@ -58,7 +58,7 @@ def refused_at_the_prompt(code: str) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("path", ids([DOCS / "start" / "student.md", *CHAPTERS]))
+@pytest.mark.parametrize("path", ids([DOCS / "learn.md", *CHAPTERS]))
 def test_the_code_of_the_course_can_be_pasted_at_the_prompt(path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert not [refused for block in blocks if (refused := refused_at_the_prompt(block))]
@@ -94,9 +94,7 @@ def test_every_piece_of_a_configuration_holds_known_settings() -> None:
                 assert section == "task"
 
 
-@pytest.mark.parametrize(
-    "page", ids([*sorted(DOCS / name for name in RUN_WHOLE), *sorted((DOCS / "explanation").glob("*.md"))])
-)
+@pytest.mark.parametrize("page", ids(sorted(DOCS / name for name in RUN_WHOLE)))
 def test_the_code_of_a_page_prints_the_output_below_it(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

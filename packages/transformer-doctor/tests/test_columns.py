@@ -26,9 +26,9 @@ def test_wide_characters_count_twice_and_output_without_a_terminal_is_not_folded
 
 
 def test_a_word_that_is_too_long_stays_whole() -> None:
-    assert list(fold_lines(["see docs/explanation/path-of-a-sentence.md now"], 20)) == [
+    assert list(fold_lines(["see docs/howto/python-api.md now"], 20)) == [
         "see",
-        "docs/explanation/path-of-a-sentence.md",
+        "docs/howto/python-api.md",
         "now",
     ]
 
