@@ -3,6 +3,9 @@
 The settings are `data.augment`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
 
     python benchmarks/augment.py --root data/tatoeba-de-en [--recipe tatoeba-de-en] [--seeds 1 2 3] [--json]
+        [--arms plain digits quarter half augmented]
+
+`digits` has `split_digits` alone; `quarter` and `half` augment a quarter and half as many pairs.
 
 Each arm is trained by benchmarks/quality.py with the settings of the recipe (tatoeba-de-en: 20 minutes), scored on
 clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line of
@@ -27,12 +30,14 @@ import machine
 from manyheads.runs.challenge import challenge_run
 from tiny import SMALLEST, write_pairs
 
+TYPED = ["tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true"]
 ARMS = {
     "plain": ["data.augment=none"],
-    "augmented": [
-        "data.augment=1", "tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true",
-    ],
-}  # fmt: skip
+    "digits": ["data.augment=none", "tokenizer.split_digits=true"],
+    "quarter": ["data.augment=0.25", *TYPED],
+    "half": ["data.augment=0.5", *TYPED],
+    "augmented": ["data.augment=1", *TYPED],
+}
 ODD, KEPT, RATIO = "repeated or longer than 3 words", "kept", "chrF, compared with the usual form"
 COPIED = ("URLs", "numbers", "emoji")
 
@@ -82,6 +87,7 @@ def main() -> None:
     parser = machine.parser(__doc__)
     parser.add_argument("--recipe", default="tatoeba-de-en")
     parser.add_argument("--root")
+    parser.add_argument("--arms", nargs="+", default=["plain", "augmented"], choices=list(ARMS))
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--words", type=int, default=500, help="single words (default 500)")
     parser.add_argument("--lines", type=int, default=100, help="lines of each other kind (default 100)")
@@ -92,23 +98,28 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if arguments.root is None:
             arguments.root, arguments.out = write_pairs(Path(folder), valid="val"), Path(folder)
-        rows = {arm: [train_and_score(arm, seed, arguments) for seed in arguments.seeds] for arm in ARMS}
-    names = [name for name, value in rows["plain"][0].items() if isinstance(value, int | float) and name != "seed"]
+        rows = {arm: [train_and_score(arm, seed, arguments) for seed in arguments.seeds] for arm in arguments.arms}
+    names = [
+        name
+        for name, value in next(iter(rows.values()))[0].items()
+        if isinstance(value, int | float) and name != "seed"
+    ]
     means = {
         arm: {name: round(statistics.mean(row[name] for row in arm_rows), 4) for name in names}
         for arm, arm_rows in rows.items()
     }
     judged_targets = [
-        {"target": description, "value": value, "met": met} for description, value, met in targets(means)
+        {"target": description, "value": value, "met": met}
+        for description, value, met in (targets(means) if {"plain", "augmented"} <= rows.keys() else ())
     ]
     about = machine.about()
     if arguments.json:
         print(json.dumps({"unit": "share, BLEU", **about, "rows": rows, "mean": means, "targets": judged_targets}))
         return
     print(f"{machine.describe(about)}\n")
-    print(f"| figure | {' | '.join(ARMS)} |\n| --- | {' | '.join('---' for _ in ARMS)} |")
+    print(f"| figure | {' | '.join(rows)} |\n| --- | {' | '.join('---' for _ in rows)} |")
     for name in names:
-        print(f"| {name} | {' | '.join(f'{means[arm][name]:.3f}' for arm in ARMS)} |")
+        print(f"| {name} | {' | '.join(f'{means[arm][name]:.3f}' for arm in rows)} |")
     print()
     for target in judged_targets:
         print(f"{'met' if target['met'] else 'NOT met'}: {target['target']}: {target['value']}")
