@@ -22,7 +22,7 @@ from tests.tolerances import approx, assert_close
 
 from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import UsageError
-from manyheads.inspection.capture import attention_maps
+from manyheads.inspection.capture import capture
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
@@ -110,8 +110,8 @@ def test_attention_and_alternatives_are_those_of_the_model() -> None:
         for row, hypotheses in zip(ids, translator.engine.search(ids, search), strict=True):
             for one in hypotheses:
                 source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]])
-                maps = attention_maps(model, source, target).cross[layer].mean(0)[: len(one.token_scores)]
-                assert_close(torch.tensor(one.attention), maps)
+                _, _, cross = capture(model, source, target).attention
+                assert_close(torch.tensor(one.attention), cross.of(layer, None)[: len(one.token_scores)])
                 with torch.no_grad():
                     log_probs = model(source, target)[0].log_softmax(-1)
                 for position, (token, alternatives) in enumerate(

@@ -1,16 +1,16 @@
 """Weights of a trained model, and the tokens that its attention heads attend to.
 
-Shapes: H heads, T queries, S keys.
+Shapes: L layers, H heads, T queries, S keys.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.checks.catalogue import run_finding
@@ -18,10 +18,7 @@ from manyheads.checks.evidence import Share
 from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedTranslator
 from manyheads.data.batch import pad_rows
 from manyheads.data.examples import make_texts
-from manyheads.inspection.capture import recording
-from manyheads.model.attention import MultiHeadAttention
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.inspection.capture import capture
 from manyheads.model.transformer import Transformer
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from transformer_doctor.model_adapter import device_of
@@ -31,6 +28,7 @@ _EVEN = 0.98  # of the greatest entropy that a head's weights can have
 _ONE_TOKEN = 0.98  # mean weight on the first or the last token
 _MOSTLY_IDLE = 0.5  # of the heads
 _Inputs = tuple[Tensor | None, ...]
+_Array = NDArray[np.floating]
 _TEXTS, _STREAM_TEXTS = 12, 8  # texts whose attention is measured; of a language model
 
 
@@ -90,46 +88,33 @@ def check_language_model_heads(trained: TrainedLanguageModel) -> Iterator[Findin
 def _measure_heads(model: Transformer, inputs: Callable[[int], _Inputs], texts: Sequence[int]) -> list[_Head]:
     """Return the figures of each head, averaged over texts; `inputs` returns the model's arguments for a text."""
     device = device_of(model)
-    attentions = list(_named_attentions(model))
-    sums = [torch.zeros(3, attention.num_heads, dtype=torch.float64) for _, attention, _ in attentions]
+    figures: dict[str, list[_Array]] = {}
     for text in texts:
-        with torch.inference_mode(), recording([attention for _, attention, _ in attentions]) as weights:
-            model(*(tensor if tensor is None else tensor.to(device) for tensor in inputs(text)))
-        for index, (_, _, causal) in enumerate(attentions):
-            sums[index] += _head_figures(weights[index][0].double().cpu(), causal=causal)
+        reading = capture(model, *(tensor if tensor is None else tensor.to(device) for tensor in inputs(text)))
+        for attention in reading.attention:
+            causal = attention.kind == "decoder"
+            figures.setdefault(attention.kind, []).append(_head_figures(attention.weights, causal=causal))
     return [
-        _Head(f"{name}.{head + 1}", *(total[:, head] / len(texts)).tolist())
-        for (name, attention, _), total in zip(attentions, sums, strict=True)
-        for head in range(attention.num_heads)
+        _Head(f"{kind if len(figures) > 1 else 'layer'} {layer}.{head}", *means.tolist())
+        for kind, of_texts in figures.items()
+        for layer, heads in enumerate(np.mean(of_texts, axis=0), start=1)
+        for head, means in enumerate(heads, start=1)
     ]
 
 
-def _named_attentions(model: Transformer) -> Iterator[tuple[str, MultiHeadAttention, bool]]:
-    """Yield name, attention and whether it is causal, in the order in which the attentions are computed."""
-    if isinstance(model, EncoderDecoder):
-        for number, encoder in enumerate(model.encoder_layers, start=1):
-            yield f"encoder {number}", encoder.self_attention, False
-        for number, decoder in enumerate(model.decoder_layers, start=1):
-            yield f"decoder {number}", decoder.self_attention, True
-            yield f"cross {number}", decoder.cross_attention, False
-        return
-    for number, layer in enumerate(model.layers(), start=1):
-        yield f"layer {number}", layer.self_attention, isinstance(model, DecoderOnly)
-
-
-def _head_figures(weights: Tensor, *, causal: bool) -> Tensor:
-    """Return evenness, weight on the first and on the last token: (H, T, S) -> (3, H)."""
+def _head_figures(weights: _Array, *, causal: bool) -> _Array:
+    """Return evenness, weight on the first and on the last token of each head: (L, H, T, S) -> (L, H, 3)."""
+    weights = weights.astype(np.float64)
+    visible = np.full(weights.shape[2], weights.shape[3])
     if causal:  # the first query sees one key alone, and the last visible key is always that of the query
-        weights = weights[:, 1:]
-        visible = torch.arange(2, weights.size(1) + 2)
-    else:
-        visible = torch.full((weights.size(1),), weights.size(2))
-    if weights.size(1) == 0 or int(visible[-1]) < 2:
-        return torch.zeros(3, weights.size(0), dtype=torch.float64)
-    entropy = -(weights * weights.clamp_min(1e-12).log()).sum(-1)
-    even = (entropy / visible.double().clamp_min(math.e**1e-3).log()).mean(1)
-    last = torch.zeros_like(even) if causal else weights[..., -1].mean(1)
-    return torch.stack([even, weights[..., 0].mean(1), last])
+        weights = weights[:, :, 1:]
+        visible = np.arange(2, weights.shape[2] + 2)
+    if not len(visible) or visible[-1] < 2:
+        return np.zeros((*weights.shape[:2], 3))
+    entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum(-1)
+    even = (entropy / np.log(np.maximum(visible, 2))).mean(-1)
+    last = np.zeros_like(even) if causal else weights[..., -1].mean(-1)
+    return np.stack([even, weights[..., 0].mean(-1), last], axis=-1)
 
 
 def _head_findings(heads: Sequence[_Head]) -> Iterator[Finding]:

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Self
 from manyheads.errors import UsageError
 from manyheads.inspection.charts import Chart
 from manyheads.inspection.codec import from_json_values, to_json_values
-from manyheads.inspection.facts import ModelFacts
 from manyheads.inspection.html import fragment_of, page_of
 from manyheads.inspection.lines import chart_lines, csv_of
+from manyheads.inspection.parts import ModelFacts
 from manyheads.inspection.png import png_of
 from manyheads.inspection.svg import svg_of
 from manyheads.inspection.views import AttentionSelection

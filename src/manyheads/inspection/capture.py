@@ -20,25 +20,9 @@ from manyheads.inspection.parts import Attention, HeadSteps, entropies
 from manyheads.model.attention import MultiHeadAttention, Observer, attention_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 
 ENTROPY_TEXTS = 8  # validation texts on which the entropy of the attention is measured
-
-
-@dataclass(frozen=True)
-class _AttentionMaps:
-    """The attention weights of one pair, a list entry for each layer; each row of weights adds up to 1.
-
-    Attributes:
-        encoder: (H, S, S) from each source token to the source.
-        decoder: (H, T, T) from each target position to the target so far.
-        cross: (H, T, S) from each target position to the source.
-    """
-
-    encoder: list[Tensor]
-    decoder: list[Tensor]
-    cross: list[Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,36 +62,6 @@ def recording(modules: list[MultiHeadAttention]) -> Iterator[list[Tensor]]:
         yield weights
 
 
-def attention_maps(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> _AttentionMaps:
-    """Feed a pair by teacher forcing and return the attention weights of every head.
-
-    Args:
-        model: the model, in eval mode.
-        source: (1, S) ids with the end mark.
-        target_in: (1, T) ids with the begin mark; row t predicts token t + 1.
-    """
-    weights = {
-        attention.kind: torch.from_numpy(attention.weights)
-        for attention in watch_pair(model, source, target_in).attention
-    }
-    return _AttentionMaps(*(list(weights[kind]) for kind in ("encoder", "decoder", "cross")))
-
-
-def watch_pair(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Reading:
-    """Feed a pair by teacher forcing; arguments as `attention_maps`."""
-    return _watch(model, source, target_in)
-
-
-def watch_text(model: TextClassifier | MaskedLanguageModel, ids: Tensor, types: Tensor | None) -> Reading:
-    """Read a text (1, S) with both marks, with token types (1, S) if the model has them; the model in eval mode."""
-    return _watch(model, ids, types)
-
-
-def watch_continuation(model: DecoderOnly, ids: Tensor) -> Reading:
-    """Predict the next token after each token of a text (1, T); the model in eval mode."""
-    return _watch(model, ids)
-
-
 def attention_groups(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
     """Return the attention modules of a model by kind, the lowest layer first."""
     if isinstance(model, EncoderDecoder):
@@ -121,8 +75,12 @@ def attention_groups(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 
 @torch.inference_mode()
-def _watch(model: Transformer, *inputs: Tensor | None) -> Reading:
-    """Call a model on a batch of one text, and return its logits, and weights and masks by kind of attention."""
+def capture(model: Transformer, *inputs: Tensor | None) -> Reading:
+    """Call a model, in eval mode, on a batch of one text, and return its logits and its attention.
+
+    The inputs are those of the model: a source (1, S) with its end mark and a decoder input (1, T) with the begin
+    mark; a text (1, T) with both marks, and its token types if the model has them; or a text (1, T) to continue.
+    """
     groups = attention_groups(model)
     weights: dict[MultiHeadAttention, Tensor] = {}
     masks: dict[MultiHeadAttention, Tensor] = {}

@@ -1,4 +1,4 @@
-"""The parts of an inspection of one text: frozen data, without a model and without pictures.
+"""The parts of an inspection: frozen data, without a model and without pictures.
 
 Shapes: L layers, H heads, S tokens of the source, T tokens of the target, both with their end mark.
 Probabilities are 0 to 1, log-probabilities and entropies in nats, ranks count from 1, all other numbers from 0.
@@ -11,6 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyheads.inspection.codec import Array
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The settings of a model that a reader of its pictures needs."""
+
+    task: str
+    d_model: int
+    d_ff: int
+    num_heads: int
+    num_encoder_layers: int
+    num_decoder_layers: int
+    norm: str
+    positions: str
 
 
 @dataclass(frozen=True)

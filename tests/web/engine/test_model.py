@@ -24,7 +24,7 @@ from tests.tolerances import assert_close
 from tests.web.engine.node import Node, array, pack
 
 from manyheads.errors import UsageError
-from manyheads.inspection.capture import attention_groups, watch_continuation, watch_head, watch_pair, watch_text
+from manyheads.inspection.capture import attention_groups, capture, watch_head
 from manyheads.inspection.codec import array_from_json
 from manyheads.model import encoder_decoder
 from manyheads.runs.export_cost import rounded_model
@@ -62,7 +62,7 @@ def max_difference(values: Any, expected: Any) -> float:
 def test_a_pair_has_the_logits_and_the_attention_of_the_model(node, variant, precision) -> None:
     model = load_model(node, scrambled_model(**variant).float(), precision)
     found = node.call("read", "model", SOURCE, TARGET, {"attention": True})
-    expected = watch_pair(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
+    expected = capture(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
     assert max_difference(found["logits"], expected.logits) < CLOSE_IN[precision]
     for attention in expected.attention:
         assert max_difference(found["attention"][attention.kind], attention.weights) < CLOSE_IN[precision]
@@ -86,7 +86,7 @@ def test_the_causal_mask_can_be_turned_off(node, positions, monkeypatch) -> None
     monkeypatch.setattr(
         encoder_decoder, "causal_mask", lambda length, device: torch.ones(1, 1, length, length, dtype=torch.bool)
     )
-    expected = watch_pair(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
+    expected = capture(model, torch.tensor([SOURCE]), torch.tensor([TARGET]))
     assert max_difference(found["logits"], expected.logits) < CLOSE
     assert max_difference(found["attention"]["decoder"], expected.attention[1].weights) < CLOSE
 
@@ -128,7 +128,7 @@ def test_positions_can_be_left_out(node, variant) -> None:
 def test_a_language_model_has_the_logits_and_the_attention_of_the_model(node, variant, precision) -> None:
     model = load_model(node, language_model(**variant), precision, "language-modeling")
     found = node.call("read", "model", None, TARGET, {"attention": True})
-    expected = watch_continuation(model, torch.tensor([TARGET]))
+    expected = capture(model, torch.tensor([TARGET]))
     assert max_difference(found["logits"], expected.logits) < CLOSE_IN[precision]
     assert max_difference(found["attention"]["decoder"], expected.attention[0].weights) < CLOSE_IN[precision]
     parts = node.call("append", "model", [TARGET[:3], TARGET[3:4], TARGET[4:]])
@@ -174,7 +174,7 @@ def test_a_classifier_has_the_logits_and_the_attention_of_the_model(node, varian
     model = load_model(node, classifier(**variant), precision, "classification")
     ids = [BOS, *random_ids(1, 9, SOURCE_SIZE)[0].tolist(), EOS]
     found = node.call("classify", "model", ids, {"attention": True})
-    expected = watch_text(model, torch.tensor([ids]), None)
+    expected = capture(model, torch.tensor([ids]))
     assert max_difference(found["logits"], expected.logits) < CLOSE_IN[precision]
     assert max_difference(found["attention"]["encoder"], expected.attention[0].weights) < CLOSE_IN[precision]
 

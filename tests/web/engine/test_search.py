@@ -34,7 +34,7 @@ from manyheads.decoding.native_engine import NativeEngine
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
-from manyheads.inspection.capture import watch_pair
+from manyheads.inspection.capture import capture
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import drawing_weights
 from manyheads.search.beam_state import BeamStep, Continuations
@@ -134,7 +134,7 @@ def test_the_best_output_has_the_cross_attention_of_each_of_its_tokens(node, bea
             "translate", "model", source, {**page_options(options(beam, beam)), "crossAttention": True}
         )
         inputs = [BOS, *best["tokens"]][: max(1, len(best["tokens"]))]
-        expected = watch_pair(model, torch.tensor([[*source, EOS]]), torch.tensor([inputs]))
+        expected = capture(model, torch.tensor([[*source, EOS]]), torch.tensor([inputs]))
         (cross,) = (attention.weights for attention in expected.attention if attention.kind == "cross")
         assert max_difference(best["crossAttention"], cross) < 1e-5
         assert not any("crossAttention" in other for other in others)

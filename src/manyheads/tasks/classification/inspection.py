@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from manyheads.data.examples import make_texts
-from manyheads.inspection.capture import watch_text
+from manyheads.inspection.capture import capture
 from manyheads.inspection.documents import ClassificationInspection
 from manyheads.inspection.parts import ClassProbability, Occluded, Occlusion
 from manyheads.tasks.classification.classifier import Classifier
@@ -37,7 +37,7 @@ def inspect_classification(
     ids, rows, types = classifier_inputs(classifier, text)
     model, tokenizer = classifier.model, classifier.tokenizer
     with evaluating(model):
-        reading = watch_text(model, rows, types)
+        reading = capture(model, rows, types)
     probabilities = reading.logits.double().softmax(-1).tolist()
     best = int(np.argmax(probabilities))
     marked = rows[0].tolist()

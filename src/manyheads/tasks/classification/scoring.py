@@ -22,7 +22,7 @@ from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes, verdict_lines
-from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
+from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.tasks.classification.classifier import Classification, Classifier
 from manyheads.tasks.corpus import Corpus
@@ -191,7 +191,7 @@ class ClassValidation:
         readings = []
         for row in evenly(len(self.rows), ENTROPY_TEXTS):
             ids, types = make_texts([self.rows[row]], pad=PAD, bos=BOS, eos=EOS, with_types=with_types)
-            readings.append(watch_text(self.model, ids.to(device), None if types is None else types.to(device)))
+            readings.append(capture(self.model, ids.to(device), None if types is None else types.to(device)))
         return mean_entropies(readings)
 
 

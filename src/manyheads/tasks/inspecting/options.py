@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
-from manyheads.inspection.facts import ModelFacts
+from manyheads.inspection.parts import ModelFacts
 from manyheads.search.options import Ids
 from manyheads.tasks.options import encode_forced
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer

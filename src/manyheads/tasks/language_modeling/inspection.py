@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.inspection.capture import watch_continuation
+from manyheads.inspection.capture import capture
 from manyheads.inspection.documents import LanguageModelInspection
 from manyheads.search.arrays import run_steps
 from manyheads.tasks.assembly import with_end_mark
@@ -40,7 +40,7 @@ def inspect_language_model(
     inputs, num_forced = generator_inputs(generator, text, options)
     first, *ids = inputs[0].tolist()
     with evaluating(generator.model):
-        reading = watch_continuation(generator.model, inputs)
+        reading = capture(generator.model, inputs)
     logits = reading.logits / options.temperature
     tokens = predictions(logits[:-1], ids, tokenizer, alternatives=options.alternatives, num_forced=num_forced)
     after = functional.log_softmax(logits[-1].double(), -1)

@@ -16,7 +16,7 @@ from manyheads.config.schema import Config
 from manyheads.data.sampler import evenly
 from manyheads.decoding.window import window_step
 from manyheads.evaluation.verdicts import judge_bits, verdict_lines
-from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_continuation
+from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.loading import evaluating
@@ -120,7 +120,7 @@ class TextValidation:
             torch.from_numpy(self.tokens[first : first + self.passage].astype(np.int64))[None]
             for first in evenly(len(self.tokens) - self.passage + 1, ENTROPY_TEXTS)
         ]
-        return mean_entropies([watch_continuation(self.model, passage.to(device)) for passage in passages])
+        return mean_entropies([capture(self.model, passage.to(device)) for passage in passages])
 
 
 def _windows_over(config: Config, length: int) -> Windows:

@@ -14,7 +14,7 @@ from manyheads.config.schema import Config
 from manyheads.data.masked import HIDDEN_SHARE, make_masked
 from manyheads.data.sampler import evenly, fixed_batches
 from manyheads.evaluation.verdicts import verdict_lines
-from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_text
+from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.batch_sources import hide
 from manyheads.tasks.classification.scoring import report_cut
@@ -123,7 +123,7 @@ class MaskedValidation:
         """Return the attention entropy of each head, on a few texts."""
         device = next(self.model.parameters()).device
         batches = [make_masked([row], pad=PAD, bos=BOS, eos=EOS).to(device) for row in self.entropy_rows]
-        return mean_entropies([watch_text(self.model, batch.ids, None) for batch in batches])
+        return mean_entropies([capture(self.model, batch.ids) for batch in batches])
 
 
 def score_hidden(encoder: Encoder, config: Config, texts: Sequence[str], listener: Listener) -> MaskedEvaluation:

@@ -18,7 +18,7 @@ from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.rescoring import review
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
-from manyheads.inspection.capture import Reading, watch_pair
+from manyheads.inspection.capture import Reading, capture
 from manyheads.inspection.codec import Array
 from manyheads.inspection.documents import TranslationInspection
 from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
@@ -77,7 +77,7 @@ def inspect_translation(
         best = outputs.hypotheses[0]
         output = with_end_mark(best)
         inputs = translator_inputs(engine, ids, output, options.padding)
-        reading = watch_pair(model, *inputs)
+        reading = capture(model, *inputs)
         occlusion = _leave_out_words(translator, engine, ids, output, search) if options.occlusion else None
     source = inputs[0][0].tolist()
     logits = reading.logits / options.temperature

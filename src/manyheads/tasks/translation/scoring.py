@@ -29,7 +29,7 @@ from manyheads.evaluation.verdicts import (
     judge_overlap,
     verdict_lines,
 )
-from manyheads.inspection.capture import ENTROPY_TEXTS, mean_entropies, watch_pair
+from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.corpus import describe_long, fitting_pairs
 from manyheads.tasks.options import plain_search
@@ -191,7 +191,7 @@ class Validation:
         device = next(self.model.parameters()).device
         return mean_entropies(
             [
-                watch_pair(
+                capture(
                     self.model,
                     pad_rows([self.sources[index]], PAD, last=EOS).to(device),
                     pad_rows([self.targets[index]], PAD, first=BOS).to(device),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manyheads.config.schema import Config
-from manyheads.inspection.facts import ModelFacts
+from manyheads.inspection.parts import ModelFacts
 from manyheads.tasks.inspecting.options import facts
 
 
