@@ -48,5 +48,5 @@ def test_the_nearest_plan_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no plan ko-em; did you mean ko-en\?"):
         resolve_plan("ko-em")
     write_plan(tmp_path / "mine").rename(tmp_path / "mine" / "mine.toml")
-    with pytest.raises(UsageError, match=r"no plan .*mine; did you mean .*mine[/\\]mine\.toml\?"):
+    with pytest.raises(UsageError, match=r"mine is a folder; name the \.toml file in it\."):
         resolve_plan(str(tmp_path / "mine"))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from tests.cli.test_help_wording import faults
 
-from manyheads.config.load import json_schema, recipe_paths, to_toml
+from manyheads.config.load import json_schema, recipe_paths
+from manyheads.config.load.toml import to_toml
 from manyheads.config.schema import Config
 
 BASE = {"data": {"source": "de", "target": "en"}}

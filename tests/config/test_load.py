@@ -14,10 +14,10 @@ from manyheads.config.load import (
     config_to_json,
     load_config,
     parse_config,
-    to_toml,
     with_overrides,
 )
 from manyheads.config.load.mistakes import _known_settings, optional_settings
+from manyheads.config.load.toml import to_toml
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
 

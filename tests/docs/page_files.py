@@ -18,8 +18,8 @@ from tests.interop.pretrained import write_folder
 from tests.runs.language import PLAY
 
 from manyheads.build.plan import resolve_plan
-from manyheads.config.load import load_config, resolve_recipe, to_toml
-from manyheads.config.load.toml import read_toml
+from manyheads.config.load import load_config, resolve_recipe
+from manyheads.config.load.toml import read_toml, to_toml
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.catalogue import Corpus, RemoteFile
 from manyheads.errors import ManyheadsError

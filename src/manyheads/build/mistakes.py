@@ -9,8 +9,8 @@ from typing import Any
 
 from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
 from manyheads.config.load import prepare
-from manyheads.config.load.mistakes import closest, phrase, suggestion
-from manyheads.config.load.toml import shorten, to_toml
+from manyheads.config.load.mistakes import describe_setting, hint
+from manyheads.config.load.toml import to_toml
 from manyheads.config.schema.base import Section, SettingsError, Wrong
 
 _STEP_NAME = re.compile(r"\w[\w.-]*")
@@ -33,10 +33,7 @@ def parse_step(name: str, table: Any, texts: Mapping[str, Any]) -> tuple[Step | 
         return None, [f"{where}.kind is missing; there are {', '.join(KINDS)}."]
     kind = table["kind"]
     if kind not in KINDS:
-        guess = suggestion(closest(str(kind), KINDS))
-        return None, [
-            f"{where}.kind = {to_toml(kind)} is unknown{guess or '; there are ' + ', '.join(KINDS) + '.'}"
-        ]
+        return None, [f"{where}.kind = {to_toml(kind)} is unknown{hint(str(kind), KINDS)}"]
     return parse_table(KINDS[kind], table, where)
 
 
@@ -51,59 +48,35 @@ def parse_table(model: type[Section], table: Mapping[str, Any], where: str) -> t
 def _describe(model: type[Section], table: Mapping[str, Any], where: str, wrong: Wrong) -> str:
     key, *inside = wrong.path
     names = [part for part in inside if isinstance(part, str)]
-    value: Any = table.get(key)
-    last = str(key)
-    if names and model is MixStep:
-        model, value, last = Mixed, value[inside[0]].get(names[-1]), names[-1]
-    else:
-        for part in names:
-            value = value[part]
-    known = model.model_json_schema()["properties"]
     name = ".".join(filter(None, (where, str(key), *names)))
-    if wrong.reason == "unknown":
-        guess = suggestion(closest(last, known))
-        return f"unknown key {name}{guess or '; there are ' + ', '.join(known) + '.'}"
-    if wrong.reason == "missing":
-        return f"{name} is missing: {known[last]['description']}."
-    try:
-        expected = f"not {phrase(known[last], value)}"
-    except KeyError:  # a table
-        expected = f"wrong: {known[last]['description']}"
-    return f"{name} = {shorten(to_toml(value))} is {expected}."
+    value: Any = table.get(key)
+    if names and model is MixStep:
+        return describe_setting(name, wrong.reason, Mixed, names[-1], value[inside[0]].get(names[-1]))
+    for part in names:
+        value = value[part]
+    return describe_setting(name, wrong.reason, model, str(key), value)
 
 
 def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
     """Return the mistakes in the names of texts and models that the steps read."""
-    writers = {name for name, step in steps.items() if step.product == "text"} | set(texts)
-    trainers = {name for name, step in steps.items() if step.product == "model"}
+    writers = sorted({name for name, step in steps.items() if step.product == "text"} | set(texts))
+    trainers = sorted(name for name, step in steps.items() if step.product == "model")
     mistakes = []
     for name, step in steps.items():
         for text in step.texts:
-            if text not in writers:
-                why = (
-                    f"is of kind {vars(steps[text])['kind']}, which writes no text"
-                    if text in steps
-                    else "is unknown"
-                )
-                guess = (
-                    "."
-                    if text in steps
-                    else suggestion(closest(text, writers)) or f"; {list_names(writers, 'text')}"
-                )
-                mistakes.append(f'steps.{name}: text "{text}" {why}{guess}')
+            if text in steps and text not in writers:
+                kind = vars(steps[text])["kind"]
+                mistakes.append(f'steps.{name}: text "{text}" is of kind {kind}, which writes no text.')
+            elif text not in writers:
+                mistakes.append(f'steps.{name}: text "{text}" is unknown{hint(text, writers)}')
         for model in step.models:
             if model in steps and model not in trainers:
                 mistakes.append(f'steps.{name}: model "{model}" is a step that trains no model.')
             elif model not in steps and not (Path(model) / "config.json").is_file():
-                guess = suggestion(closest(model, trainers)) or f"; {list_names(trainers, 'model')}"
-                mistakes.append(f'steps.{name}: model "{model}" is no step and no run directory{guess}')
+                why = f"is no step and no run directory{hint(model, trainers)}"
+                mistakes.append(f'steps.{name}: model "{model}" {why}')
         mistakes += _wrong_tags(name, step, steps)
     return mistakes
-
-
-def list_names(names: Iterable[str], what: str) -> str:
-    """Return the end of a message that lists all known names."""
-    return f"there are {', '.join(sorted(names))}." if names else f"the plan has no {what}."
 
 
 def _wrong_tags(name: str, step: Step, steps: Mapping[str, Step]) -> list[str]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import graphlib
-import importlib.resources
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from manyheads.build.mistakes import list_names, parse_step, parse_table, wrong_names
+from manyheads.build.mistakes import parse_step, parse_table, wrong_names
 from manyheads.build.schema import CleanStep, ConvertStep, PlanFile, Step, TrainStep, as_names
-from manyheads.config.load import parse_config, resolve_data_root, resolve_recipe
-from manyheads.config.load.mistakes import closest, suggestion
-from manyheads.config.load.toml import read_toml, read_value
+from manyheads.config.load import parse_config, recipe_paths, resolve_data_root, resolve_file, resolve_recipe
+from manyheads.config.load.mistakes import hint
+from manyheads.config.load.toml import override, read_toml
 from manyheads.config.schema import Config
 from manyheads.data.locate import existing
 from manyheads.errors import ConfigError, UsageError
@@ -48,8 +48,7 @@ class Plan:
 
     def needed(self, name: str) -> list[str]:
         """Return the names of the steps whose products a step reads."""
-        step = self.steps[name]
-        return [dependency for dependency in dict.fromkeys((*step.texts, *step.models)) if dependency in self.steps]
+        return _needed(self.steps, name)
 
     def model(self, name: str) -> Path:
         """Return the run directory of a step that trains, or of a path."""
@@ -75,13 +74,14 @@ class Plan:
         return [self.text[name][language] for language in languages]
 
 
+def _needed(steps: Mapping[str, Step], name: str) -> list[str]:
+    """Return the names of the steps that a step depends on."""
+    return [needed for needed in dict.fromkeys((*steps[name].texts, *steps[name].models)) if needed in steps]
+
+
 def plan_paths() -> dict[str, Path]:
-    """Return the plans among the recipes by name: in the installed package, or beside `src` in a checkout."""
-    package = Path(str(importlib.resources.files("manyheads")))
-    folders = [package / "recipes" / "plans"]
-    if package.parent.name == "src":
-        folders.append(package.parent.parent / "recipes" / "plans")
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+    """Return the plans among the recipes by name."""
+    return recipe_paths("recipes/plans")
 
 
 def resolve_plan(name_or_path: str) -> Path:
@@ -90,15 +90,7 @@ def resolve_plan(name_or_path: str) -> Path:
     Raises:
         UsageError: there is neither such a file nor such a plan.
     """
-    plans, path = plan_paths(), Path(name_or_path)
-    if path.is_file():
-        return path
-    if name_or_path in plans:
-        return plans[name_or_path]
-    known = {name: name for name in plans} | {file.name: str(file) for file in path.parent.glob("*.toml")}
-    known |= {file.parent.name: str(file) for file in path.glob(f"{path.name}.toml")}
-    guess = suggestion(known[name] for name in closest(path.name, known))
-    raise UsageError(f"no plan {name_or_path}{guess or '; `manyheads recipes` lists the plans.'}")
+    return resolve_file(name_or_path, plan_paths(), "plan", "plans")
 
 
 def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
@@ -142,21 +134,11 @@ def load_plan(path: Path, out: Path, overrides: Sequence[str] = ()) -> Plan:
 
 def _replace_value(values: dict[str, Any], text: str) -> str | None:
     """Set one `key.key=value` in nested tables; return a message if the text has another form."""
-    name, equals, written = text.partition("=")
-    *tables, key = (part.strip() for part in name.split("."))
-    if not (equals and key and all(tables)):
-        return f"--set {text} is not of the form steps.NAME.key=value."
-    if tables[1:] and tables[0] in ("steps", "text"):
-        known = values.get(tables[0], {})
-        if isinstance(known, dict) and tables[1] not in known:
-            guess = suggestion(closest(tables[1], known)) or f"; {list_names(known, tables[0])}"
-            return f"--set {text}: the plan has no {'.'.join(tables[:2])}{guess}"
-    for table in tables:
-        values = values.setdefault(table, {})
-        if not isinstance(values, dict):
-            return f"--set {text}: {table} is no table."
-    values[key] = read_value(written.strip())
-    return None
+    table, name, *_ = [*(part.strip() for part in text.partition("=")[0].split(".")[:-1]), "", ""]
+    known = values.get(table, {})
+    if name and table in ("steps", "text") and isinstance(known, dict) and name not in known:
+        return f"--set {text}: the plan has no {table}.{name}{hint(name, sorted(known))}"
+    return override(values, text, form="steps.NAME.key=value", deepest=sys.maxsize)
 
 
 def _in_order(steps: Mapping[str, Step], path: Path) -> list[str]:
@@ -165,12 +147,8 @@ def _in_order(steps: Mapping[str, Step], path: Path) -> list[str]:
     Raises:
         ConfigError: steps depend on each other in a circle.
     """
-    graph = {
-        name: [dependency for dependency in (*step.texts, *step.models) if dependency in steps]
-        for name, step in steps.items()
-    }
     try:
-        return list(graphlib.TopologicalSorter(graph).static_order())
+        return list(graphlib.TopologicalSorter({name: _needed(steps, name) for name in steps}).static_order())
     except graphlib.CycleError as error:
         circle = " -> ".join(reversed(error.args[1]))
         raise ConfigError([f"the steps depend on each other in a circle: {circle}."], origin=str(path)) from error

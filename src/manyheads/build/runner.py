@@ -18,7 +18,7 @@ from manyheads.build.mistakes import RECORDS
 from manyheads.build.record import KEPT, Hashes, Record
 from manyheads.build.schema import ConvertStep, ExportStep
 from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
-from manyheads.config.load.mistakes import closest, suggestion
+from manyheads.config.load.mistakes import hint
 from manyheads.data.executors import open_executor
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.files import LOCK, discard, locked, put, refuse_links, remove_drafts, saving
@@ -88,8 +88,7 @@ class Builder:
         """
         for name in only:
             if name not in self.plan.steps:
-                guess = suggestion(closest(name, self.plan.steps))
-                raise UsageError(f"{self.plan.path} has no step {name}{guess or f'; {_listing(self.plan.steps)}'}")
+                raise UsageError(f"{self.plan.path} has no step {name}{hint(name, self.plan.steps)}")
         statuses: dict[str, StepStatus] = {}
         for name in self.plan.steps:
             if not only or name in only:
@@ -263,7 +262,3 @@ def describe_result(result: Mapping[str, Any]) -> str:
     return ", ".join(
         f"{key} {value:,}" if isinstance(value, int) else f"{key} {value}" for key, value in result.items()
     )
-
-
-def _listing(names: Mapping[str, Any]) -> str:
-    return f"there are {', '.join(names)}."

@@ -58,7 +58,7 @@ def clean(
 
 
 def _training_command(config: str, path: Path, overrides: Sequence[str], files: Sequence[Path]) -> str:
-    from manyheads.config.load import to_toml
+    from manyheads.config.load.toml import to_toml
 
     train = f"data.train={to_toml([file.absolute().as_posix() for file in files])}"
     settings = [word for text in (*overrides, train) for word in ("--set", text)]

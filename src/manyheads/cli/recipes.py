@@ -99,7 +99,7 @@ def _describe(config: Config) -> Iterator[str]:
 
 def _described_setting(key: str, section: Section) -> Iterator[str]:
     """Yield the lines of one setting of a section: its meaning as a comment, then its value."""
-    from manyheads.config.load import to_toml
+    from manyheads.config.load.toml import to_toml
 
     field, value = type(section).model_fields[key], vars(section)[key]
     yield from textwrap.wrap(field.description or "", 100, initial_indent="# ", subsequent_indent="# ")

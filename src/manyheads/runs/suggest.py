@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manyheads.checks.plan import duration
-from manyheads.config.load import parse_config, to_toml
+from manyheads.config.load import parse_config
+from manyheads.config.load.toml import to_toml
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.corpus import Pair
 from manyheads.data.discover import FoundText

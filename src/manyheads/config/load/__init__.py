@@ -14,22 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.config.load.mistakes import closest, find_mistakes, optional_settings, suggestion
-from manyheads.config.load.toml import NONE, override, read_toml, to_toml
+from manyheads.config.load.toml import NONE, override, read_toml
 from manyheads.config.schema import Config
 from manyheads.config.schema.base import SettingsError
 from manyheads.errors import ConfigError, UsageError
-
-__all__ = [
-    "config_from_json",
-    "config_to_json",
-    "json_schema",
-    "load_config",
-    "parse_config",
-    "recipe_paths",
-    "resolve_recipe",
-    "to_toml",
-    "with_overrides",
-]
 
 _FORMAT = 1
 
@@ -184,13 +172,11 @@ def _drop_former_settings(values: dict[str, Any]) -> None:
         values["data"]["augment"] = 1
 
 
-def recipe_paths() -> dict[str, Path]:
-    """Return the TOML files of the recipes: in the installed package, or beside `src` in a checkout."""
+def recipe_paths(folder: str = "recipes") -> dict[str, Path]:
+    """Return the TOML files of a folder of recipes: in the installed package, or beside `src` in a checkout."""
     package = Path(str(importlib.resources.files("manyheads")))
-    folders = [package / "recipes"]
-    if package.parent.name == "src":
-        folders.append(package.parent.parent / "recipes")
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+    roots = [package, package.parent.parent] if package.parent.name == "src" else [package]
+    return {path.stem: path for root in roots for path in sorted((root / folder).glob("*.toml"))}
 
 
 def resolve_recipe(name_or_path: str) -> Path:
@@ -199,17 +185,21 @@ def resolve_recipe(name_or_path: str) -> Path:
     Raises:
         UsageError: there is neither such a file nor such a recipe.
     """
-    recipes, path = recipe_paths(), Path(name_or_path)
+    return resolve_file(name_or_path, recipe_paths(), "configuration file or recipe", "recipes")
+
+
+def resolve_file(name_or_path: str, known: Mapping[str, Path], kind: str, kinds: str) -> Path:
+    """Return the file of a path, else of a known name; `kind` and `kinds` name such files in the `UsageError`."""
+    path = Path(name_or_path)
     if path.exists() and not path.is_dir():
         return path
-    if name_or_path in recipes:
-        return recipes[name_or_path]
+    if name_or_path in known:
+        return known[name_or_path]
     if path.is_dir():
         raise UsageError(f"{name_or_path} is a folder; name the .toml file in it.")
-    known = {name: name for name in recipes} | {file.name: str(file) for file in path.parent.glob("*.toml")}
-    guess = suggestion(known[name] for name in closest(path.name, known))
-    cure = guess or "; `manyheads recipes` lists the recipes."
-    raise UsageError(f"no configuration file or recipe {name_or_path}{cure}")
+    names = {name: name for name in known} | {file.name: str(file) for file in path.parent.glob("*.toml")}
+    guess = suggestion(names[name] for name in closest(path.name, names))
+    raise UsageError(f"no {kind} {name_or_path}{guess or f'; `manyheads recipes` lists the {kinds}.'}")
 
 
 def json_schema() -> dict[str, Any]:

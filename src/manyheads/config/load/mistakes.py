@@ -81,7 +81,7 @@ def _describe(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
         return message, settings & set(re.findall(r"\w+", message))
     section, key, *inside = ["", *error.path] if len(error.path) == 1 else error.path
     name = f"{section}.{key}" if section else key
-    value = (values[section] if section else values).get(key)
+    value: Any = (values[section] if section else values).get(key)
     if error.reason == "missing" and not inside:
         return _missing(section, key, values), {key}
     if not section and key in _known_settings():
@@ -90,24 +90,27 @@ def _describe(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
     if schema is None:
         return _unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
-        return _describe_stage(error, inside, list(value or ())), {key}
+        index, setting, *_ = inside
+        stage = f"training.stages: {setting} of stage {index + 1}"
+        return describe_setting(stage, error.reason, StageConfig, setting, value[index].get(setting)), {key}
     if error.reason == "not finite" and not inside:
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))
     return f"{name} = {shorten(to_toml(value))} is not {phrase(schema, value)}{guess or '.'}", {key}
 
 
-def _describe_stage(error: Wrong, inside: Sequence[Any], stages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the message of a validation error in a table of [[training.stages]]."""
-    index, key, *_ = inside
-    known = StageConfig.model_json_schema()["properties"]
-    name = f"training.stages: {key} of stage {index + 1}"
-    if error.reason == "missing":
-        return f"{name} is missing: {known[key]['description']}."
+def describe_setting(name: str, reason: str, section: type[Section], key: str, value: Any) -> str:
+    """Return the message of a validation error about a setting of a section, which messages call `name`."""
+    known = section.model_json_schema()["properties"]
     if key not in known:
-        return f"{name} is unknown{suggestion(closest(key, known)) or '; there are ' + ' and '.join(known) + '.'}"
-    value = stages[index][key]
-    return f"{name} = {shorten(to_toml(value))} is not {phrase(known[key], value)}."
+        return f"unknown key {name}{hint(key, known)}"
+    if reason == "missing":
+        return f"{name} is missing: {known[key]['description']}."
+    try:
+        expected = f"not {phrase(known[key], value)}"
+    except KeyError:  # a table
+        expected = f"wrong: {known[key]['description']}"
+    return f"{name} = {shorten(to_toml(value))} is {expected}."
 
 
 def _missing(section: str, key: str, values: Mapping[str, Any]) -> str:
@@ -122,8 +125,7 @@ def _unknown(section: str, key: str, value: Any) -> tuple[str, set[str]]:
     """Return (message, names in it) for a key that this section does not have."""
     if not section and isinstance(value, dict):
         sections = [name for name in _known_settings() if name]
-        guess = suggestion(f"[{near}]" for near in closest(key, sections))
-        return f"unknown section [{key}]{guess or '; there are ' + ', '.join(sections) + '.'}", {key}
+        return f"unknown section [{key}]{hint(f'[{key}]', [f'[{name}]' for name in sections])}", {key}
     full_name = f"{section}.{key}" if section else key
     near = _nearest_settings(section, key)
     cure = suggestion(near) or "; `manyheads show-config` lists all settings."
@@ -220,3 +222,9 @@ def suggestion(names: Iterable[str]) -> str:
     """Return the end of a message with the names that may be meant, or ""."""
     choices = " or ".join(names)
     return f"; did you mean {choices}?" if choices else ""
+
+
+def hint(word: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the most similar ones, else all names."""
+    known = list(names)
+    return suggestion(closest(word, known)) or f"; there are {', '.join(known) or 'none'}."

@@ -59,17 +59,20 @@ def _cure_of_line(line: str, fault: str) -> str:
     return f" in `{shorten(line)}`; write {key} = {corrected}"
 
 
-def override(values: dict[str, Any], text: str) -> str | None:
-    """Put one `section.key=value` into `values`; return the mistake if the text has another form."""
+def override(values: dict[str, Any], text: str, *, form: str = "section.key=value", deepest: int = 1) -> str | None:
+    """Put one `section.key=value` into `values`; return the mistake if the text has another form.
+
+    A key may be inside `deepest` tables; `form` shows what to write.
+    """
     name, equals, written = text.partition("=")
-    *sections, key = (part.strip() for part in name.split("."))
-    if not (equals and key and all(sections)) or len(sections) > 1:
-        return f"--set {text} is not of the form section.key=value."
-    section = values
-    for name in sections:
-        section = section.setdefault(name, {})
-    if isinstance(section, dict):
-        section[key] = read_value(written.strip())
+    *tables, key = (part.strip() for part in name.split("."))
+    if not (equals and key and all(tables)) or len(tables) > deepest:
+        return f"--set {text} is not of the form {form}."
+    for table in tables:
+        values = values.setdefault(table, {})
+        if not isinstance(values, dict):
+            return f"--set {text}: {table} is no table."
+    values[key] = read_value(written.strip())
     return None
 
 
