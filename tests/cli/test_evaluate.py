@@ -35,7 +35,8 @@ def test_options_reach_the_library(against: str | None, calls: list[dict[str, An
     (call,) = calls
     assert call.pop("listener") is not None
     assert call == {
-        "runs": (Path("mine"), *([Path(against)] if against else [])),
+        "runs": (Path("mine"),),
+        **({"other": Path(against)} if against else {}),
         "split": "test",
         "source": Path("a.de"),
         "reference": Path("a.en"),

@@ -11,10 +11,13 @@ from manyheads.cli.data_clean import clean
 from manyheads.cli.data_convert import convert
 from manyheads.cli.options import (
     COUNT,
+    FOLDER,
     NOT_NEGATIVE,
     PATH,
     config_argument,
+    folder_option,
     json_option,
+    language_option,
     option,
     set_option,
 )
@@ -38,13 +41,13 @@ data.add_command(convert)
 @click.argument("name", required=False)
 @option(
     "--root",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default="data",
     metavar="DIR",
     help="Directory in which the folder of the corpus is created.",
 )
-@option("--source", metavar="LANGUAGE", help="Source language of corpora of the public indexes.")
-@option("--target", metavar="LANGUAGE", help="Target language of corpora of the public indexes.")
+@language_option("--source", None, "Source language of corpora of the public indexes.")
+@language_option("--target", None, "Target language of corpora of the public indexes.")
 @json_option
 def fetch(name: str | None, root: Path, source: str | None, target: str | None, as_json: bool) -> None:
     """Download the public corpus NAME and verify it; without NAME, list all corpora.
@@ -99,15 +102,7 @@ def _fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, 
 
 @verb("data split", data)
 @click.argument("files", metavar="FILE [FILE]", nargs=-1, required=True, type=PATH)
-@option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    show_default="data/SOURCE-TARGET",
-    help="Folder to write the files of train, valid and test into.",
-)
+@folder_option(show_default="data/SOURCE-TARGET", help="Folder to write the files of train, valid and test into.")
 @option("--valid", type=COUNT, show_default="5 % of the pairs, at most 2,000", help="Number of pairs for valid.")
 @option(
     "--test",
@@ -115,10 +110,8 @@ def _fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, 
     show_default="5 % of the pairs, at most 2,000",
     help="Number of pairs for test; 0 writes no test.",
 )
-@option("--source", metavar="LANGUAGE", show_default="ending of the first FILE", help="Language of the first text.")
-@option(
-    "--target", metavar="LANGUAGE", show_default="ending of the second FILE", help="Language of the second text."
-)
+@language_option("--source", "ending of the first FILE", "Language of the first text.")
+@language_option("--target", "ending of the second FILE", "Language of the second text.")
 @option("--seed", type=NOT_NEGATIVE, default=1, help="Seed of the random choice.")
 @option("--equal-only", is_flag=True, help="Keep only equal sentences together, not near-duplicates.")
 @option(

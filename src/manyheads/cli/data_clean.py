@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
-from manyheads.cli.options import config_argument, executor_options, json_option, option, set_option
+from manyheads.cli.options import config_argument, executor_options, folder_option, json_option, set_option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.shell import command_line
 
@@ -15,15 +13,7 @@ from manyheads.shell import command_line
 @verb("data clean")
 @config_argument
 @set_option
-@option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path, file_okay=False),
-    required=True,
-    metavar="DIR",
-    help="Folder to write the cleaned text, the removed pairs and the report into.",
-)
+@folder_option(required=True, help="Folder to write the cleaned text, the removed pairs and the report into.")
 @executor_options("clean")
 @json_option
 def clean(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import executor_options, json_option, option
+from manyheads.cli.options import executor_options, folder_option, json_option, language_option, option
 from manyheads.cli.verbs import current_settings, echo, verb
 from manyheads.errors import UsageError
 from manyheads.shell import command_line
@@ -24,17 +24,9 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 
 @verb("data convert")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    required=True,
-    help="Folder to write into.",
-)
-@option("--source", metavar="LANGUAGE", show_default="named by the file", help="Language of the source text.")
-@option("--target", metavar="LANGUAGE", show_default="named by the file", help="Language of the target text.")
+@folder_option(required=True, help="Folder to write into.")
+@language_option("--source", "named by the file", "Language of the source text.")
+@language_option("--target", "named by the file", "Language of the target text.")
 @option(
     "--name",
     metavar="NAME",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,9 @@ from manyheads.cli.options import (
     run_option,
     set_option,
 )
-from manyheads.cli.streams import open_output, text_line
+from manyheads.cli.streams import open_output
 from manyheads.cli.verbs import announce_loading, current_settings, echo_result, verb
+from manyheads.data.lines import text_line
 
 if TYPE_CHECKING:
     from manyheads.data.locate import Split
@@ -85,29 +88,19 @@ def evaluate(
         )
     if beam is not None:
         overrides = (*overrides, f"search.beam_size={beam}")
-    result: Scored | Comparison
+    score: Callable[..., Scored | Comparison] = evaluate_run
+    if against is not None:
+        score = partial(compare_run, other=against)
     with open_progress(current_settings()) as progress:
-        if against is None:
-            result = evaluate_run(
-                run,
-                split=split,
-                source=source_file,
-                reference=reference_file,
-                overrides=overrides,
-                device=device,
-                listener=progress,
-            )
-        else:
-            result = compare_run(
-                run,
-                against,
-                split=split,
-                source=source_file,
-                reference=reference_file,
-                overrides=overrides,
-                device=device,
-                listener=progress,
-            )
+        result = score(
+            run,
+            split=split,
+            source=source_file,
+            reference=reference_file,
+            overrides=overrides,
+            device=device,
+            listener=progress,
+        )
     if output is not None and isinstance(result, Evaluation | ClassEvaluation):
         with open_output(output) as file:
             file.writelines(text_line(text) for text in result.outputs)

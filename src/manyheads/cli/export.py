@@ -10,6 +10,7 @@ from manyheads.cli.options import (
     PATH,
     device_option,
     json_option,
+    language_option,
     option,
     run_argument,
     run_output_option,
@@ -119,23 +120,9 @@ def export(
 @verb("import")
 @click.argument("model", type=click.Path())
 @run_output_option("runs/ and the name of MODEL")
-@option(
-    "--source",
-    metavar="LANGUAGE",
-    show_default="as the model states",
-    help="Source language of a translation model, such as de.",
-)
-@option(
-    "--target",
-    metavar="LANGUAGE",
-    show_default="as the model states",
-    help="Target language of a translation model, such as en.",
-)
-@option(
-    "--language",
-    metavar="LANGUAGE",
-    help="Language of the text of a classifier or language model, such as en.",
-)
+@language_option("--source", "as the model states", "Source language of a translation model, such as de.")
+@language_option("--target", "as the model states", "Target language of a translation model, such as en.")
+@language_option("--language", None, "Language of the text of a classifier or language model, such as en.")
 @option(
     "--labels", metavar="A,B", help="Add a new classification head with these labels to an encoder without a head."
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.options import PATH, complete_recipes, device_option, option
+from manyheads.cli.options import FOLDER, PATH, complete_recipes, device_option, language_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, verb
 from manyheads.errors import DataError, UsageError
 from manyheads.files import os_errors
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @verb("init")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="DIR", type=FOLDER)
 @option(
     "--from", "recipe", metavar="RECIPE", shell_complete=complete_recipes, help="Recipe, plan or TOML file to copy."
 )
@@ -32,18 +32,8 @@ if TYPE_CHECKING:
     metavar="PATH",
     help="Folder of parallel text, or one .tsv or .jsonl file; choose the settings by its size.",
 )
-@option(
-    "--source",
-    metavar="LANGUAGE",
-    show_default="as the names of the files show",
-    help="Source language, such as de.",
-)
-@option(
-    "--target",
-    metavar="LANGUAGE",
-    show_default="as the names of the files show",
-    help="Target language, such as en.",
-)
+@language_option("--source", "as the names of the files show", "Source language, such as de.")
+@language_option("--target", "as the names of the files show", "Target language, such as en.")
 @option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
@@ -73,7 +63,7 @@ def init(
     if recipe is not None and (source or target or minutes or yes):
         raise click.UsageError("--source, --target, --minutes and --yes are for your own text (--data).")
     path = folder / f"{folder.resolve().name}.toml"
-    if path.exists():
+    if os.path.lexists(path):
         raise UsageError(f"{path} is there already; choose another folder, or delete it.")
     if recipe is not None:
         _copy_recipe(recipe, path)
@@ -86,15 +76,10 @@ def _copy_recipe(recipe: str, path: Path) -> None:
     from manyheads.build.plan import plan_paths
     from manyheads.config.load import resolve_recipe
 
-    plans = plan_paths()
-    if recipe in plans:
-        _write(path, plans[recipe].read_bytes())
-        click.echo(f"{path}: edit it, then\n  {command_line('manyheads', 'build', path, '--dry-run')}")
-        return
-    original = resolve_recipe(recipe)
-    _write(path, original.read_bytes())
-    click.echo(f"{path}: edit it, then")
-    click.echo("\n".join(_next_steps(path)))
+    plan = plan_paths().get(recipe)
+    _write(path, (plan or resolve_recipe(recipe)).read_bytes())
+    build = f"  {command_line('manyheads', 'build', path, '--dry-run')}"
+    click.echo("\n".join([f"{path}: edit it, then", *([build] if plan else _next_steps(path))]))
 
 
 def _configure_text(
@@ -179,13 +164,7 @@ def _next_steps(path: Path) -> list[str]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a new file.
-
-    Raises:
-        UsageError: the file already exists, or cannot be written.
-    """
-    if os.path.lexists(path):
-        raise UsageError(f"{path} is there already; choose another folder, or delete it.")
+    """Write a new file; raise `UsageError` if it cannot be written."""
     with os_errors(f"{path} cannot be written", UsageError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.options import (
+    FILE,
     NOT_NEGATIVE,
     PATH,
     beam_option,
@@ -37,7 +38,7 @@ _view_option = partial(option, "--view", metavar="NAME")
 _drawing_option = option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), .json or "
     ".csv.",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PATH = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
 _MAX_COUNT = 1_000_000_000  # of a number without a narrower limit; helps leave it out
 COUNT = click.IntRange(1, _MAX_COUNT)
 NOT_NEGATIVE = click.IntRange(0, _MAX_COUNT)
@@ -115,14 +117,16 @@ def executor_options(work: str, *, threads: str = "") -> Decorator:
 
 def output_option(content: str) -> Decorator:
     """Return `--output`, the file for the content named; "-" means stdout."""
-    return option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        show_default="stdout",
-        help=f"Write the {content} to FILE; - is stdout.",
-    )
+    text = f"Write the {content} to FILE; - is stdout."
+    return option("-o", "--output", type=FILE, metavar="FILE", show_default="stdout", help=text)
+
+
+def language_option(name: str, default: str | None, text: str) -> Decorator:
+    """Return an option for the code of a language; `default` is shown in the help."""
+    return option(name, metavar="LANGUAGE", show_default=default or True, help=text)
+
+
+folder_option = partial(option, "-o", "--output", "out", type=FOLDER, metavar="DIR")
 
 
 def run_output_option(default: str) -> Decorator:

@@ -18,7 +18,6 @@ from rich.text import Text
 from manyheads.cli.progress_line import (
     Phase,
     bar,
-    duration,
     fit_to_width,
     main_score,
     step_segments,
@@ -27,8 +26,6 @@ from manyheads.cli.progress_line import (
 from manyheads.cli.verbs import Settings, in_color
 from manyheads.errors import printable
 from manyheads.training.log import Advance, StepReport, ValidationReport, no_advance
-
-__all__ = ["Progress", "duration", "open_progress"]
 
 _MIN_PHASE_SECONDS = 2.0  # seconds of a phase before it is shown
 _PHASE_INTERVAL = 10.0  # seconds between two plain lines of phases, at least

@@ -29,9 +29,10 @@ def _recipes(as_json: bool) -> None:
     from manyheads.build.plan import plan_paths
     from manyheads.config.load import recipe_paths
 
-    listed = [{"name": name, **headline(path.read_text("utf-8"))} for name, path in recipe_paths().items()]
-    listed += [
-        {"name": name, **headline(path.read_text("utf-8")), "plan": True} for name, path in plan_paths().items()
+    listed = [
+        {"name": name, **headline(path.read_text("utf-8")), **more}
+        for paths, more in ((recipe_paths(), {}), (plan_paths(), {"plan": True}))
+        for name, path in paths.items()
     ]
     if as_json:
         echo_json(listed)

@@ -16,24 +16,11 @@ from typing import Any, BinaryIO, TextIO, TypeVar, cast
 import click
 
 from manyheads.cli.verbs import JsonResult, current_settings, warn
-from manyheads.data.lines import (
-    CALL_LINES,
-    COMPRESSIONS,
-    count_lines,
-    decode_lines,
-    read_lines,
-    text_line,
-)  # fmt: skip
+from manyheads.data.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_lines, read_lines, text_line
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
 from manyheads.files import is_stream, locked_output, os_errors, writing
 from manyheads.training.log import Advance, no_advance
-
-__all__ = [
-    "ConstraintFiles", "WarnedLines", "batches", "check_output", "collect_warnings", "input_lines", "line_progress",
-    "lines_at_once", "note_warning", "numbers_text", "open_output", "print_warnings", "refuse_closed",
-    "text_line", "write_json", "write_results",
-]  # fmt: skip
 
 _SHOWN_NUMBERS = 10  # line numbers that a warning names
 

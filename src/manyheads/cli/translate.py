@@ -35,10 +35,10 @@ from manyheads.cli.streams import (
     note_warning,
     open_output,
     print_warnings,
-    text_line,
     write_results,
 )
 from manyheads.cli.verbs import verb
+from manyheads.data.lines import text_line
 from manyheads.files import is_stream
 from manyheads.training.log import Advance, no_advance
 

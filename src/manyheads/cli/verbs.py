@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeVar
@@ -220,37 +220,28 @@ _Command = TypeVar("_Command", bound=Verb)
 Decorator = Callable[[Callable[..., Any]], _Command]
 
 
-def verb(path: str, group: click.Group | None = None) -> Decorator[Verb]:
-    """Return the decorator that makes a function a verb, with the texts of `verbs.toml`.
+def command(kind: type[_Command], path: str, group: click.Group | None = None) -> Decorator[_Command]:
+    """Return the decorator that makes a function a command of a class, with the texts of `verbs.toml`.
 
     Args:
+        kind: class of the command.
         path: words that a user types after `manyheads`, such as "bench train".
-        group: group of the verb; None for a verb of the program.
+        group: group of the command; None for a command of the program.
     """
-    return _command_of(Verb, path, group)
-
-
-def verb_group(path: str, group: click.Group | None = None) -> Decorator[VerbGroup]:
-    """Return the decorator that makes a function a group of verbs; see `verb`."""
-    return _command_of(VerbGroup, path, group)
-
-
-def verb_with_subverbs(path: str) -> Decorator[VerbWithSubverbs]:
-    """Return the decorator that makes a function a verb with verbs below it; see `verb`."""
-    return _command_of(VerbWithSubverbs, path, None)
-
-
-def _command_of(kind: type[_Command], path: str, group: click.Group | None) -> Decorator[_Command]:
-    """Return the decorator that makes a function a command of a class, with the texts of `verbs.toml`."""
     name, texts = path.rpartition(" ")[2], TEXTS[path]
 
     def add_to_group(function: Callable[..., Any]) -> _Command:
-        command = click.command(name, cls=kind, epilog=texts["epilog"], short_help=texts["help"])(function)
+        made = click.command(name, cls=kind, epilog=texts["epilog"], short_help=texts["help"])(function)
         if group is not None:
-            group.add_command(command)
-        return command
+            group.add_command(made)
+        return made
 
     return add_to_group
+
+
+verb = partial(command, Verb)
+verb_group = partial(command, VerbGroup)
+verb_with_subverbs = partial(command, VerbWithSubverbs)
 
 
 def json_text(document: object) -> str:
