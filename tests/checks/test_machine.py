@@ -50,7 +50,7 @@ def test_a_package_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyP
 def test_too_little_memory_or_disk_is_a_warning_with_its_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("manyheads.checks.machine._has_nvidia_driver", lambda: False)
+    monkeypatch.setattr(machine.shutil, "which", lambda name: None)
     good = replace(
         _describe_machine(tmp_path), memory_gib=16.0, disk_gib=100.0, device="cpu", threads=2, processors=2
     )
@@ -59,7 +59,7 @@ def test_too_little_memory_or_disk_is_a_warning_with_its_figure(
     names = {finding.name: finding.evidence for finding in _machine_findings(poor)}
     assert set(names) == {"little-memory", "little-disk", "too-many-threads"}
     assert "1.0 GiB" in names["little-memory"]
-    monkeypatch.setattr("manyheads.checks.machine._has_nvidia_driver", lambda: True)
+    monkeypatch.setattr(machine.shutil, "which", lambda name: name)
     assert [finding.name for finding in _machine_findings(good)] == ["gpu-not-used"]
     assert not list(_machine_findings(replace(good, device="cuda")))
 

@@ -1,7 +1,8 @@
-"""Parts of the evidence of a finding: shares and quoted lines."""
+"""Parts of the evidence of a finding: shares, quoted lines and lists of names."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _LONGEST_QUOTE = 80  # characters of a line that are shown
@@ -42,3 +43,8 @@ class QuotedLines:
     def __str__(self) -> str:
         """Return the quotations as the end of a sentence; an empty text if there are none."""
         return "".join(f"; {quotation}" for quotation in self.quotations)
+
+
+def list_first(names: Sequence[str], most: int) -> str:
+    """Return the first names, separated by commas, with dots for the others."""
+    return ", ".join([*names[:most], *(["..."] if names[most:] else [])])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.checks.catalogue import run_finding
-from manyheads.checks.evidence import Share
+from manyheads.checks.evidence import Share, list_first
 from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedTranslator
 from manyheads.data.batch import pad_rows
 from manyheads.data.examples import make_texts
@@ -120,14 +120,12 @@ def _head_figures(weights: _Array, *, causal: bool) -> _Array:
 def _head_findings(heads: Sequence[_Head]) -> Iterator[Finding]:
     idle = [head.name for head in heads if head.idle]
     if idle:
-        named = ", ".join(idle[:6]) + (", ..." if idle[6:] else "")
         severity = "warning" if len(idle) > _MOSTLY_IDLE * len(heads) else None
-        yield run_finding("idle-heads", f"{Share(len(idle), len(heads))} heads: {named}", severity)
+        yield run_finding("idle-heads", f"{Share(len(idle), len(heads))} heads: {list_first(idle, 6)}", severity)
 
 
 def weight_findings(weights: Mapping[str, Tensor]) -> Iterator[Finding]:
     """Yield a finding about tensors with NaN or infinite values, by name."""
     broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
     if broken:
-        more = ", ..." if broken[5:] else ""
-        yield run_finding("weights-not-finite", f"{len(broken)} tensors: {', '.join(broken[:5])}{more}")
+        yield run_finding("weights-not-finite", f"{len(broken)} tensors: {list_first(broken, 5)}")

@@ -139,17 +139,14 @@ def _missing_packages() -> dict[str, list[str]]:
         not_on = re.search(r"""sys_platform != ['"](\w+)['"]""", line)
         if (not_on and not_on[1] == sys.platform) or not (extra and package) or extra[1] == "all":
             continue
-        missing.setdefault(extra[1], []).extend([] if _installed(package[0]) else [package[0]])
+        installed = importlib.util.find_spec(package[0].replace("-", "_")) is not None
+        missing.setdefault(extra[1], []).extend([] if installed else [package[0]])
     return missing
 
 
 def _describe_extra(name: str, missing: Sequence[str]) -> str:
     """Return whether an extra is installed, or what is missing and the command that installs it."""
     return f'missing: {", ".join(missing)}; pip install "manyheads[{name}]"' if missing else "installed"
-
-
-def _installed(package: str) -> bool:
-    return importlib.util.find_spec(package.replace("-", "_")) is not None
 
 
 def _machine_findings(machine: _Machine) -> Iterator[Finding]:
@@ -160,16 +157,12 @@ def _machine_findings(machine: _Machine) -> Iterator[Finding]:
         yield machine_finding("little-memory", f"{machine.memory_gib:.1f} GiB of memory")
     if machine.disk_gib < _LEAST_DISK:
         yield machine_finding("little-disk", f"{machine.disk_gib:.1f} GiB free here")
-    if machine.device == "cpu" and _has_nvidia_driver():
+    if machine.device == "cpu" and shutil.which("nvidia-smi") is not None:
         evidence = f"an NVIDIA driver is installed, but torch {machine.torch} uses the CPU"
         yield machine_finding("gpu-not-used", evidence)
     if machine.threads > machine.processors:
         evidence = f"torch computes with {machine.threads} threads on {machine.processors} processors"
         yield machine_finding("too-many-threads", evidence, processors=machine.processors)
-
-
-def _has_nvidia_driver() -> bool:
-    return shutil.which("nvidia-smi") is not None
 
 
 def _gib(value: float | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from manyheads.checks.catalogue import config_finding
 from manyheads.checks.check import merge_findings
-from manyheads.checks.evidence import QuotedLines, Share
+from manyheads.checks.evidence import QuotedLines, Share, list_first
 from manyheads.checks.languages import language_classifier
 from manyheads.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
 from manyheads.checks.pairs import PairCounts, language_findings
@@ -70,9 +70,8 @@ def examine_text(
         for name, texts in near_copies.pairs.items():
             findings += near_copies.findings(name, len(texts))
         classes = labels["train"].classes
-        named = ", ".join(f'{count:,} of "{label}"' for label, count in classes.most_common(5))
-        more = ", ..." if len(classes) > 5 else ""
-        described = f"{len(classes)}: {named}{more}"
+        named = [f'{count:,} of "{label}"' for label, count in classes.most_common()]
+        described = f"{len(classes)}: {list_first(named, 5)}"
         return _diagnosis(_facts(figures, config) | {"labels": described}, findings, _LABELS, figures)
     return _examine_lines(splits)
 
@@ -167,8 +166,8 @@ def _label_findings(splits: Mapping[str, _LabelCounts]) -> Iterator[Finding]:
         yield config_finding("labels-unbalanced", evidence)
     missing = sorted(train.classes.keys() - valid.classes.keys()) if valid else []
     if missing:
-        named = ", ".join(f'"{name}"' for name in missing[:5])
-        yield config_finding("labels-missing", f"valid: no text of {named}{', ...' if missing[5:] else ''}")
+        named = list_first([f'"{name}"' for name in missing], 5)
+        yield config_finding("labels-missing", f"valid: no text of {named}")
 
 
 def _examine_lines(splits: Mapping[str, Iterable[Pair]]) -> Diagnosis:

@@ -58,16 +58,17 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
     """
     from manyheads.cli.progress import open_progress
     from manyheads.data import download
+    from manyheads.data.catalogue import CORPORA
 
     if bool(source) != bool(target):
         raise UsageError("The public indexes are listed by two languages. Give both: --source ko --target en.")
-    if name not in download.CORPORA and (source or "-" in (name or "")):
+    if name not in CORPORA and (source or "-" in (name or "")):
         _fetch_from_index(name or "", root, (source, target) if source and target else None, as_json)
         return
     if name is None:
         corpora = [
             {"name": corpus.name, "description": corpus.description, "terms": corpus.terms}
-            for corpus in download.CORPORA.values()
+            for corpus in CORPORA.values()
         ]
         lines = ("{name}\n  {description}\n  Terms: {terms}".format(**corpus) for corpus in corpora)
         echo(corpora, lines, as_json=as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -29,16 +30,18 @@ class Segment(NamedTuple):
     style: str = ""
 
 
+@dataclass(eq=False)
 class Phase:
     """The progress of a phase (`Listener.phase`)."""
 
-    def __init__(self, name: str, total: int | None, unit: str, clock: Callable[[], float]) -> None:
-        self.name = name
-        self.total = total
-        self.unit = unit
-        self.clock = clock
-        self.start = clock()
-        self.done = 0
+    name: str
+    total: int | None
+    unit: str
+    clock: Callable[[], float]
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        self.start = self.clock()
 
     def advance(self, count: int) -> None:
         """Count finished items."""

@@ -76,34 +76,20 @@ def in_color(stream: TextIO) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
-def _store_common_option(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """Store a common option in `Settings`, where an option that was given before the verb stays set."""
-    assert parameter.name is not None
-    vars(current_settings())[parameter.name] |= value
-
-
-def _store_language(context: click.Context, parameter: click.Parameter, value: Literal["en", "ko"] | None) -> None:
-    """Store `--lang` in `Settings`, unless it was not given."""
+def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Store a common option in `Settings`, unless it was not given here: it may stand before or after the verb."""
     if value:
-        current_settings().language = value
+        vars(current_settings())[parameter.name or ""] = value
 
 
-def _common_flag(*names: str, text: str) -> click.Option:
-    return click.Option(
-        names, is_flag=True, is_eager=True, expose_value=False, callback=_store_common_option, help=text
-    )
-
-
+_common_option = partial(click.Option, is_eager=True, expose_value=False, callback=_store)
 _COMMON_OPTIONS = (
-    _common_flag("-q", "--quiet", text="Print results and errors only."),
-    _common_flag("-v", "--verbose", text="Print more progress messages."),
-    _common_flag("--debug", text="Show the traceback of an error."),
-    click.Option(
-        ("--lang",),
+    _common_option(("-q", "--quiet"), is_flag=True, help="Print results and errors only."),
+    _common_option(("-v", "--verbose"), is_flag=True, help="Print more progress messages."),
+    _common_option(("--debug",), is_flag=True, help="Show the traceback of an error."),
+    _common_option(
+        ("--lang", "language"),
         type=click.Choice(LANGUAGES),
-        is_eager=True,
-        expose_value=False,
-        callback=_store_language,
         help="Language of help, verdicts, reports, pictures and model cards.",
     ),
 )

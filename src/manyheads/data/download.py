@@ -17,8 +17,6 @@ from manyheads.data.tatoeba import unpack_sentences
 from manyheads.errors import DataError, UsageError
 from manyheads.files import locked_beside, os_errors, replacing, sum_of, write_atomically
 
-__all__ = ["CORPORA", "Corpus", "RemoteFile", "fetch", "unknown_corpus"]
-
 _TIMEOUT = 30  # seconds without an answer or a byte
 _MAX_BYTES = 1 << 30  # bytes of a file whose size is not known beforehand
 _SUMS = "SHA256SUMS"

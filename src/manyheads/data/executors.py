@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -21,10 +22,11 @@ _CONNECT = 10  # seconds in which a scheduler must answer
 _ADDRESS = re.compile(r"(\w+://)?\S+:\d+")
 
 
+@dataclass(eq=False)
 class ShardExecutor(Executor):
     """An executor that knows its number of workers, and is opened again after its worker processes were killed.
 
-    Args:
+    Attributes:
         reopen: opens the executor that computes.
         count: returns the number of workers, which may change.
         lost: exceptions of a task whose workers were killed repeatedly, although the executor retried it.
@@ -32,20 +34,14 @@ class ShardExecutor(Executor):
         retried: exceptions that the executor may raise if it lost a result; the task is then computed again.
     """
 
-    def __init__(
-        self,
-        reopen: Callable[[], Executor],
-        count: Callable[[], int],
-        lost: tuple[type[Exception], ...] = (),
-        name: str = "this machine",
-        retried: tuple[type[Exception], ...] = (),
-    ) -> None:
-        self.reopen = reopen
-        self.count = count
-        self.lost = lost
-        self.name = name
-        self.retried = retried
-        self.executor = reopen()
+    reopen: Callable[[], Executor]
+    count: Callable[[], int]
+    lost: tuple[type[Exception], ...] = ()
+    name: str = "this machine"
+    retried: tuple[type[Exception], ...] = ()
+
+    def __post_init__(self) -> None:
+        self.executor = self.reopen()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Submit a call; see `concurrent.futures.Executor.submit`."""

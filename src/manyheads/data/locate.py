@@ -38,9 +38,13 @@ def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
     return setting
 
 
-def _named_in(config: DataConfig, split: Split) -> Split:
-    """Return the split whose setting names the file: train, where validation is a share of it."""
-    return "train" if split == "valid" and isinstance(config.valid, float) else split
+def _file_setting(config: DataConfig, split: Split) -> tuple[Path, str | tuple[str, str], Split]:
+    """Return the folder of all text, the setting that names the files of a split, and the split of this setting.
+
+    Where validation is a share of train, that is train.
+    """
+    named: Split = "train" if split == "valid" and isinstance(config.valid, float) else split
+    return _root_of(config), split_setting(config, split), named
 
 
 def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
@@ -49,9 +53,7 @@ def locate(config: DataConfig, split: Split) -> tuple[Path, ...]:
     Raises:
         DataError: a file is missing; the message names the missing and the existing files.
     """
-    root = _root_of(config)
-    setting = split_setting(config, split)
-    split = _named_in(config, split)
+    root, setting, split = _file_setting(config, split)
     if not isinstance(setting, str):
         return tuple(_one_file(root / name, split) for name in setting)
     if strip_compression(setting).endswith(SINGLE_FILE_KINDS):
@@ -72,9 +74,7 @@ def locate_one(config: DataConfig, split: Split, endings: tuple[str, ...], *, ne
     Raises:
         DataError: there is no such file, or the setting names two.
     """
-    root = _root_of(config)
-    setting = split_setting(config, split)
-    split = _named_in(config, split)
+    root, setting, split = _file_setting(config, split)
     if not isinstance(setting, str):
         raise DataError(f"data.{split} = {list(setting)}, but this task reads one file. Name one.")
     ended = strip_compression(setting).endswith(endings)

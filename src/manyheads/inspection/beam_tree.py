@@ -98,15 +98,16 @@ def reason(node: BeamNode, tree: BeamTree) -> str:
     return localize(_REASONS[node.state], **numbers, beam=tree.beam_size, twice=2 * tree.beam_size)
 
 
+@dataclass(kw_only=True)
 class BeamRecorder:
-    """A `BeamObserver` of a search of one sentence."""
+    """A `BeamObserver` of a search of one sentence with these options; `piece` returns the text of a token."""
 
-    def __init__(self, *, beam_size: int, length_penalty: float, eos: int, piece: Callable[[int], str]) -> None:
-        """Record a search with these options; `piece` returns the text of a token."""
-        self.beam_size = beam_size
-        self.length_penalty = length_penalty
-        self.eos = eos
-        self.piece = piece
+    beam_size: int
+    length_penalty: float
+    eos: int
+    piece: Callable[[int], str]
+
+    def __post_init__(self) -> None:
         self.nodes: list[BeamNode] = []
         self.open: list[int | None] = [None]  # the node of each open prefix
         self.steps = 0

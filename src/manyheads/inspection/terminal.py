@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.cells import cell_len
 
 from manyheads.inspection.codec import Array
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _SHADES = " ░▒▓█"
 _HIDDEN = "·"
@@ -50,13 +46,13 @@ def _wrap(parts: Sequence[str], width: int) -> list[str]:
 
 
 def heat_map(
-    values: Tensor | Array,
+    values: Array,
     rows: Sequence[str],
     columns: Sequence[str],
     *,
     width: int = _MAX_COLUMNS,
     high: float = 1.0,
-    hidden: Tensor | NDArray[np.bool_] | None = None,
+    hidden: NDArray[np.bool_] | None = None,
 ) -> list[str]:
     """Return lines of shade blocks for values (T, S) from 0 to `high`, a row for each target token.
 

@@ -10,6 +10,7 @@ import codecs
 import io
 import re
 from collections.abc import Iterator, Mapping
+from html import escape
 from itertools import chain
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -161,7 +162,7 @@ class _Document:
         """Return the texts of a unit; none if it is damaged."""
         if not self.reader.path:
             self.parser.feed(text)  # raises the error of a document with another root
-        declared = "".join(f' {name}="{_escape(address)}"' for name, address in self.namespaces.items())
+        declared = "".join(f' {name}="{escape(address)}"' for name, address in self.namespaces.items())
         try:
             # Within an element there is no document type, and so no entity that could be a bomb.
             parsed = ElementTree.XML(f"<units{declared}>{text}\n</units>")
@@ -202,10 +203,6 @@ class _Document:
         raw = re.sub(rb"^[\x00-\x7f]+", b"", self.damaged_bytes).partition(b"<")[0]
         guess = likely_encoding(raw)
         return f"It has bytes that are no UTF-8. If it is {guess}, convert it: iconv -f {guess} -t UTF-8."
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
 def _describe(text: str, encoding: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from manyheads.checks.alignment import Alignment, measure_alignment
+from manyheads.checks.pairs import _Alignment, _measure_alignment
 
 PAIRS = 3_000
 
@@ -18,8 +18,8 @@ def lengths(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return source, source * np.exp(rng.normal(0, 0.35, PAIRS))
 
 
-def measured(source: NDArray[np.float64], target: NDArray[np.float64]) -> Alignment:
-    found = measure_alignment(source, target)
+def measured(source: NDArray[np.float64], target: NDArray[np.float64]) -> _Alignment:
+    found = _measure_alignment(source, target)
     assert found is not None
     return found
 
@@ -56,5 +56,5 @@ def test_a_part_that_is_shuffled_is_named() -> None:
 
 
 def test_too_few_pairs_are_not_measured() -> None:
-    assert measure_alignment([3] * 99, [4] * 99) is None
+    assert _measure_alignment([3] * 99, [4] * 99) is None
     assert measured(np.full(200, 3.0), np.arange(200.0)).whole == 0
