@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 from tests.runs.parts import make_config, write_corpus
 
-from manyheads.cli.main import run
 from manyheads.cli.recipes import _describe
 
 KEYS = {
@@ -27,12 +27,11 @@ def config(tmp_path: Path) -> Path:
 
 
 def test_json_holds_the_figures_with_device_threads_and_versions(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    assert run(["bench", "train", str(config), "--rounds", "2", "--updates", "3", "--json"]) == 0
-    output = capsys.readouterr()
+    output = call("bench", "train", config, "--rounds", "2", "--updates", "3", "--json")
     found = json.loads(output.out)
     assert found.keys() == KEYS
     assert found["unit"] == "target tokens/s"
@@ -44,11 +43,9 @@ def test_json_holds_the_figures_with_device_threads_and_versions(
     assert sorted(tmp_path.rglob("*")) == before, "nothing is kept"
 
 
-def test_the_text_output_of_training_is_three_lines_and_a_verdict(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["bench", "train", str(config), "--rounds", "1", "--updates", "1", "-q"]) == 0
-    first, second, third, *verdict = capsys.readouterr().out.strip().split("\n")
+def test_the_text_output_of_training_is_three_lines_and_a_verdict(config: Path, call: Call) -> None:
+    out = call("bench", "train", config, "--rounds", "1", "--updates", "1", "-q").out
+    first, second, third, *verdict = out.strip().split("\n")
     assert [line.partition(":")[0] for line in verdict] == ["verdict", "verdict"]
     assert "target tokens/s" in first
     assert "useful GFLOP/s" in second
@@ -61,28 +58,11 @@ DECODE_KEYS = {
 }  # fmt: skip
 
 
-def test_the_figures_of_decoding_are_printed_as_json_and_as_text(
-    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = str(tmp_path / "run")
-    assert run(["train", str(config), "-o", out, "-q"]) == 0
-    capsys.readouterr()
-    options = [
-        "--beam",
-        "1",
-        "--beam",
-        "3",
-        "--batch",
-        "5",
-        "--sentences",
-        "12",
-        "--rounds",
-        "2",
-        "--device",
-        "cpu",
-    ]
-    assert run(["bench", "decode", out, *options, "--json"]) == 0
-    output = capsys.readouterr()
+def test_the_figures_of_decoding_are_printed_as_json_and_as_text(config: Path, tmp_path: Path, call: Call) -> None:
+    out = tmp_path / "run"
+    call("train", config, "-o", out, "-q")
+    command = f"bench decode {out} --beam 1 --beam 3 --batch 5 --sentences 12 --rounds 2 --device cpu".split()
+    output = call(*command, "--json")
     found = json.loads(output.out)
     assert found.keys() == DECODE_KEYS
     assert found["unit"] == "sentences/s"
@@ -90,8 +70,7 @@ def test_the_figures_of_decoding_are_printed_as_json_and_as_text(
     assert [(mode["beam_size"], mode["batch"]) for mode in found["modes"]] == [(1, 5), (3, 5)]
     assert found["peak_memory_mib"] > 10
     assert "round 2 of 2" in output.err
-    assert run(["bench", "decode", out, *options, "-q"]) == 0
-    first, second, third, *_ = capsys.readouterr().out.strip().split("\n")
+    first, second, third, *_ = call(*command, "-q").out.strip().split("\n")
     assert first.startswith("beam 1, 5 a call: ")
     assert "sentences/s" in second
     assert "MiB at most" in third

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 from tests.runs.labelled import labelled_config, write_labelled
 from tests.stdin import set_stdin
 from tests.training.parts import CollectingListener
@@ -24,11 +25,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_line_gets_a_label_and_a_probability_and_empty_ones_stay(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: Call
 ) -> None:
     data = "a great film\n\ndull\u2028plot\tso\n" + "awful " * 100_000 + "\n한글"
     set_stdin(monkeypatch, data.encode())
-    assert run(["classify", str(trained), "--output", str(tmp_path / "out")]) == 0
+    err = call("classify", trained, "--output", tmp_path / "out").err
     lines = (tmp_path / "out").read_text(encoding="utf-8").split("\n")
     assert len(lines) == 6
     assert (lines[1], lines[5]) == ("", "")
@@ -36,7 +37,7 @@ def test_each_line_gets_a_label_and_a_probability_and_empty_ones_stay(
         label, probability = line.split("\t")
         assert label in ("0", "1")
         assert 0.5 <= float(probability) <= 1
-    assert "longer than 12 tokens, and only their beginning was read: line 4" in capsys.readouterr().err
+    assert "longer than 12 tokens, and only their beginning was read: line 4" in err
 
 
 def test_json_holds_all_probabilities(
@@ -51,9 +52,7 @@ def test_json_holds_all_probabilities(
 
 
 @pytest.mark.parametrize("test", ['test = "test"', ""])
-def test_the_next_command_that_training_prints_works(
-    test: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_next_command_that_training_prints_works(test: str, trained: Path, tmp_path: Path, call: Call) -> None:
     file = tmp_path / "tiny.toml"
     file.write_text(
         f"""task = "classification"
@@ -73,7 +72,6 @@ batch_sentences = 9
 """,
         encoding="utf-8",
     )
-    assert run(["train", str(file), "-o", str(tmp_path / "run")]) == 0
-    _, found, command = capsys.readouterr().out.strip().rpartition("Next: manyheads ")
+    _, found, command = call("train", file, "-o", tmp_path / "run").out.strip().rpartition("Next: manyheads ")
     assert found
     assert run(shlex.split(command)) == 0

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 
-from manyheads.cli.main import run
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 
 ROWS = [
@@ -26,17 +26,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_files_and_the_document_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_files_and_the_document_are_written(folder: Path, call: Call) -> None:
     outputs = ["-o", "accepted.tsv", "--rejected", "rejected.tsv", "--html", "doubtful.html"]
-    assert run(["corrections", "review", "s.jsonl", *outputs, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(call("corrections", "review", "s.jsonl", *outputs, "--json").out)
     assert [document[name] for name in ("accepted", "doubtful", "rejected")] == [1, 1, 1]
     assert Path("accepted.tsv").read_text("utf-8") == "Der Hund schläft.\tThe dog sleeps.\n"
     assert len(Path("rejected.tsv").read_text("utf-8").split("\n")) == 4
     assert "My aunt" in Path("doubtful.html").read_text("utf-8")
 
-    assert run(["corrections", "review", "s.jsonl", "-o", "accepted.tsv"]) == 0
-    text = capsys.readouterr().out
+    text = call("corrections", "review", "s.jsonl", "-o", "accepted.tsv").out
     assert "de-en: 3 suggestions, 3 different\n1 accepted, 1 doubtful, 1 rejected" in text
     assert "Next: manyheads tune RUN accepted.tsv" in text
 
@@ -53,8 +51,7 @@ def test_the_files_and_the_document_are_written(folder: Path, capsys: pytest.Cap
     ],
 )
 def test_mistakes_are_refused_before_a_file_is_written(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+    folder: Path, call: Call, arguments: list[str], code: int, message: str
 ) -> None:
-    assert run(["corrections", "review", *arguments]) == code
-    assert message in capsys.readouterr().err
+    assert message in call("corrections", "review", *arguments, code=code).err
     assert [path.name for path in folder.iterdir()] == ["s.jsonl"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.checks.test_text import make_splits, write_splits
+from tests.cli.conftest import Call
 
-from manyheads.cli.main import run
 from manyheads.cli.recipes import _describe
 from manyheads.config.load import load_config
 from manyheads.runs.examine_config import examine_config_text
@@ -27,19 +27,15 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_folder_is_named_by_the_languages_and_the_next_command_works(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run(["data", "split", "corpus.de", "corpus.en", "--equal-only"]) == 0
-    out = capsys.readouterr().out
+def test_the_folder_is_named_by_the_languages_and_the_next_command_works(call: Call) -> None:
+    out = call("data", "split", "corpus.de", "corpus.en", "--equal-only").out
     assert "100 pairs read\ndata/de-en: train 90, valid 5, test 5 pairs (seed 1)\n" in out
     assert out.endswith("Next: manyheads init de-en --data data/de-en --source de --target en\n")
 
 
-def test_json_is_one_document_with_the_same_counts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document_with_the_same_counts(call: Call) -> None:
     command = ["data", "split", "corpus.en", "corpus.de", "-o", "out dir", "--valid", "7", "--test", "0", "--json"]
-    assert run([*command, "--equal-only"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(call(*command, "--equal-only").out)
     assert (found["root"], found["source"], found["target"]) == ("out dir", "en", "de")
     assert (found["read"], found["train"], found["valid"], found["test"]) == (100, 93, 7, 0)
     assert sorted(path.name for path in Path("out dir").iterdir()) == [
@@ -73,26 +69,24 @@ def test_json_is_one_document_with_the_same_counts(capsys: pytest.CaptureFixture
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(
-    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, message: str, call: Call
 ) -> None:
-    assert run(["data", "split", *arguments]) == code
-    error = capsys.readouterr().err
+    error = call("data", "split", *arguments, code=code).err
     assert error.startswith("error: ")
     assert message in " ".join(error.split())
     assert sorted(path.name for path in Path().iterdir()) == ["corpus.de", "corpus.en", "words.txt"]
 
 
-def test_the_report_has_counts_facts_and_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_has_counts_facts_and_findings(tmp_path: Path, call: Call) -> None:
     """They are those of `examine_config_text`, with which the doctor begins."""
     splits = make_splits()
     splits["train"] = [(target, source) for source, target in splits["train"]]
     (tmp_path / "text").mkdir()
     config = write_splits(tmp_path / "text", splits)
     Path("my.toml").write_text("\n".join(_describe(config)), encoding="utf-8")
-    assert run(["data", "report", "my.toml"]) == 0
-    assert "error: languages-swapped" in capsys.readouterr().out
-    assert run(["data", "report", "my.toml", "--json"]) == 0
-    found, expected = json.loads(capsys.readouterr().out), examine_config_text(load_config(Path("my.toml")), "x")
+    assert "error: languages-swapped" in call("data", "report", "my.toml").out
+    out = call("data", "report", "my.toml", "--json").out
+    found, expected = json.loads(out), examine_config_text(load_config(Path("my.toml")), "x")
     assert found["text"] == json.loads(json.dumps(expected.document["text"]))
     assert found["facts"] == expected.facts
     assert [entry["name"] for entry in found["findings"]] == list(expected.report.names)

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 from tests.data.cleaning.corpus import pairs_with_defects
 
 from manyheads.cli.main import run
@@ -35,24 +36,19 @@ def files(out: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(Path(out).iterdir())}
 
 
-def test_json_is_the_written_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["data", "clean", "my.toml", "-o", "out", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_json_is_the_written_report(folder: Path, call: Call) -> None:
+    report = json.loads(call("data", "clean", "my.toml", "-o", "out", "--json").out)
     assert sorted(path.name for path in Path("out").iterdir()) == NAMES
     assert report == json.loads(Path("out/report.json").read_text(encoding="utf-8"))
     assert report["read"] == 800
     assert 600 < report["kept"] < 730
 
 
-def test_a_second_run_changes_nothing_and_other_settings_are_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
-    first, before = capsys.readouterr().out, files("out")
-    assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
-    assert (capsys.readouterr().out, files("out")) == (first, before)
-    assert run(["data", "clean", "my.toml", "-o", "out", "--set", "clean.max_ratio=3"]) == 3
-    assert "nothing is overwritten" in capsys.readouterr().err
+def test_a_second_run_changes_nothing_and_other_settings_are_refused(folder: Path, call: Call) -> None:
+    first, before = call("data", "clean", "my.toml", "-o", "out").out, files("out")
+    assert (call("data", "clean", "my.toml", "-o", "out").out, files("out")) == (first, before)
+    err = call("data", "clean", "my.toml", "-o", "out", "--set", "clean.max_ratio=3", code=3).err
+    assert "nothing is overwritten" in err
 
 
 @pytest.mark.parametrize(
@@ -66,7 +62,7 @@ def test_a_second_run_changes_nothing_and_other_settings_are_refused(
     ],
 )
 def test_a_mistake_is_one_clear_line_and_leaves_no_file(
-    folder: Path, capsys: pytest.CaptureFixture[str], change: str, arguments: list[str], code: int, message: str
+    folder: Path, call: Call, change: str, arguments: list[str], code: int, message: str
 ) -> None:
     path = folder / "train.en"
     text = path.read_text(encoding="utf-8")
@@ -77,8 +73,7 @@ def test_a_mistake_is_one_clear_line_and_leaves_no_file(
             (folder / f"train.{language}").write_text("", encoding="utf-8")
     elif change == "blank":
         path.write_text("\n" * 800, encoding="utf-8", newline="\n")
-    assert run(["data", "clean", "my.toml", "-o", "out", *arguments]) == code
-    error = capsys.readouterr().err
+    error = call("data", "clean", "my.toml", "-o", "out", *arguments, code=code).err
     assert message in error
     assert "Traceback" not in error
     assert not Path("out").exists() or not [path for path in Path("out").iterdir() if path.name != ".clean"]
@@ -101,15 +96,13 @@ def test_a_cleaning_that_was_killed_resumes_to_the_same_files(folder: Path) -> N
 
 
 def test_the_next_command_trains_on_what_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.chdir(tmp_path)
     settings = ["clean.loss=0", "data.limit=300", "training.steps=1", "model.d_model=8"]
     given = [word for setting in settings for word in ("--set", setting)]
-    assert run(["data", "clean", "demo-de-en", "-o", "my out [1]", *given]) == 0
-    printed = capsys.readouterr().out
+    printed = call("data", "clean", "demo-de-en", "-o", "my out [1]", *given).out
     program, *words = shlex.split(printed.rpartition("Next: ")[2])
     assert program == "manyheads"
-    assert run(words) == 0
     kept = re.findall(r"([\d,]+) kept", printed)[0]
-    assert f"{kept} pairs read" in capsys.readouterr().err
+    assert f"{kept} pairs read" in call(*words).err

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 from tests.data.formats.test_moses import README, TEXT, make_archive
-
-from manyheads.cli.main import run
 
 
 @pytest.fixture(autouse=True)
@@ -18,17 +17,15 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("table.csv").write_text("German,English\na,b\n", encoding="utf-8")
 
 
-def test_an_archive_is_converted_without_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["data", "convert", "de-en.txt.zip", "-o", "out"]) == 0
-    out = capsys.readouterr().out
+def test_an_archive_is_converted_without_options(call: Call) -> None:
+    out = call("data", "convert", "de-en.txt.zip", "-o", "out").out
     assert out.startswith("de-en.txt.zip: Moses zip, 2 pairs\n  licence: CC-BY 2.0 FR; origin: http://opus")
     assert out.endswith("Next: manyheads data split out/de-en.de.gz out/de-en.en.gz\n")
 
 
-def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["data", "convert", "table.csv", "-o", "out", "--columns", "German,English"]
-    assert run([*command, "--source", "de", "--target", "en", "--name", "x", "--licence", "CC0", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_is_one_document(call: Call) -> None:
+    command = ["data", "convert", "table.csv", "-o", "out", "--columns", "German,English", "--source", "de"]
+    found = json.loads(call(*command, "--target", "en", "--name", "x", "--licence", "CC0", "--json").out)
     assert (found["files"], found["pairs"]) == (["out/x.de.gz", "out/x.en.gz"], 1)
     assert found["sources"][0]["licence"] == "CC0"
 
@@ -47,10 +44,9 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(
-    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, message: str, call: Call
 ) -> None:
-    assert run(["data", "convert", *arguments]) == code
-    error = capsys.readouterr().err
+    error = call("data", "convert", *arguments, code=code).err
     assert error.startswith("error: ")
     assert message in " ".join(error.split())
     assert sorted(path.name for path in Path().iterdir()) == ["de-en.txt.zip", "table.csv"]

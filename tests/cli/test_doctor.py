@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from tests.cli.conftest import Call
 
 from manyheads.checks.catalogue import CATALOGUE
 from manyheads.cli.main import run
@@ -16,22 +17,18 @@ from transformer_doctor.texts import LANGUAGES
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_an_exhibit_of_the_museum_fits_a_terminal(language: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "museum", "7", "--lang", language]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_an_exhibit_of_the_museum_fits_a_terminal(language: str, call: Call) -> None:
+    lines = call("doctor", "museum", "7", "--lang", language).out.splitlines()
     assert len(lines) > 20
     assert max(map(cell_len, lines)) <= 80
 
 
-def test_a_finding_is_explained_without_an_examination(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["doctor", "--explain", "mask-fill"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+def test_a_finding_is_explained_without_an_examination(call: Call) -> None:
+    printed = " ".join(call("doctor", "--explain", "mask-fill").out.split())
     assert " ".join(CATALOGUE["model"]["mask-fill"].texts["en"].cure.split()) in printed
-    assert run(["doctor", "--explain", "list"]) == 0
-    listed = capsys.readouterr().out
+    listed = call("doctor", "--explain", "list").out
     assert all(name in listed for findings in CATALOGUE.values() for name in findings)
-    assert run(["doctor", "--explain", "mask-fil"]) == 2
-    assert "did you mean mask-fill" in capsys.readouterr().err
+    assert "did you mean mask-fill" in call("doctor", "--explain", "mask-fil", code=2).err
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "markdown"])
@@ -58,10 +55,10 @@ def test_a_run_is_examined_on_the_device_named(
     assert [call["device"] for call in calls] == [device]
 
 
-def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_of_a_model_are_refused_elsewhere(call: Call) -> None:
     for subject in ([], ["multi30k-de-en"]):
-        assert run(["doctor", *subject, "--pad", "3", "--quick"]) == 2
-        assert "--pad, --quick: only a model takes this" in capsys.readouterr().err
+        err = call("doctor", *subject, "--pad", "3", "--quick", code=2).err
+        assert "--pad, --quick: only a model takes this" in err
 
 
 @pytest.mark.parametrize(
@@ -73,13 +70,12 @@ def test_options_of_a_model_are_refused_elsewhere(capsys: pytest.CaptureFixture[
     ],
 )
 def test_a_mistake_about_a_model_is_one_line(
-    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     """An error of transformer_doctor ends the program as one of manyheads does."""
     (tmp_path / "theirs.py").write_text('def fails():\n    raise ValueError("no weights here")\n', encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "theirs", raising=False)
-    assert run(["doctor", *words.split()]) == 2
-    printed = capsys.readouterr().err
+    printed = call("doctor", *words.split(), code=2).err
     assert message in printed
     assert printed.count("\n") == 1

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from manyheads.cli.main import run
-from manyheads.errors import ManyheadsError
+from tests.cli.conftest import Call, Record, Recorded
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[object, ...], dict[str, Any]]]:
-    """Return the recorded arguments of the library's functions, which are replaced and compute nothing."""
-    found: list[tuple[tuple[object, ...], dict[str, Any]]] = []
-
-    def stop(*positional: object, **arguments: Any) -> None:
-        found.append((positional, arguments))
-        raise ManyheadsError("enough")
-
-    monkeypatch.setattr("manyheads.runs.export.export", stop)
-    monkeypatch.setattr("manyheads.runs.import_model.import_model", stop)
-    return found
+def calls(record: Record) -> Recorded:
+    return record("manyheads.runs.export.export", "manyheads.runs.import_model.import_model")
 
 
 @pytest.mark.parametrize("output", [["-o", "there"], ["there"]])
-def test_export_writes_to_the_output(output: list[str], calls: list[Any]) -> None:
-    assert run(["export", "mine", "--to", "huggingface", *output, "--device", "cpu", "-q"]) == 1
+def test_export_writes_to_the_output(output: list[str], calls: Recorded, call: Call) -> None:
+    call("export", "mine", "--to", "huggingface", *output, "--device", "cpu", "-q", code=1)
     ((positional, arguments),) = calls
     assert positional == (Path("mine"), Path("there"), "huggingface")
     assert arguments["device"] == "cpu"
 
 
 @pytest.mark.parametrize("output", [[], ["here", "-o", "there"]])
-def test_export_needs_one_output(output: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "mine", *output, "--to", "huggingface"]) == 2
-    assert "Say once where to write the export" in capsys.readouterr().err
+def test_export_needs_one_output(output: list[str], call: Call) -> None:
+    err = call("export", "mine", *output, "--to", "huggingface", code=2).err
+    assert "Say once where to write the export" in err
 
 
 @pytest.mark.parametrize(
@@ -50,8 +38,8 @@ def test_export_needs_one_output(output: list[str], capsys: pytest.CaptureFixtur
     ],
 )
 def test_import_names_the_run_after_the_model(
-    model: str, options: list[str], output: str, calls: list[Any]
+    model: str, options: list[str], output: str, calls: Recorded, call: Call
 ) -> None:
-    assert run(["import", model, *options]) == 1
+    call("import", model, *options, code=1)
     ((positional, _),) = calls
     assert positional == (model, Path(output))

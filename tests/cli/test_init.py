@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cli.conftest import Call
 
 from manyheads.cli.main import run
 from manyheads.config.load import load_config, recipe_paths
@@ -20,18 +21,17 @@ SPEED = MachineSpeed(pass_seconds=0.001, update_seconds=0.1, parameters=1_234_56
 
 
 @pytest.fixture(autouse=True)
-def known_speed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the measurement of speed by a constant."""
+def known_speed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the measurement of speed by a constant, and change to an empty folder."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(suggesting, "measure_speed", lambda config, lengths: SPEED)
 
 
 def test_init_copies_a_recipe_word_for_word_under_the_name_of_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(["init", "new/swahili", "--from", RECIPE]) == 0
+    assert "manyheads train new/swahili/swahili.toml" in call("init", "new/swahili", "--from", RECIPE).out
     assert Path("new/swahili/swahili.toml").read_bytes() == recipe_paths()[RECIPE].read_bytes()
-    assert "manyheads train new/swahili/swahili.toml" in capsys.readouterr().out
     Path("here").mkdir()
     monkeypatch.chdir("here")
     assert run(["init", ".", "--from", "../new/swahili/swahili.toml"]) == 0
@@ -45,19 +45,18 @@ def test_init_copies_a_file_with_mistakes_to_mend_them(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "mine.toml").read_bytes() == recipe.read_bytes()
 
 
-def test_init_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_never_overwrites(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "mine" / "mine.toml"
     path.parent.mkdir()
     path.write_text("# mine\n", encoding="utf-8")
-    assert run(["init", str(path.parent), "--from", RECIPE]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {path} is there already")
+    assert call("init", path.parent, "--from", RECIPE, code=2).err.startswith(f"error: {path} is there already")
     assert path.read_text(encoding="utf-8") == "# mine\n"
 
 
-def test_init_in_a_path_below_a_file_is_an_error_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_in_a_path_below_a_file_is_an_error_line(tmp_path: Path, call: Call) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    assert run(["init", str(tmp_path / "file" / "deep"), "--from", RECIPE]) == 2
-    assert "cannot be written: Not a directory." in capsys.readouterr().err
+    err = call("init", tmp_path / "file" / "deep", "--from", RECIPE, code=2).err
+    assert "cannot be written: Not a directory." in err
 
 
 def write_text(folder: Path, pairs: int, words: int = 6) -> Path:
@@ -70,12 +69,9 @@ def write_text(folder: Path, pairs: int, words: int = 6) -> Path:
     return folder
 
 
-def test_init_chooses_settings_for_the_text_and_gives_reasons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_init_chooses_settings_for_the_text_and_gives_reasons(tmp_path: Path, call: Call) -> None:
     write_text(tmp_path / "text", 200)
-    assert run(["init", "mine", "--data", "text", "--source", "aa", "--target", "bb"]) == 0
+    printed = call("init", "mine", "--data", "text", "--source", "aa", "--target", "bb").out
     text = Path("mine/mine.toml").read_text(encoding="utf-8")
     assert text.startswith("# aa-bb, chosen for 200 pairs of 6.0 and 6.0 words on average.")
     assert re.search(
@@ -83,33 +79,27 @@ def test_init_chooses_settings_for_the_text_and_gives_reasons(
     )
     config = load_config(Path("mine/mine.toml"))
     assert (config.data.root, config.data.valid, config.data.test) == (str(tmp_path / "text"), "val", None)
-    printed = capsys.readouterr().out
     assert "mine/mine.toml: settings for 200 pairs of aa and bb in text" in printed
     assert "manyheads doctor mine/mine.toml" in printed
     assert "manyheads train mine/mine.toml     writes the run runs/mine" in printed
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        ([], "give either --from RECIPE to copy, or --data PATH"),
-        (["--from", RECIPE, "--data", "text"], "give either --from RECIPE to copy, or --data PATH"),
-        (["--from", RECIPE, "--minutes", "5"], "are for your own text (--data)"),
-        (["--data", "text", "--source", "aa", "--minutes", "0"], "above 0"),
-        (["--data", "text", "--source", "aa", "--target", "cc"], "in both languages there is: nothing"),
+        ([], 2, "give either --from RECIPE to copy, or --data PATH"),
+        (["--from", RECIPE, "--data", "text"], 2, "give either --from RECIPE to copy, or --data PATH"),
+        (["--from", RECIPE, "--minutes", "5"], 2, "are for your own text (--data)"),
+        (["--data", "text", "--source", "aa", "--minutes", "0"], 2, "above 0"),
+        (["--data", "text", "--source", "aa", "--target", "cc"], 3, "in both languages there is: nothing"),
     ],
 )
 def test_init_names_missing_and_conflicting_options(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], code: int, message: str, tmp_path: Path, call: Call
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     write_text(tmp_path / "text", 5)
-    assert run(["init", "mine", *arguments]) in (2, 3)
-    assert message in " ".join(capsys.readouterr().err.replace("x>0", "above 0").split())
+    err = call("init", "mine", *arguments, code=code).err
+    assert message in " ".join(err.replace("x>0", "above 0").split())
     assert not Path("mine").exists()
 
 
@@ -125,14 +115,10 @@ def write_undivided(folder: Path, pairs: int = 60, stem: str = "corpus") -> Path
     return folder
 
 
-def test_text_that_is_not_divided_is_named_with_the_command_that_divides_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_that_is_not_divided_is_named_with_the_command_that_divides_it(tmp_path: Path, call: Call) -> None:
     """Run the two printed commands, which split the text and write the configuration."""
-    monkeypatch.chdir(tmp_path)
     write_undivided(tmp_path / "my text")
-    assert run(["init", "mine", "--data", "my text", "--source", "aa"]) == 3
-    printed = capsys.readouterr().err
+    printed = call("init", "mine", "--data", "my text", "--source", "aa", code=3).err
     assert "my text holds corpus.aa and corpus.bb, but no train and valid." in printed
     assert not Path("mine").exists()
     commands = [shlex.split(line) for line in printed.splitlines() if line.startswith("  manyheads")]
@@ -141,9 +127,8 @@ def test_text_that_is_not_divided_is_named_with_the_command_that_divides_it(
 
 
 def test_init_asks_on_a_terminal_before_it_divides_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     write_undivided(tmp_path / "aa-bb")
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)
@@ -151,15 +136,13 @@ def test_init_asks_on_a_terminal_before_it_divides_the_text(
     monkeypatch.setattr(click, "confirm", lambda *_, **__: next(answers))
     assert run(["init", "mine", "--data", "aa-bb"]) == 3
     assert not Path("mine").exists()
-    assert run(["init", "mine", "--data", "aa-bb"]) == 0
-    printed = capsys.readouterr().out
+    printed = call("init", "mine", "--data", "aa-bb").out
     assert "manyheads data split aa-bb/corpus.aa aa-bb/corpus.bb" in printed
     assert "mine/data: train 54, valid 3, test 3 pairs" in printed
     assert 'root = "./data"' in Path("mine/mine.toml").read_text(encoding="utf-8")
 
 
-def test_divide_asks_no_question_and_keeps_the_test_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_divide_asks_no_question_and_keeps_the_test_set(tmp_path: Path) -> None:
     root = write_undivided(tmp_path / "aa-bb", stem="train")
     for language in ("aa", "bb"):
         (root / f"test.{language}").write_text("my own\n", encoding="utf-8")
@@ -197,15 +180,11 @@ def test_text_of_another_project_is_written_as_an_absolute_path(
     assert f'root = "{tmp_path / "text"}"' in Path("mine/mine.toml").read_text(encoding="utf-8")
 
 
-def test_init_prints_the_measured_speed_and_the_time_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_init_prints_the_measured_speed_and_the_time_limit(tmp_path: Path, call: Call) -> None:
     write_text(tmp_path / "text", 200)
-    assert run(["init", "mine", "--data", "text", "--source", "aa"]) == 0
-    assert "target tokens/s, measured on random tokens with 1,234,567 parameters" in capsys.readouterr().out
-    assert run(["init", "short", "--data", "text", "--source", "aa", "--minutes", "0.5"]) == 0
-    assert "0.5 minutes on" in capsys.readouterr().out
+    out = call("init", "mine", "--data", "text", "--source", "aa").out
+    assert "target tokens/s, measured on random tokens with 1,234,567 parameters" in out
+    assert "0.5 minutes on" in call("init", "short", "--data", "text", "--source", "aa", "--minutes", "0.5").out
     assert load_config(Path("short/short.toml")).training.max_minutes == 0.5
     assert run(["init", "there", "--data", "text", "--source", "aa", "--device", "cpu"]) == 0
     assert load_config(Path("there/there.toml")).training.device == "cpu"

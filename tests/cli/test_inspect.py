@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, metrics, write_corpus
@@ -41,19 +42,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_inspect_prints_token_probabilities_without_escape_codes(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert run(["inspect", str(GOLDEN), SENTENCE]) == 0
-    printed = capsys.readouterr()
+    printed = call("inspect", GOLDEN, SENTENCE)
     assert printed.out.startswith("Probability of each token\n")
     assert "\x1b" not in printed.out + printed.err
     assert "</s>" in printed.out
 
 
-def test_json_equals_the_object_of_the_python_api(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["inspect", str(GOLDEN), SENTENCE, "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
+def test_json_equals_the_object_of_the_python_api(call: Call) -> None:
+    printed = json.loads(call("inspect", GOLDEN, SENTENCE, "--json").out)
     found = manyheads.inspect(GOLDEN, SENTENCE)
     assert isinstance(found, TranslationInspection)
     assert printed == found.to_dict()
@@ -80,7 +79,7 @@ def test_a_picture_has_the_requested_width(tmp_path: Path) -> None:
     assert 'width="160mm"' in path.read_text(encoding="utf-8")
 
 
-def test_a_picture_has_the_requested_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_picture_has_the_requested_language(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "out.svg"
     inspected = ["-q", "inspect", str(GOLDEN), SENTENCE, "--view", "attention"]
     for command, words in ((inspected, "크로스 어텐션"), (["-q", "curves", str(GOLDEN)], "학습 스텝")):
@@ -88,23 +87,18 @@ def test_a_picture_has_the_requested_language(tmp_path: Path, capsys: pytest.Cap
         assert words not in path.read_text(encoding="utf-8")
         assert run([*command, "--lang", "ko", "-o", str(path)]) == 0
         assert words in path.read_text(encoding="utf-8")
-        assert run([*command, "--lang", "ko"]) == 0
-        assert words in capsys.readouterr().out
+        assert words in call(*command, "--lang", "ko").out
 
 
-def test_text_too_small_for_print_is_a_warning_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_too_small_for_print_is_a_warning_in_one_line(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "out.svg"
-    assert run(["inspect", str(GOLDEN), SENTENCE, "--view", "beam", "--width", "30", "-o", str(path)]) == 0
-    printed = capsys.readouterr().err.splitlines()
+    printed = call("inspect", GOLDEN, SENTENCE, "--view", "beam", "--width", "30", "-o", path).err.splitlines()
     assert printed[0].startswith("warning: the smallest text is")
     assert printed[1:] == [f"wrote {path}"]
 
 
-def test_inspect_without_a_text_shows_the_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["inspect", str(GOLDEN), "--view", "learning-rate", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_inspect_without_a_text_shows_the_model(call: Call) -> None:
+    found = json.loads(call("inspect", GOLDEN, "--view", "learning-rate", "--json").out)
     assert (found["kind"], found["model"]["task"]) == ("model", "translation")
     assert (
         found["learning_rate"]["total_steps"]
@@ -112,12 +106,9 @@ def test_inspect_without_a_text_shows_the_model(capsys: pytest.CaptureFixture[st
     )
 
 
-def test_a_text_is_read_from_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     set_stdin(monkeypatch, f"{SENTENCE}\n".encode())
-    assert run(["inspect", str(GOLDEN), "-", "--json", "--no-occlusion", "--beam", "2"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(call("inspect", GOLDEN, "-", "--json", "--no-occlusion", "--beam", "2").out)
     assert (found["source"]["text"], found["occlusion"], found["beam"]["beam_size"]) == (SENTENCE, None, 2)
 
 
@@ -146,17 +137,16 @@ def test_a_text_is_read_from_standard_input(
     ],
 )
 def test_a_mistake_is_one_line_that_says_what_to_do(
-    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, message: str, call: Call
 ) -> None:
-    assert run(arguments) == code
-    printed = capsys.readouterr().err
+    printed = call(*arguments, code=code).err
     assert message in printed
     assert len(printed.strip().split("\n")) == 1
 
 
-def test_a_masked_language_model_is_refused(trained: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["inspect", str(trained["masked-lm"]), "text"]) == 3
-    assert 'task = "masked-lm", and cannot be inspected by itself' in capsys.readouterr().err
+def test_a_masked_language_model_is_refused(trained: dict[str, Path], call: Call) -> None:
+    err = call("inspect", trained["masked-lm"], "text", code=3).err
+    assert 'task = "masked-lm", and cannot be inspected by itself' in err
     assert run(["curves", str(trained["masked-lm"]), "--view", "attention-entropy"]) == 0
 
 
@@ -168,13 +158,12 @@ def test_a_masked_language_model_is_refused(trained: dict[str, Path], capsys: py
     ],
 )
 def test_runs_of_other_tasks_are_inspected(
-    trained: dict[str, Path], task: str, text: str, first: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    trained: dict[str, Path], task: str, text: str, first: str, call: Call, tmp_path: Path
 ) -> None:
-    assert run(["inspect", str(trained[task]), text]) == 0
-    assert capsys.readouterr().out.startswith(first)
+    assert call("inspect", trained[task], text).out.startswith(first)
     assert run(["-q", "inspect", str(trained[task]), text, "-o", str(tmp_path / "x.html")]) == 0
-    assert run(["inspect", str(trained[task]), text, "--padding", "2"]) == 2
-    assert f'padding has no meaning for a run of task = "{task}"' in capsys.readouterr().err
+    err = call("inspect", trained[task], text, "--padding", "2", code=2).err
+    assert f'padding has no meaning for a run of task = "{task}"' in err
     assert run(["inspect", str(trained[task]), "--view", "tensors"]) == 0
 
 
@@ -217,18 +206,13 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
         assert own == printed(wanted, 4)
 
 
-def test_curves_of_two_runs_are_printed_and_written(
-    trained: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_curves_of_two_runs_are_printed_and_written(trained: dict[str, Path], call: Call, tmp_path: Path) -> None:
     both = [str(trained["translation"]), str(GOLDEN)]
-    assert run(["curves", *both]) == 0
-    printed = capsys.readouterr().out
+    printed = call("curves", *both).out
     assert "translation: training loss, last" in printed
     assert "run: validation loss" in printed
-    assert run(["curves", *both, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(call("curves", *both, "--json").out)
     assert [one["name"] for one in document["runs"]] == ["translation", "run"]
     for suffix in (".svg", ".html", ".csv", ".json"):
         assert run(["-q", "curves", *both, "-o", str(tmp_path / f"x{suffix}")]) == 0
-    assert run(["curves", both[0], "--view", "attention-entropy"]) == 0
-    assert "layer 0 head 1" in capsys.readouterr().out
+    assert "layer 0 head 1" in call("curves", both[0], "--view", "attention-entropy").out

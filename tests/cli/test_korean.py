@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from tests.cli.conftest import Call
 
 from manyheads.cli import korean
-from manyheads.cli.main import program, run
+from manyheads.cli.main import program
 from manyheads.cli.verbs import Settings
 
 COMMAND_LINE = re.compile(r"(?:manyheads|echo|curl) ")
@@ -77,23 +78,19 @@ def test_lines_fit_the_terminal_though_letters_in_hangul_take_two_columns() -> N
 @pytest.mark.parametrize(
     "line", ["--lang ko train -h", "train --lang ko -h", "train -h --lang=ko", "help train --lang ko"]
 )
-def test_the_language_may_stand_before_and_after_the_verb_and_the_help(
-    line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(line.split()) == 0
-    assert capsys.readouterr().out.startswith(
+def test_the_language_may_stand_before_and_after_the_verb_and_the_help(line: str, call: Call) -> None:
+    assert call(*line.split()).out.startswith(
         "사용법: manyheads train [옵션] CONFIG\n        manyheads train average"
     )
 
 
 def test_the_environment_sets_the_language_of_help_and_a_wrong_one_is_a_mistake(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")  # the locale sets no language
+    assert "[default: 127.0.0.1]" in call("serve", "-h").out
     monkeypatch.setenv("MANYHEADS_LANG", "ko")
-    assert run(["serve", "-h"]) == 0
-    assert "[기본값: 127.0.0.1]" in capsys.readouterr().out
-    assert run(["serve", "-h", "--lang", "en"]) == 0
-    assert "[default: 127.0.0.1]" in capsys.readouterr().out
+    assert "[기본값: 127.0.0.1]" in call("serve", "-h").out
+    assert "[default: 127.0.0.1]" in call("serve", "-h", "--lang", "en").out
     monkeypatch.setenv("MANYHEADS_LANG", "fr")
-    assert run(["serve", "-h"]) == 2
-    assert "MANYHEADS_LANG=fr is no language of the program. Use en or ko." in capsys.readouterr().err
+    assert "MANYHEADS_LANG=fr is no language of the program. Use en or ko." in call("serve", "-h", code=2).err

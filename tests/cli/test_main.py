@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cli.conftest import Call
 
 from manyheads import __version__
 from manyheads.cli import signals
@@ -52,9 +53,8 @@ def make_recipes_fail(monkeypatch: pytest.MonkeyPatch, failure: BaseException) -
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])
-def test_every_verb_has_help_with_examples_that_can_be_typed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*verb.split(), "--help"]) == 0
-    output = capsys.readouterr().out
+def test_every_verb_has_help_with_examples_that_can_be_typed(verb: str, call: Call) -> None:
+    output = call(*verb.split(), "--help").out
     assert f"Usage: manyheads {verb}" in output
     examples = output.partition("Example")[2].split("\n", 1)[1]
     assert f"manyheads {verb}" in examples
@@ -74,11 +74,9 @@ def test_every_verb_has_help_with_examples_that_can_be_typed(verb: str, capsys: 
         assert recipe is None or recipe.endswith(".toml") or recipe in recipe_paths(), line
 
 
-def test_the_help_of_the_program_names_every_verb_with_its_own_first_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert run([]) == run(["--help"]) == 0
-    output = capsys.readouterr().out
+def test_the_help_of_the_program_names_every_verb_with_its_own_first_line(call: Call) -> None:
+    output = call().out
+    assert call("--help").out == output
     for name, (_, line) in _Program.verbs.items():
         assert re.search(rf"^  {name} +{re.escape(line)}$", output, re.MULTILINE)
 
@@ -89,9 +87,8 @@ def test_the_help_lists_every_verb_in_a_section() -> None:
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])
-def test_the_version_is_that_of_the_package(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([option]) == 0
-    assert capsys.readouterr().out == f"manyheads {__version__}\n"
+def test_the_version_is_that_of_the_package(option: str, call: Call) -> None:
+    assert call(option).out == f"manyheads {__version__}\n"
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -145,32 +142,37 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_usage_error_is_one_line_and_exits_2(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(arguments) == 2
-    output = capsys.readouterr()
+def test_a_usage_error_is_one_line_and_exits_2(arguments: list[str], message: str, call: Call) -> None:
+    output = call(*arguments, code=2)
     assert output.out == ""
     assert output.err.startswith(f"error: {message}")
     assert output.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("failure", "code"),
+    ("failure", "code", "printed"),
     [
-        (ConfigError(["training.steps = 0 is wrong"], origin="x.toml"), 2),
-        (DataError("a.de, line 3: no UTF-8"), 3),
-        (MissingExtraError("spaCy is missing"), 4),
-        (TrainingError("the loss is not finite"), 1),
-        (ManyheadsError("anything"), 1),
+        (ConfigError(["training.steps = 0 is wrong"], origin="x"), 2, "error: x: training.steps = 0 is wrong"),
+        (DataError("a.de, line 3: no UTF-8"), 3, "error: a.de, line 3: no UTF-8"),
+        (MissingExtraError("spaCy is missing"), 4, "error: spaCy is missing"),
+        (TrainingError("the loss is not finite"), 1, "error: the loss is not finite"),
+        (ManyheadsError("anything"), 1, "error: anything"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (
+            OSError(28, "No space left on device", "runs/x"), 3,
+            "error: runs/x: No space left on device. Free some space, and give the same command again.",
+        ),
+        (
+            PermissionError(13, "Permission denied", "runs/x"), 3,
+            "error: runs/x: Permission denied. Check who may read and write there (ls -ld), or name another place.",
+        ),
     ],
-)
-def test_a_mistake_of_the_user_is_one_error_line_and_its_exit_code(
-    failure: ManyheadsError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+)  # fmt: skip
+def test_a_mistake_of_the_user_or_the_system_is_one_line_and_its_exit_code(
+    failure: BaseException, code: int, printed: str, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     make_recipes_fail(monkeypatch, failure)
-    assert run(["recipes"]) == code
-    assert capsys.readouterr().err == f"error: {failure}\n"
+    assert call("recipes", code=code).err == f"{printed}\n"
 
 
 @pytest.mark.parametrize("failure", [UsageError, ZeroDivisionError])
@@ -214,38 +216,19 @@ def test_of_several_processes_the_first_reports_and_others_only_what_no_other_ha
 
 @pytest.mark.parametrize("arguments", [["--debug", "recipes"], ["recipes", "--debug"]])
 def test_debug_shows_the_traceback_before_the_error_line(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     make_recipes_fail(monkeypatch, DataError("a.de is empty"))
-    assert run(arguments) == 3
-    error = capsys.readouterr().err
+    error = call(*arguments, code=3).err
     assert error.startswith("Traceback")
     assert error.endswith("\nerror: a.de is empty\n")
 
 
-def test_an_internal_error_shows_its_traceback_and_exits_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_internal_error_shows_its_traceback_and_exits_1(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     make_recipes_fail(monkeypatch, ZeroDivisionError("ours"))
-    assert run(["recipes"]) == 1
-    error = capsys.readouterr().err
+    error = call("recipes", code=1).err
     assert error.startswith("Traceback")
     assert "ZeroDivisionError: ours\nThis is a fault of manyheads" in error
-
-
-def test_ctrl_c_exits_130_and_a_full_disk_3_without_a_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_recipes_fail(monkeypatch, KeyboardInterrupt())
-    assert run(["recipes"]) == 130
-    make_recipes_fail(monkeypatch, OSError(28, "No space left on device", "runs/x"))
-    assert run(["recipes"]) == 3
-    make_recipes_fail(monkeypatch, PermissionError(13, "Permission denied", "runs/x"))
-    assert run(["recipes"]) == 3
-    assert capsys.readouterr().err == (
-        "interrupted\nerror: runs/x: No space left on device. Free some space, and give the same command again.\n"
-        "error: runs/x: Permission denied. Check who may read and write there (ls -ld), or name another place.\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -319,14 +302,11 @@ def test_the_program_name_is_a_command_that_works_in_the_current_directory(
         ("manyheads translate runs/t", ["file,runs/t"]),
     ],
 )
-def test_a_line_is_completed(
-    line: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_is_completed(line: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     monkeypatch.setenv("_MANYHEADS_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
-    assert run([]) == 0
-    assert capsys.readouterr().out.splitlines() == completed
+    assert call().out.splitlines() == completed
 
 
 def test_a_completion_imports_neither_torch_nor_numpy() -> None:

@@ -89,16 +89,16 @@ def test_a_validation_without_decoding_has_no_bleu() -> None:
     assert stream.getvalue() == "step 500  valid loss 2.310  perplexity 10.07\n"
 
 
-def test_plain_lines_are_printed_at_each_tenth_of_the_training() -> None:
-    assert plain_steps(1.0, 100) == [1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 100]
-
-
-def test_plain_lines_are_five_seconds_apart_or_more_and_the_last_is_always_printed() -> None:
-    assert plain_steps(0.125, 100) == [1, 41, 81, 100]
-
-
-def test_plain_lines_of_a_slow_training_are_printed_every_minute() -> None:
-    assert plain_steps(10.0, 1000)[:4] == [1, 7, 13, 19]
+@pytest.mark.parametrize(
+    ("seconds_a_step", "printed"),
+    [
+        (1.0, [1, 11, 21, 31, 41, 51, 61, 71, 81, 91, 100]),  # at each tenth of the training
+        (0.125, [1, 41, 81, 100]),  # five seconds apart or more, and the last
+        (10.0, [1, 7, 13, 19, 25, 31, 37, 43, 49, 55, 61, 67, 73, 79, 85, 91, 97, 100]),  # every minute
+    ],
+)
+def test_plain_lines_are_few_and_the_last_is_always_printed(seconds_a_step: float, printed: list[int]) -> None:
+    assert plain_steps(seconds_a_step, 100) == printed
 
 
 def test_verbose_prints_a_line_for_every_step_with_more_figures() -> None:

@@ -23,9 +23,6 @@ from manyheads.training.log import Advance
 def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
     set_stdin(monkeypatch, "a\u2028b\x85c\n\n가\r\nd".encode())
     assert list(input_lines(Path("-"))) == ["a\u2028b\x85c", "", "가", "d"]
-
-
-def test_bytes_that_are_no_utf8_are_named_with_line_and_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     set_stdin(monkeypatch, b"ok\nStra\xdfe\n")
     with pytest.raises(DataError, match=r"standard input, line 2: byte 0xDF at offset 7 "):
         list(input_lines(Path("-")))

@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from manyheads.cli.main import run
-from manyheads.errors import ManyheadsError
+from tests.cli.conftest import Call, Record
 
 
 @pytest.mark.parametrize(
-    ("options", "output", "device"),
+    ("line", "output", "device"),
     [
-        ([], "runs/demo-de-en", "auto"),
-        (["-o", "mine", "--device", "cpu"], "mine", "cpu"),
-        (["--output", "mine", "--set", "training.device=cuda", "--device", "cuda:1"], "mine", "cuda:1"),
+        ("train demo-de-en", "runs/demo-de-en", "auto"),
+        ("train demo-de-en -o mine --device cpu", "mine", "cpu"),
+        ("train demo-de-en --output mine --set training.device=cuda --device cuda:1", "mine", "cuda:1"),
+        ("demo -o mine --device cpu", "mine", "cpu"),
     ],
 )
-def test_train_sets_the_device_and_the_run(
-    options: list[str], output: str, device: str, monkeypatch: pytest.MonkeyPatch
+def test_the_options_set_the_device_and_the_run(
+    line: str, output: str, device: str, call: Call, record: Record
 ) -> None:
-    calls: list[tuple[Any, Path]] = []
-
-    def train(config: Any, out: Path, **_: object) -> None:
-        calls.append((config, out))
-        raise ManyheadsError("enough")
-
-    monkeypatch.setattr("manyheads.runs.train.train", train)
-    assert run(["train", "demo-de-en", "-q", *options]) == 1
-    ((config, out),) = calls
+    calls = record("manyheads.runs.train.train", "manyheads.runs.demo.train")
+    call(*line.split(), "-q", code=1)
+    (((config, out), _),) = calls
     assert (out, config.training.device) == (Path(output), device)
-
-
-def test_demo_trains_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[Any, Path]] = []
-
-    def train(config: Any, out: Path, **_: object) -> None:
-        calls.append((config, out))
-        raise ManyheadsError("enough")
-
-    monkeypatch.setattr("manyheads.runs.demo.train", train)
-    assert run(["demo", "-q", "--device", "cpu", "-o", "mine"]) == 1
-    ((config, out),) = calls
-    assert (out, config.training.device) == (Path("mine"), "cpu")

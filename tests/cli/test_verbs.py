@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.cli.conftest import Call
 
-from manyheads.cli.main import run
 from manyheads.cli.verbs import (
     TEXTS,
     Settings,
@@ -88,7 +88,7 @@ def test_the_help_shows_both_usages_the_options_and_the_subverbs(
 
 
 @pytest.mark.parametrize("path", ["train average", "doctor museum", "serve keys"])
-def test_no_recipe_is_taken_for_a_misspelt_verb(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_recipe_is_taken_for_a_misspelt_verb(path: str) -> None:
     group, name = path.split()
     for recipe in recipe_paths():
         assert _nearest_verb(click.Context(click.Command(group), info_name=f"manyheads {group}"), recipe) != name
@@ -107,22 +107,16 @@ def test_no_recipe_is_taken_for_a_misspelt_verb(path: str, capsys: pytest.Captur
         ("serve key add", "no file or verb key; did you mean serve keys? See: manyheads serve --help"),
     ],
 )
-def test_an_unknown_verb_is_reported_with_the_path_of_the_nearest_verb(
-    line: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(line.split()) == 2
-    assert capsys.readouterr().err == f"error: {message}\n"
+def test_an_unknown_verb_is_reported_with_the_path_of_the_nearest_verb(line: str, message: str, call: Call) -> None:
+    assert call(*line.split(), code=2).err == f"error: {message}\n"
 
 
 @pytest.mark.parametrize(
     ("line", "suggested"),
     [("train x --outptu y", "--output"), ("inspect x --veiw y", "--view"), ("translate x --baem 2", "--beam")],
 )
-def test_an_unknown_option_is_reported_with_the_nearest_option(
-    line: str, suggested: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(line.split()) == 2
-    assert suggested in capsys.readouterr().err
+def test_an_unknown_option_is_reported_with_the_nearest_option(line: str, suggested: str, call: Call) -> None:
+    assert suggested in call(*line.split(), code=2).err
 
 
 @pytest.mark.parametrize("quiet", [False, True])
@@ -159,14 +153,3 @@ def test_verdicts_are_in_the_chosen_language_and_other_lines_and_json_as_they_ar
     assert capsys.readouterr().out == f"BLEU 3; a verdict: x\n  {label}: {said}\n"
     judge.main(["--lang", language, "--json"], standalone_mode=False)
     assert '"verdict": "Train longer"' in capsys.readouterr().out
-
-
-def test_the_environment_sets_the_language_and_the_locale_does_not(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
-    assert run(["doctor", "--explain", "mask-fill"]) == 0
-    assert "원인" not in capsys.readouterr().out
-    monkeypatch.setenv("MANYHEADS_LANG", "ko")
-    assert run(["doctor", "--explain", "mask-fill"]) == 0
-    assert "원인" in capsys.readouterr().out
