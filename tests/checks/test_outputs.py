@@ -8,7 +8,6 @@ import pytest
 from tests.checks.severities import severities
 
 from manyheads.checks.outputs import _output_findings
-from manyheads.data.defects import repeats
 from manyheads.evaluation.outputs import Output
 
 
@@ -61,15 +60,3 @@ def test_outputs_with_a_fault_are_named(change: dict[int, str], expected: dict[s
 def test_outputs_that_never_end_are_named() -> None:
     found = [replace(one, ended=one.line % 10 > 0) for one in outputs()]
     assert findings_of(found) == {"never-ends": "warning"}
-
-
-def test_repetitions_are_recognised() -> None:
-    for text in (
-        "no no no no",
-        "der Hund und der Hund und der Hund und der Hund und",
-        "하하하하하하하하하",
-        "a b " * 4,
-    ):
-        assert repeats(text), text
-    for text in ("no no no", "the dog and the cat and the cow", "Hahaha", "1000000", "so so"):
-        assert not repeats(text), text

@@ -36,12 +36,16 @@ def mistakes(tmp_path: Path, text: str, *overrides: str) -> list[str]:
     return caught.value.mistakes
 
 
+def mistakes_of(values: dict[str, Any]) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(values, origin="here")
+    return caught.value.mistakes
+
+
 def mistake(section: str, **settings: Any) -> str:
     values: dict[str, Any] = {"data": {"source": "de", "target": "en"}}
     values.setdefault(section, {}).update(settings)
-    with pytest.raises(ConfigError) as caught:
-        parse_config(values, origin="here")
-    (only,) = caught.value.mistakes
+    (only,) = mistakes_of(values)
     return only
 
 
@@ -183,6 +187,8 @@ def test_the_message_names_the_file_and_the_overrides(tmp_path: Path) -> None:
         ),
         ("training", {"betas": [0.9]}, "training.betas = [0.9] is not a list of 2, each a number at least 0 and"),
         ("tokenizer", {"kind": {"a": 1}}, "tokenizer.kind = {a = 1} is not"),
+        ("data", {"more": 5}, "data.more = 5 is not a list, each text or a list of 2, each text."),
+        ("data", {"weights": "x"}, 'data.weights = "x" is not a list, each a number at least 0 or "none".'),
     ],
 )
 def test_a_wrong_value_is_named_with_the_expected_values(
@@ -216,9 +222,12 @@ def test_a_rule_between_settings_is_not_checked_against_a_default_of_a_misspelt_
     assert mistake("model", d_modl=511, num_heads=7) == "unknown key model.d_modl; did you mean model.d_model?"
 
 
-def test_an_empty_configuration_names_the_section_it_needs() -> None:
-    with pytest.raises(ConfigError, match=r"^here: section \[data\] is missing; it needs source and target\.$"):
-        parse_config({}, origin="here")
+@pytest.mark.parametrize(
+    ("values", "needed"), [({}, "source and target"), ({"task": "classification"}, "language")]
+)
+def test_an_empty_configuration_names_the_section_it_needs(values: dict[str, str], needed: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^here: section \[data\] is missing; it needs {needed}\.$"):
+        parse_config(values, origin="here")
 
 
 @pytest.mark.parametrize(
@@ -245,11 +254,10 @@ def test_an_empty_configuration_names_the_section_it_needs() -> None:
     ],
 )
 def test_each_task_names_its_own_languages(task: str, data: dict[str, str], expected: list[str]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_config({"task": task, "data": data}, origin="here")
-    assert len(caught.value.mistakes) == len(expected)
+    mistakes = mistakes_of({"task": task, "data": data})
+    assert len(mistakes) == len(expected)
     for message in expected:
-        assert any(found.startswith(message) for found in caught.value.mistakes), caught.value.mistakes
+        assert any(found.startswith(message) for found in mistakes), mistakes
 
 
 @pytest.mark.parametrize(
@@ -268,17 +276,9 @@ def test_a_setting_that_does_not_apply_to_a_task_is_refused(
 ) -> None:
     languages = {"source": "de", "target": "en"} if task == "translation" else {"language": "en"}
     values: dict[str, Any] = {"task": task, "data": languages}
-    values.setdefault(section, {})
-    values[section] = values[section] | settings
-    with pytest.raises(ConfigError) as caught:
-        parse_config(values, origin="here")
-    (only,) = caught.value.mistakes
+    values[section] = values.get(section, {}) | settings
+    (only,) = mistakes_of(values)
     assert message in only
-
-
-def test_an_error_on_a_missing_data_section_names_the_languages_of_the_task() -> None:
-    with pytest.raises(ConfigError, match=r"section \[data\] is missing; it needs language\.$"):
-        parse_config({"task": "classification"}, origin="here")
 
 
 @pytest.mark.parametrize(
@@ -385,11 +385,8 @@ def test_a_run_of_an_earlier_version_opens_unless_outputs_depend_on_a_setting_th
 def test_settings_that_only_the_program_sets_are_unknown_in_a_file_and_in_set_and_stay_in_a_run(
     tmp_path: Path,
 ) -> None:
-    path = tmp_path / "x.toml"
-    path.write_text('[data]\nsource = "de"\ntarget = "en"\n[model]\npooler = "relu"\n', encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
-        load_config(path, ["model.token_types=2"])
-    assert [mistake.partition(";")[0] for mistake in caught.value.mistakes] == [
+    found = mistakes(tmp_path, LANGUAGES + '[model]\npooler = "relu"\n', "model.token_types=2")
+    assert [mistake.partition(";")[0] for mistake in found] == [
         "unknown key model.pooler", "unknown key model.token_types"
     ]  # fmt: skip
     imported = Config.model_validate({"data": {"source": "de", "target": "en"}, "model": {"token_types": 2}})
@@ -406,14 +403,3 @@ def test_json_that_is_no_configuration_is_refused(text: str) -> None:
 def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> None:
     read = tomllib.loads(f"value = {to_toml(value)}")["value"]
     assert read == ("none" if value is None else list(value) if isinstance(value, tuple) else value)
-
-
-@pytest.mark.parametrize(
-    ("section", "key", "value", "message"),
-    [
-        ("data", "more", 5, "data.more = 5 is not a list, each text or a list of 2, each text."),
-        ("data", "weights", "x", 'data.weights = "x" is not a list, each a number at least 0 or "none".'),
-    ],
-)
-def test_a_value_that_is_not_the_expected_list_is_named(section: str, key: str, value: Any, message: str) -> None:
-    assert mistake(section, **{key: value}) == message

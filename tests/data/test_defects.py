@@ -6,17 +6,60 @@ import pytest
 
 from manyheads.data.defects import _badly_decoded, damage, letters_of, repeats, unreadable
 
+SOUND = [
+    "Ein Mann läuft über die Straße und grüßt.",
+    "„MENÜ“ stand über der Tür.",
+    "Ça coûte 5 € — n’est-ce pas ? « Voilà », dit-il, à l’œuvre.",
+    "CAFÉ» et «ÎLE»",
+    "¿Qué? ¡Mañana! El niño (año 1999) dijo: «sí».",
+    "난 톰이 나한테 말한 모든 것을 기억했으면 좋겠어.",
+    "東京で会いましょう。何時？",
+    "Žluťoučký kůň úpěl ďábelské ódy",
+    "What? Why?",
+    "Really?? No!!",
+    "R&D at AT&T; Q&A",
+    "naïve façade, Ångström, smörgåsbord, Kraków",
+    "",
+]
+DAMAGED = {
+    "misread": [text.encode(codec).decode("latin-1") for text in SOUND[5:6] for codec in ("cp949", "utf-8")],
+    "lost": ["Der Hund l\ufffduft", "???? ??? ???.", "????? a", "??? ab\u2003?"],
+    "question": ["Der Hund l?uft", "Die Stra?e"],
+    "entities": ["Tom &amp; Mary", "don&#39;t", "&quot;no&quot;", "a&#x27;b"],
+}
 
-@pytest.mark.parametrize("text", ["Schöne Grüße aus Köln", "Ça va à l'école", "Kraków", "안녕하세요"])
-@pytest.mark.parametrize("codec", ["latin-1", "cp1252"])
-def test_utf_8_decoded_as_latin_1_or_cp1252_is_damage(text: str, codec: str) -> None:
+
+@pytest.mark.parametrize("text", [*SOUND, "?? abc ?", "????"])
+def test_sound_text_is_not_damaged(text: str) -> None:
     assert damage(text) is None
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in DAMAGED.items() for text in texts])
+def test_damage_is_recognised_by_its_kind(kind: str, text: str) -> None:
+    assert damage(text) == kind
+
+
+@pytest.mark.parametrize("codec", ["latin-1", "cp1252"])
+@pytest.mark.parametrize("text", ["Der Hund läuft über die Straße.", "Ça va à l'école", "mañana", "it’s “here”"])
+def test_utf_8_decoded_as_latin_1_or_cp1252_is_damage(text: str, codec: str) -> None:
     assert damage(text.encode().decode(codec, errors="replace")) in ("misread", "lost")
+    if "”" not in text:  # a byte of which Windows-1252 has no character
+        assert damage(text.encode().decode(codec)) == "misread"
 
 
-def test_repetitions_are_found_and_letters_are_extracted() -> None:
-    assert repeats("so so so so so")
-    assert not repeats("so so good")
+@pytest.mark.parametrize(
+    "text", ["no no no no", "der Hund und der Hund und der Hund und der Hund und", "하하하하하하하하하", "a b " * 4]
+)
+def test_repetitions_are_found(text: str) -> None:
+    assert repeats(text)
+
+
+@pytest.mark.parametrize("text", ["no no no", "the dog and the cat and the cow", "Hahaha", "1000000", "so so good"])
+def test_text_that_repeats_little_is_no_repetition(text: str) -> None:
+    assert not repeats(text)
+
+
+def test_letters_are_extracted() -> None:
     assert letters_of("Ein Hund, 3!") == "einhund3"
 
 

@@ -35,27 +35,24 @@ def test_processes_compute_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> N
     assert threads == "1"
 
 
-def test_workers_together_with_a_scheduler_are_refused() -> None:
-    with pytest.raises(UsageError, match="exclude each other"), open_executor("tcp://127.0.0.1:1", 2):
-        pass
-
-
 def test_an_error_without_dask_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"manyheads\[cluster\]"), open_executor("tcp://127.0.0.1:1"):
         pass
 
 
-@pytest.mark.parametrize("address", ["cluster", "tcp://host"])
-def test_an_invalid_address_of_a_scheduler_is_refused(address: str) -> None:
-    with pytest.raises(UsageError, match="not the address"), open_executor(address):
-        pass
-
-
-def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("address", "workers", "message"),
+    [
+        ("tcp://127.0.0.1:1", 2, "exclude each other"),
+        ("cluster", None, "not the address"),
+        ("tcp://host", None, "not the address"),
+        ("tcp://127.0.0.1:1", None, r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused(
+    address: str, workers: int | None, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("manyheads.data.executors._CONNECT", 0.2)
-    with (
-        pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:1 "),
-        open_executor("tcp://127.0.0.1:1"),
-    ):
+    with pytest.raises(UsageError, match=message), open_executor(address, workers):
         pass

@@ -13,9 +13,6 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 from tests.inspection.svg.drawing import texts
-from tests.tasks.classification.test_classifier import make_classifier
-from tests.tasks.language_modeling.test_generator import make_generator
-from tests.tasks.test_inspecting import KOREAN, korean
 from tests.tolerances import printed
 
 from manyheads.errors import UsageError
@@ -25,10 +22,6 @@ from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.inspection.lines import chart_lines, csv_of
 from manyheads.inspection.views import AttentionSelection
-from manyheads.tasks.classification.inspection import inspect_classification
-from manyheads.tasks.inspecting.model import inspect_model
-from manyheads.tasks.language_modeling.inspection import inspect_language_model
-from manyheads.tasks.translation.inspection import inspect_translation
 
 HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m\u202e]]>"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -47,28 +40,12 @@ COLOUR_VISION = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def found() -> TranslationInspection:
-    return inspect_translation(korean(), KOREAN)
-
-
-@pytest.fixture(scope="module")
-def all_inspections(found: TranslationInspection) -> list[Inspection]:
-    translator = korean()
-    return [
-        found,
-        inspect_classification(make_classifier(), "abc de"),
-        inspect_language_model(make_generator(), "ab\nc"),
-        inspect_model(translator.config, translator.model),
-    ]
-
-
-def names(one: Inspection) -> list[tuple[Inspection, str]]:
-    return [(one, view) for view in one.views]
+def views(inspections: list[Inspection]) -> list[tuple[Inspection, str]]:
+    return [(one, view) for one in inspections for view in one.views]
 
 
 def test_every_view_is_a_complete_svg_without_external_resources(all_inspections: list[Inspection]) -> None:
-    for one, view in [pair for document in all_inspections for pair in names(document)]:
+    for one, view in views(all_inspections):
         text = one.to_svg(view)
         root = ElementTree.fromstring(text)
         assert root.tag == f"{SVG}svg"
@@ -174,12 +151,12 @@ def test_the_policy_allows_the_style_that_the_page_has(found: TranslationInspect
     assert f"'sha256-{digest}'" in text
 
 
-def test_hostile_text_is_shown_and_not_interpreted() -> None:
+def test_hostile_text_is_shown_and_not_interpreted(all_inspections: list[Inspection]) -> None:
     chart = HeatMap(
         HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], np.ones((1, 1), np.float32), row_title=HOSTILE, column_title="x"
     )
 
-    class Hostile(type(korean_model())):  # type: ignore[misc]
+    class Hostile(type(all_inspections[3])):  # type: ignore[misc]
         title = HOSTILE
 
         def view_functions(self) -> dict[str, Any]:
@@ -194,11 +171,6 @@ def test_hostile_text_is_shown_and_not_interpreted() -> None:
     assert "script" not in page.tags
     assert "<script>alert(1)</script>" in page.text
     assert one.to_csv().startswith('"' + HOSTILE.replace('"', '""'))
-
-
-def korean_model() -> Inspection:
-    translator = korean()
-    return inspect_model(translator.config, translator.model)
 
 
 def test_a_cell_that_a_spreadsheet_would_compute_is_escaped() -> None:
@@ -258,7 +230,7 @@ def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
 
 
 def test_every_view_can_be_printed(all_inspections: list[Inspection]) -> None:
-    for one, view in [pair for document in all_inspections for pair in names(document)]:
+    for one, view in views(all_inspections):
         lines = one.lines(view)
         assert len(lines) > 3
         assert all("\n" not in line for line in lines)

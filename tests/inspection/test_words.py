@@ -10,21 +10,15 @@ from pathlib import Path
 
 import pytest
 from tests.inspection.svg.drawing import texts
-from tests.tasks.classification.test_classifier import make_classifier
-from tests.tasks.language_modeling.test_generator import make_generator
-from tests.tasks.test_inspecting import KOREAN, korean
 
 from manyheads import inspection
 from manyheads.errors import UsageError
 from manyheads.inspection import beam_tree, curves, views, words
 from manyheads.inspection.base import Document
 from manyheads.inspection.curves import Curves
+from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import read_metrics
 from manyheads.languages import _ENGLISH_NAMES
-from manyheads.tasks.classification.inspection import inspect_classification
-from manyheads.tasks.inspecting.model import inspect_model
-from manyheads.tasks.language_modeling.inspection import inspect_language_model
-from manyheads.tasks.translation.inspection import inspect_translation
 
 SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
 HANGUL = re.compile("[가-힣]")
@@ -38,18 +32,10 @@ LOG = [
 
 
 @pytest.fixture(scope="module")
-def documents() -> list[Document]:
-    translator = korean()
+def documents(all_inspections: list[Inspection]) -> list[Document]:
     runs = tuple(read_metrics(name, "translation", LOG) for name in ("one", "two"))
-    return [
-        inspect_translation(translator, KOREAN),
-        inspect_classification(make_classifier(), "abc de"),
-        inspect_language_model(make_generator(), "ab\nc"),
-        inspect_model(translator.config, translator.model),
-        Curves(runs[:1]),
-        Curves(runs),
-        Curves((read_metrics("empty", "translation", LOG[:1]),)),
-    ]
+    empty = read_metrics("empty", "translation", LOG[:1])
+    return [*all_inspections, Curves(runs[:1]), Curves(runs), Curves((empty,))]
 
 
 def literals() -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from manyheads.data.formats.moses import notes_of_archive, read_archive, read_moses
-from manyheads.data.formats.text import TextRequest
+from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.errors import DataError, UsageError
 
 README = """Corpus Name: Tatoeba
@@ -24,13 +24,19 @@ README = """Corpus Name: Tatoeba
 TEXT = {"Tatoeba.de-en.de": "Hallo\nWelt\n", "Tatoeba.de-en.en": "Hello\nworld\n", "Tatoeba.de-en.xml": "<x/>"}
 
 
-def make_archive(members: dict[str | zipfile.ZipInfo, str | bytes]) -> io.BufferedReader:
+def make_archive(
+    members: dict[str | zipfile.ZipInfo, str | bytes], compression: int = zipfile.ZIP_DEFLATED
+) -> io.BufferedReader:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as opened:
+    with zipfile.ZipFile(packed, "w", compression) as opened:
         for name, content in members.items():
             opened.writestr(name, content)
     packed.seek(0)
     return io.BufferedReader(packed)  # type: ignore[arg-type]
+
+
+def read(content: bytes | bytearray) -> ParallelText:
+    return read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip")  # type: ignore[arg-type]
 
 
 def test_languages_licence_and_origin_are_read_from_an_archive_of_opus() -> None:
@@ -85,37 +91,30 @@ def test_an_archive_that_cannot_be_read_has_the_cure_of_its_error(tmp_path: Path
         notes_of_archive(tmp_path)
 
 
-def test_a_damaged_member_is_named() -> None:
-    content = bytearray(
-        make_archive({**TEXT, "Tatoeba.de-en.de": "".join(f"{n**7}\n" for n in range(9_999))}).read()
-    )
-    content[500:520] = b"\x00" * 20
-    with pytest.raises(DataError, match=r"x\.zip: Tatoeba\.de-en\.de cannot be read"):
-        list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"x\.zip cannot be read: File is not a zip file"):
-        read_archive(io.BufferedReader(io.BytesIO(b"x")), TextRequest(), "x.zip")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("compression", "damaged", "message"),
+    [
+        (zipfile.ZIP_DEFLATED, 500, "a.de cannot be read"),
+        (zipfile.ZIP_LZMA, 60, "a.de cannot be read: Corrupt input"),
+    ],
+)
+def test_a_damaged_member_is_named(compression: int, damaged: int, message: str) -> None:
+    numbers = "".join(f"{n**7}\n" for n in range(9_999))
+    content = bytearray(make_archive({"a.de": numbers, "a.en": numbers}, compression).read())
+    content[damaged : damaged + 20] = b"\xff" * 20
+    with pytest.raises(DataError, match=rf"x\.zip: {message}.* Get it again"):
+        list(read(content).pairs)
 
 
 def test_an_archive_with_a_false_size_or_a_password_is_refused() -> None:
     bomb = make_archive({"a.de": "x\n" * (1 << 25), "a.en": "x"}).read()
     directory = bomb.index(b"PK\x01\x02")
-    claimed = bomb[: directory + 20] + (1 << 30).to_bytes(4, "little") + bomb[directory + 24 :]
     with pytest.raises(DataError, match=r"a\.de unpacks to more than 200 times its size"):
-        read_archive(io.BufferedReader(io.BytesIO(claimed)), TextRequest(), "x.zip")  # type: ignore[arg-type]
-    secret = bomb[: directory + 8] + b"\x01" + bomb[directory + 9 :]
+        read(bomb[: directory + 20] + (1 << 30).to_bytes(4, "little") + bomb[directory + 24 :])
     with pytest.raises(DataError, match=r"member 'a\.de', which is encrypted"):
-        read_archive(io.BufferedReader(io.BytesIO(secret)), TextRequest(), "x.zip")  # type: ignore[arg-type]
-
-
-def test_a_damaged_member_of_another_compression_is_named() -> None:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as opened:
-        for name in ("a.de", "a.en"):
-            opened.writestr(name, "".join(f"{n**7}\n" for n in range(99)))
-    content = bytearray(packed.getvalue())
-    content[60:80] = b"\xff" * 20
-    with pytest.raises(DataError, match=r"x\.zip: a\.de cannot be read: Corrupt input data\. Get it again"):
-        list(read_archive(io.BufferedReader(io.BytesIO(content)), TextRequest(), "x.zip").pairs)  # type: ignore[arg-type]
+        read(bomb[: directory + 8] + b"\x01" + bomb[directory + 9 :])
+    with pytest.raises(DataError, match=r"x\.zip cannot be read: File is not a zip file"):
+        read(b"x")
 
 
 def test_two_files_are_read_compressed_or_not_in_any_encoding(tmp_path: Path) -> None:
