@@ -83,7 +83,6 @@ OTHERS_OPTIONS = {
     "sacreBLEU": {"--paired-bs"},
     "systemctl": {"--now"},
     "Weblate": {"--configuration", "--service"},
-    "xmllint": {"--noent"},
 }  # fmt: skip
 
 WORD = re.compile(r"(?<![\w/.-])((?:[\w.*-]+/)+[\w.*-]*)")
