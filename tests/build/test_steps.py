@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,10 @@ def test_every_kind_of_step_makes_its_product(tmp_path: Path) -> None:
     assert plan.configs["tuned"].model.init_from == str(out / "forward")
     for text in ("back", "mixed", "distilled"):
         assert read_sources([out / text / "text.de"]) == [source]
-    assert source.line() in (out / "tuned" / "README.md").read_text("utf-8"), "the licence reaches the model card"
+    card = out / "tuned" / "README.md"
+    assert source.line() in card.read_text("utf-8"), "the licence reaches the model card"
+    run_step(replace(builder.context, language="ko"), "tuned", out / "tuned")
+    assert "\n- 학습: " in card.read_text("utf-8")
 
 
 def test_settings_that_do_not_change_a_product_are_not_part_of_its_key(tmp_path: Path) -> None:

@@ -94,3 +94,28 @@ def test_the_environment_sets_the_language_of_help_and_a_wrong_one_is_a_mistake(
     assert "[default: 127.0.0.1]" in call("serve", "-h", "--lang", "en").out
     monkeypatch.setenv("MANYHEADS_LANG", "fr")
     assert "MANYHEADS_LANG=fr is no language of the program. Use en or ko." in call("serve", "-h", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("train", "빠진 인수: 'CONFIG'. 도움말: manyheads train --help"),
+        ("train x --forc", "없는 옵션: '--forc'. 비슷한 옵션: '--force'. 도움말: manyheads train --help"),
+        ("train x --device", "값이 필요한 옵션: '--device'."),
+        ("train --force=1 x", "값을 받지 않는 옵션: '--force'."),
+        ("train a b", "남는 인수: b. 도움말: manyheads train --help"),
+        ("translate x --beam x", "'--beam'의 잘못된 값: 정수가 아닌 값 'x'. 도움말: manyheads translate --help"),
+        (
+            "serve x --port 70000",
+            "'--port'의 잘못된 값: 범위 0<=x<=65535 밖의 값 70000. 도움말: manyheads serve --help",
+        ),
+        (
+            "demo --pair x",
+            "'--pair'의 잘못된 값: 'de-en', 'ko-en' 가운데 하나가 아닌 값 'x'. 도움말: manyheads demo --help",
+        ),
+        ("trian", "없는 명령: trian. 비슷한 명령: train. 도움말: manyheads --help"),
+        ("train averag", "없는 파일이나 명령: averag. 비슷한 명령: train average. 도움말: manyheads train --help"),
+    ],
+)
+def test_a_usage_error_is_in_korean_with_lang_ko(line: str, expected: str, call: Call) -> None:
+    assert call("--lang", "ko", *line.split(), code=2).err == f"error: {expected}\n"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import torch
@@ -243,10 +244,11 @@ def test_the_export_and_import_commands_report_their_results(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = ["export", str(trained), "-o", str(tmp_path / "x.argosmodel"), "--to", "argos", "--json"]
-    assert program(line) == 0
+    assert program([*line, "--lang", "ko"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["to"], document["quantization"], document["parity"]["sentences"]) == ("argos", "int8", 6)
-    assert (tmp_path / "x.argosmodel").is_file()
+    with ZipFile(tmp_path / "x.argosmodel") as package:
+        assert "\n- 용도와 한계: " in package.read("translate-de_en-100_0/README.md").decode()
     assert program(["export", str(trained), "-o", str(tmp_path / "hf"), "--to", "huggingface"]) == 0
     captured = capsys.readouterr()
     warned = "CTranslate2's own converter starts MarianMT models"

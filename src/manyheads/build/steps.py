@@ -36,8 +36,10 @@ from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
 from manyheads.runs.resume import FREE_TO_CHANGE, flat
+from manyheads.runs.shown_card import write_korean_card
 from manyheads.runs.train import train
 from manyheads.training.log import Listener
+from transformer_doctor.texts import Language
 
 _TEXT_SETTINGS = {
     "data.root",
@@ -60,6 +62,7 @@ class BuildContext:
         device: device to compute on.
         scheduler: see `open_executor`, for translations and cleanings.
         workers: see `open_executor`, for translations and cleanings.
+        language: language of the model cards.
     """
 
     plan: Plan
@@ -67,6 +70,7 @@ class BuildContext:
     device: str = "auto"
     scheduler: str | None = None
     workers: int | None = None
+    language: Language = "en"
 
 
 # --- dependencies of a product ---
@@ -156,6 +160,8 @@ def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
             if isinstance(step, MixStep | TranslateStep | DistilStep):
                 files = chain.from_iterable(input_files(context.plan, name).values())
                 copy_sources(files, folder / f"text.{context.plan.source}")
+            if context.language == "ko" and isinstance(step, TrainStep | ExportStep):
+                write_korean_card(folder / result.get("path", ""))
             return result
     raise AssertionError(step)
 
@@ -227,6 +233,7 @@ def _run_export(context: BuildContext, name: str, step: ExportStep, folder: Path
         step.to,
         quantization=step.quantization,
         force=step.force,
+        language=context.language,
         device=context.device,
         listener=context.listener,
     )

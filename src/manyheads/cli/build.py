@@ -67,7 +67,8 @@ def build(
     from manyheads.cli.progress import open_progress
 
     with open_progress(current_settings()) as progress:
-        builder = Builder(BuildContext(loaded, progress, device, scheduler, workers))
+        language = current_settings().language or "en"
+        builder = Builder(BuildContext(loaded, progress, device, scheduler, workers, language))
         if dry_run:
             document, lines = _described_plan(builder.statuses(only), loaded)
         else:

@@ -110,6 +110,7 @@ def export(
                 quantization=quantization,
                 force=force,
                 package_version=package_version,
+                language=current_settings().language or "en",
                 device=device,
                 listener=progress,
             )

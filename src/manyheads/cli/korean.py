@@ -1,4 +1,4 @@
-"""The help of commands in Korean: help.ko.toml has the Korean form of each English text of the code."""
+"""Help and usage errors in Korean: help.ko.toml and usage.ko.toml have the Korean form of each English text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 _WIDE = re.compile("([가-힣])")
+_ESCAPED_NAME = re.compile(r"\\\{(\w+)\\\}")  # a name in braces, as re.escape writes it
 _FILLER = "\u2060"  # after each letter in Hangul, because it takes two columns, and click counts letters
 
 
@@ -28,6 +29,24 @@ def is_korean(context: click.Context) -> bool:
 def in_korean(text: str) -> str:
     """Return the Korean form of a text, with fillers that `KoreanFormatter` removes, or the text if it has none."""
     return _WIDE.sub(rf"\1{_FILLER}", korean_texts().get(text, text))
+
+
+@cache
+def _usage_errors() -> list[tuple[re.Pattern[str], str]]:
+    """Return the pattern of each usage error with its Korean form."""
+    texts = tomllib.loads(Path(__file__).with_name("usage.ko.toml").read_text("utf-8"))
+    patterns = (re.compile(_ESCAPED_NAME.sub(r"(?P<\1>.+)", re.escape(english))) for english in texts)
+    return list(zip(patterns, texts.values(), strict=True))
+
+
+def usage_error_in_korean(message: str) -> str:
+    """Return the Korean form of a usage error, or the message if it has none."""
+    for pattern, korean in _usage_errors():
+        if found := pattern.fullmatch(message):
+            return korean.format_map(
+                {name: usage_error_in_korean(part) for name, part in found.groupdict().items()}
+            )
+    return message
 
 
 class KoreanFormatter(click.HelpFormatter):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, cast
 import click
 
 from manyheads import __version__
+from manyheads.cli.korean import usage_error_in_korean
 from manyheads.cli.signals import WORDS, StopSignals, Terminated, follows_another, is_follower
 from manyheads.cli.verbs import INTERRUPTED, LANGUAGES, SECTIONS, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError, UsageError, missing_training, printable
@@ -108,7 +109,7 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        return _report_error(error, _usage_message(error), 2, settings)
+        return _report_error(error, _usage_message(error, settings.language), 2, settings)
     except ManyheadsError as error:
         return _report_error(error, str(error), error.exit_code, settings)
     except (KeyboardInterrupt, click.Abort):
@@ -195,8 +196,9 @@ def _report_error(error: Exception, message: str, code: int, settings: Settings)
     return code
 
 
-def _usage_message(error: click.ClickException) -> str:
+def _usage_message(error: click.ClickException, language: str | None) -> str:
     """Return click's message as one line, followed by the command that shows the right usage."""
     message = " ".join(error.format_message().split())
     context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{message} See: {context.command_path} --help" if context else message
+    message = f"{message} See: {context.command_path} --help" if context else message
+    return usage_error_in_korean(message) if language == "ko" else message

@@ -271,12 +271,10 @@ def verdict_sentences() -> dict[str, str]:
 
 def translate_card(folder: Path) -> None:
     """Write the model card of a run or an export in Korean, with `--lang ko`."""
-    card = folder / "README.md"
-    if current_settings().language == "ko" and card.is_file():
-        from manyheads.files import write_atomically
-        from manyheads.runs.shown_card import korean_card
+    if current_settings().language == "ko":
+        from manyheads.runs.shown_card import write_korean_card
 
-        write_atomically(card, korean_card(card.read_text("utf-8")).encode())
+        write_korean_card(folder)
 
 
 class JsonResult(Protocol):

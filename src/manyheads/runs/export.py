@@ -40,7 +40,7 @@ from manyheads.runs.export_settings import (
 )
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
-from manyheads.runs.shown_card import licence_of
+from manyheads.runs.shown_card import korean_card, licence_of
 from manyheads.tasks.corpus import samples_of
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
@@ -48,6 +48,7 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
+from transformer_doctor.texts import Language
 
 _QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32
 
@@ -60,6 +61,7 @@ def export(
     quantization: str | None = None,
     force: bool = False,
     package_version: str | None = None,
+    language: Language = "en",
     device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Export:
@@ -75,6 +77,7 @@ def export(
         quantization: number format of the matrices (default: float32; int8 for argos, html and javascript).
         force: whether to keep a quantized export that costs too much.
         package_version: version of an Argos package; None is `argos.PACKAGE_VERSION`.
+        language: language of the model card inside an Argos package.
         device: device on which the cost of quantization is measured: "cpu", "cuda", "cuda:1" or "auto".
         listener: receives messages.
 
@@ -101,7 +104,10 @@ def export(
         expected = reference(opened.model, samples_of(opened))
         with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
-                writer = _WRITERS[to] if package_version is None else partial(_as_argos, version=package_version)
+                writer = _WRITERS[to]
+                if to == "argos":
+                    version = PACKAGE_VERSION if package_version is None else package_version
+                    writer = partial(_as_argos, version=version, language=language)
                 parity = writer(draft, opened, numbers, expected)
                 texts = _compare_lines(draft, opened, to, numbers)
             if to == "huggingface" and not starts_from_zero(opened.model):
@@ -182,12 +188,18 @@ def _as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Re
 
 
 def _as_argos(
-    draft: Path, opened: LoadedModel, numbers: str, expected: Reference, version: str = PACKAGE_VERSION
+    draft: Path,
+    opened: LoadedModel,
+    numbers: str,
+    expected: Reference,
+    version: str = PACKAGE_VERSION,
+    language: Language = "en",
 ) -> Parity:
     """Write and compare an Argos package in a temporary folder."""
     data = opened.config.data
     path = draft / f"{package_name(data.source, data.target, version)}.argosmodel"
-    write_argos(path, opened, numbers, _card_of(opened, "argos"), version)
+    card = _card_of(opened, "argos")
+    write_argos(path, opened, numbers, korean_card(card) if language == "ko" else card, version)
     return check_argos(path, opened, expected)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from manyheads.files import write_atomically
+
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 # The first words of each pair are those of model_cards.toml and model_cards.ko.toml.
 _NOT_STATED = {"to be filled in by you": "not stated", "직접 적어 주세요": "적혀 있지 않음"}
@@ -41,6 +43,13 @@ def korean_card(card: str) -> str:
     for english, korean in _korean_sentences():
         card = english.sub(korean, card)
     return card
+
+
+def write_korean_card(folder: Path) -> None:
+    """Write the model card of a run or an export in Korean, where the folder has one."""
+    card = folder / "README.md"
+    if card.is_file():
+        write_atomically(card, korean_card(card.read_text("utf-8")).encode())
 
 
 def shown_card(card: str) -> dict[str, Any]:
