@@ -19,6 +19,7 @@ def calls(record: Record) -> Recorded:
 @pytest.mark.parametrize("against", [None, "other"])
 def test_options_reach_the_library(against: str | None, calls: Recorded, call: Call) -> None:
     options = ["--source-file", "a.de", "--reference-file", "a.en", "--beam", "3", "--device", "cpu", "-q"]
+    options += ["--from", "de", "--to", "en"]
     options += ["--set", "search.length_penalty=0.5", *(["--against", against] if against else [])]
     call("evaluate", "mine", *options, code=1)
     ((runs, arguments),) = calls
@@ -29,6 +30,7 @@ def test_options_reach_the_library(against: str | None, calls: Recorded, call: C
         "split": "test",
         "source": Path("a.de"),
         "reference": Path("a.en"),
+        "languages": ("de", "en"),
         "overrides": ("search.length_penalty=0.5", "search.beam_size=3"),
         "device": "cpu",
     }

@@ -403,3 +403,51 @@ def test_json_that_is_no_configuration_is_refused(text: str) -> None:
 def test_a_value_written_as_toml_is_read_back(tmp_path: Path, value: object) -> None:
     read = tomllib.loads(f"value = {to_toml(value)}")["value"]
     assert read == ("none" if value is None else list(value) if isinstance(value, tuple) else value)
+
+
+# --- several languages ---
+
+EN_DE = {"source": "en", "target": "de"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"data": {"pairs": [EN_DE], "source": "en"}}, 'data.source = "en" is for one pair of languages'),
+        ({"data": {"pairs": [{"source": "en", "target": "EN"}]}}, '"en" and "EN" are no two languages'),
+        ({"data": {"pairs": [EN_DE, EN_DE]}}, "en-de occurs twice"),
+        ({"data": {"pairs": [EN_DE | {"both": True}, {"source": "de", "target": "en"}]}}, "de-en occurs twice"),
+        (
+            {"data": {"pairs": [EN_DE | {"test": "t.tsv"}, {"source": "en", "target": "fr", "test": "t.tsv"}]}},
+            "de-en and en-fr have the same test files",
+        ),
+        ({"data": {"pairs": [EN_DE], "weights": [1]}}, "data.weights is for one pair of languages"),
+        ({"data": {"pairs": [EN_DE], "augment": 1}}, "data.augment is for one pair of languages"),
+        ({"data": {"pairs": [EN_DE], "temperature": -1}}, "data.temperature = -1 is not a number above 0"),
+        (
+            {"data": {"pairs": [EN_DE | {"wieght": 2}]}},
+            "unknown key data.pairs: wieght of pair 1; did you mean weight?",
+        ),
+        ({"data": {"pairs": [{"source": "en"}]}}, "data.pairs: target of pair 1 is missing"),
+        ({"data": {"pairs": [EN_DE]}, "tokenizer": {"joint": False}}, "data.pairs share one vocabulary"),
+        ({"data": {"pairs": [EN_DE]}, "tokenizer": {"kind": "words"}}, 'data.pairs need tokenizer.kind = "bpe"'),
+        ({"data": {"pairs": [EN_DE]}, "task": "classification"}, 'data.pairs are for task = "translation"'),
+        (
+            {"data": {"pairs": [EN_DE]}, "training": {"stages": [{"weights": [1]}]}},
+            "training.stages are for one pair of languages",
+        ),
+    ],
+)
+def test_a_mistake_in_the_pairs_of_languages_is_named(sections: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_config(sections, origin="x")
+    assert message in str(raised.value)
+    assert len(raised.value.mistakes) == 1
+
+
+def test_pairs_of_languages_survive_json_and_may_share_the_name_of_a_split() -> None:
+    pairs = [EN_DE | {"both": True, "test": "test", "weight": 2}, {"source": "en", "target": "fr", "test": "test"}]
+    config = parse_config({"data": {"pairs": pairs, "temperature": 5}}, origin="x")
+    assert config.directions == [("en", "de"), ("de", "en"), ("en", "fr")]
+    assert config.languages == ("en+de", "de+en+fr")
+    assert config_from_json(config_to_json(config), "x") == config

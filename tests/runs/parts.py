@@ -103,3 +103,21 @@ def train_well(folder: Path, seed: int) -> Path:
     config = make_config(write_corpus(folder / "text"), model={"d_model": 32, "d_ff": 64}, training=training)
     train(config, folder / "run")
     return folder / "run"
+
+
+def write_languages(folder: Path) -> Path:
+    """Write the corpus of `write_corpus` with a third language: English words read backwards, "fr"."""
+    write_corpus(folder)
+    for split in ("train", "valid", "test"):
+        lines = (folder / f"{split}.en").read_text(encoding="utf-8").splitlines()
+        backwards = (" ".join(word[::-1] for word in line.split()) for line in lines)
+        (folder / f"{split}.fr").write_text("".join(f"{line}\n" for line in backwards), encoding="utf-8")
+    return folder
+
+
+def make_languages_config(root: Path, **sections: dict[str, Any]) -> Config:
+    """Return `make_config` of the directions en-de, de-en and en-fr."""
+    pairs = [{"source": "en", "target": "de", "both": True}, {"source": "en", "target": "fr"}]
+    data = {"source": "", "target": "", "pairs": pairs} | sections.pop("data", {})
+    tokenizer = {"vocab_size": 110} | sections.pop("tokenizer", {})
+    return make_config(root, data=data, tokenizer=tokenizer, **sections)

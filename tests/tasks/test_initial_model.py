@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from tests.interop.pretrained import ENCODERS, write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
-from tests.runs.parts import make_config, training_report, write_corpus
+from tests.runs.parts import make_config, make_languages_config, training_report, write_corpus, write_languages
 from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import approx, assert_close
 from tests.training.parts import CollectingListener
@@ -22,7 +22,7 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run as program
 from manyheads.data.examples import make_texts
-from manyheads.errors import RunError, UsageError
+from manyheads.errors import ConfigError, RunError, UsageError
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
@@ -30,6 +30,7 @@ from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 NO_LEARNING = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0, "weight_decay": 0.0}
@@ -424,3 +425,87 @@ def test_without_transformers_an_export_is_compared_by_reading_it_back(
     done = import_model(str(folders["roberta"][0]), tmp_path / "run")
     assert done.parity is None
     assert export(tmp_path / "run", tmp_path / "out", "huggingface").parity.largest == 0.0
+
+
+# --- further languages ---
+
+EN_FR, BOTH = {"source": "en", "target": "fr"}, {"source": "en", "target": "de", "both": True}
+
+
+@pytest.fixture(scope="module")
+def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with text in three languages, and runs of one direction and of two."""
+    folder = tmp_path_factory.mktemp("languages")
+    write_languages(folder / "text")
+    train(make_config(folder / "text"), folder / "de-en")
+    pairs = make_languages_config(folder / "text", data={"pairs": [BOTH]}, tokenizer={"vocab_size": 75})
+    train(pairs, folder / "both")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("parent", "pieces", "new"),
+    [
+        ("de-en", 70, ["<to-de>", "<to-en>", "<to-fr>"]),
+        ("both", 75, ["<to-fr>"]),
+    ],
+)
+def test_a_run_learns_further_languages_with_its_pieces_and_new_symbols(
+    languages: Path, tmp_path: Path, parent: str, pieces: int, new: list[str]
+) -> None:
+    listener, model = CollectingListener(), {"init_from": str(languages / parent), "dropout": 0.0}
+    config = make_languages_config(languages / "text", model=model, training=NO_LEARNING)
+    train(config, tmp_path / "run", listener=listener)
+    assert f"vocabulary: {pieces} pieces kept; new: {', '.join(new)}" in listener.messages
+    (taken,) = [text for text in listener.messages if "tensors taken" in text]
+    assert f"source_embedding.tokens.weight ({pieces} rows taken, {len(new)} new, {pieces} there)" in taken
+    before, after = (
+        load_file(path / "model.safetensors")["source_embedding.tokens.weight"]
+        for path in (languages / parent, tmp_path / "run")
+    )
+    assert len(after) == pieces + len(new)
+    assert_close(after[:pieces], before)
+    own, old = (Translator.load(path).tokenizers.target for path in (tmp_path / "run", languages / parent))
+    texts = ["the dog sings", "der Hund", "<to-fr> 漢"]
+    assert own.encode(texts) == old.encode(texts)
+    assert own.pieces(range(pieces)) == old.pieces(range(pieces))
+    assert list(own.reserved) == [*old.reserved, *new]
+    assert own.decode([*own.reserved.values(), *own.encode(["the dog"])[0]]) == "the dog"
+
+
+def test_a_replaced_vocabulary_keeps_the_rows_of_the_pieces_and_symbols_that_it_shares(
+    languages: Path, tmp_path: Path
+) -> None:
+    model = {"init_from": str(languages / "both"), "init_vocabulary": "replace", "dropout": 0.0}
+    train(make_languages_config(languages / "text", model=model, training=NO_LEARNING), tmp_path / "run")
+    rows = []
+    for path in (languages / "both", tmp_path / "run"):
+        matrix = load_file(path / "model.safetensors")["source_embedding.tokens.weight"]
+        rows.append(
+            dict(zip(Translator.load(path).tokenizers.target.pieces(range(len(matrix))), matrix, strict=True))
+        )
+    shared = rows[0].keys() & rows[1].keys()
+    assert {"<to-de>", "<to-en>", "▁the"} <= shared
+    assert "<to-fr>" in rows[1]
+    for piece in shared:
+        assert_close(rows[1][piece], rows[0][piece])
+
+
+def test_a_run_of_one_direction_that_starts_from_one_of_several_has_the_symbol_of_its_target(
+    languages: Path, tmp_path: Path
+) -> None:
+    model = {"init_from": str(languages / "both")}
+    train(make_config(languages / "text", model=model, training=NO_LEARNING), tmp_path / "run")
+    before, after = Translator.load(languages / "both").to("en"), Translator.load(tmp_path / "run")
+    assert after.prefix == before.prefix != ()
+    texts = ["der Hund singt"]
+    assert after.translate(texts)[0].translation == before.translate(texts)[0].translation
+
+
+def test_a_vocabulary_for_each_side_is_refused_for_several_languages(languages: Path, tmp_path: Path) -> None:
+    separate = {"vocab_size": 45, "joint": False}
+    config = make_config(languages / "text", tokenizer=separate, model={"tied_embeddings": "decoder"})
+    train(config, tmp_path / "separate")
+    model = {"init_from": str(tmp_path / "separate")}
+    with pytest.raises(ConfigError, match=r"data\.pairs share one vocabulary, but tokenizer\.joint = false"):
+        train(make_languages_config(languages / "text", model=model), tmp_path / "run")

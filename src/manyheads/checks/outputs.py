@@ -10,6 +10,7 @@ from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.data.defects import repeats
 from manyheads.evaluation import score
 from manyheads.evaluation.outputs import DEFECTS, MAX_LENGTH_RATIO, MIN_LENGTH_RATIO, WORRY, Output, length_ratio
+from manyheads.text.languages import other_language
 from transformer_doctor.report import Finding
 
 _TRANSLATED = 100  # validation sentences
@@ -20,14 +21,27 @@ _SOME, _MANY = WORRY, 0.2  # share of the outputs
 _LEAST_OUTPUTS = 2
 _MIN_DIFFERENT_SHARE = 0.5  # share of different outputs among different sources
 _UNKNOWN, _UNKNOWN_WORDS = 0.05, 0.5  # share of outputs with <unk>; with whole words <unk> is usual
-_COUNTED = ("never-ends", "nothing-said", "repeats-itself", "copies-its-source")  # of DEFECTS
+_COUNTED = (
+    "never-ends",
+    "nothing-said",
+    "repeats-itself",
+    "copies-its-source",
+    "in-another-language",
+)  # of DEFECTS
 
 
 def check_outputs(trained: TrainedTranslator) -> Iterator[Finding]:
     """Translate the first validation sentences as the run does."""
     config, pairs = trained.config, sorted(trained.read_pairs, key=lambda pair: pair.line)[:_TRANSLATED]
     outputs = [
-        Output(pair.line, pair.source, pair.target, text, ended)
+        Output(
+            pair.line,
+            pair.source,
+            pair.target,
+            text,
+            ended,
+            other_language(text, config.data.target, trained.profiles),
+        )
         for pair, (text, ended) in zip(pairs, trained.translate([pair.source for pair in pairs]), strict=True)
     ]
     scores = score(

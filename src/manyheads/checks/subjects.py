@@ -6,7 +6,7 @@ Shapes: V vocabulary.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.search.interface import Engine
 from manyheads.search.options import SearchOptions
+from manyheads.text.languages import LanguageProfile
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair
 from manyheads.training.objective import Windows, corpus_nll, window_nll
 
@@ -87,6 +88,7 @@ class TrainedTranslator(TrainedModel):
         options: beam search of the run.
         longest_source: tokens at which sources are cut.
         translate: function of texts that returns the translation of each, and whether it ended.
+        profiles: language profiles of the training text; none in an old run.
     """
 
     model: EncoderDecoder
@@ -94,6 +96,7 @@ class TrainedTranslator(TrainedModel):
     options: SearchOptions = field(kw_only=True)
     longest_source: int = field(kw_only=True)
     translate: Callable[[Sequence[str]], Sequence[tuple[str, bool]]] = field(kw_only=True)
+    profiles: Mapping[str, LanguageProfile] = field(default_factory=dict, kw_only=True)
 
     @property
     def train_texts(self) -> list[tuple[str, Tokenizer, list[str]]]:
@@ -133,9 +136,15 @@ class TrainedTranslator(TrainedModel):
         return self.loss(*self.read_rows)
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-        """Return source ids, cut as in translation, and target ids of pairs."""
-        targets = self.tokenizers.target.encode([pair.target for pair in pairs])
-        return self.encode_sources([pair.source for pair in pairs]), [list(row) for row in targets]
+        """Return source ids, cut as in translation, and target ids of pairs.
+
+        Targets begin with the symbol of their language, where the vocabulary has one.
+        """
+        targets, tokenizer = [pair.target for pair in pairs], self.tokenizers.target
+        prefix = tokenizer.language_prefix(self.config.data.target)
+        return self.encode_sources([pair.source for pair in pairs]), [
+            [*prefix, *row] for row in tokenizer.encode(targets)
+        ]
 
     def encode_sources(self, sources: Sequence[str]) -> list[list[int]]:
         """Return the ids of sources, cut as in translation."""

@@ -13,6 +13,7 @@ from manyheads.cli.options import (
     PATH,
     beam_option,
     device_option,
+    direction_options,
     json_option,
     option,
     output_option,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     help="File of reference translations or labels, one line for each line of --source-file.",
 )
 @run_option("--against", help="Another run to compare with, by paired bootstrap resampling.")
+@direction_options
 @beam_option
 @device_option
 @set_option
@@ -55,6 +57,8 @@ def evaluate(
     source_file: Path | None,
     reference_file: Path | None,
     against: Path | None,
+    target: str,
+    source: str,
     beam: int | None,
     device: str,
     overrides: tuple[str, ...],
@@ -82,7 +86,10 @@ def evaluate(
     from manyheads.tasks.task import Scored
     from manyheads.tasks.translation.scoring import Evaluation
 
-    if output is not None and not task_of(RunDirectory.existing(run).config()).scores_outputs:
+    config = RunDirectory.existing(run).config() if output is not None else None
+    if config is not None and config.data.pairs and not (source or target or source_file):
+        raise click.UsageError("--output needs one direction of this run: --to LANGUAGE --from LANGUAGE.")
+    if config is not None and not task_of(config).scores_outputs:
         raise click.UsageError(
             "--output is for translations and labels; the evaluation of a language model writes no text."
         )
@@ -97,6 +104,7 @@ def evaluate(
             split=split,
             source=source_file,
             reference=reference_file,
+            languages=(source, target),
             overrides=overrides,
             device=device,
             listener=progress,

@@ -18,6 +18,7 @@ from manyheads.cli.options import (
     PATH,
     beam_option,
     device_option,
+    direction_options,
     json_option,
     option,
     run_argument,
@@ -150,6 +151,7 @@ def _deliver(
     default=0,
     help="Number of tokens that a language model generates after TEXT.",
 )
+@direction_options
 @option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
 @device_option
 @_drawing_option
@@ -168,6 +170,8 @@ def inspect(
     alternatives: int,
     padding: int,
     max_tokens: int,
+    target: str,
+    source: str,
     no_occlusion: bool,
     device: str,
     output: Path | None,
@@ -201,6 +205,7 @@ def inspect(
             padding=padding,
             occlusion=not no_occlusion,
             max_tokens=max_tokens,
+            languages=(source, target),
             device=device,
             listener=progress,
         )

@@ -101,6 +101,20 @@ beam_option = option(
 )
 
 
+def direction_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --to and --from: the direction of a translator of several languages."""
+    which = "for a run of several languages, such as"
+    target = option("--to", "target", default="", metavar="LANGUAGE", help=f"Target language, {which} fr.")
+    source = option(
+        "--from",
+        "source",
+        default="",
+        metavar="LANGUAGE",
+        help=f"Source language, {which} de; needed where several are translated into the target.",
+    )
+    return target(source(command))
+
+
 def executor_options(work: str, *, threads: str = "") -> Decorator:
     """Return the decorator with --workers and --scheduler: where the shards of a text are computed.
 

@@ -123,7 +123,10 @@ def _score_texts(report: ValidationReport, *, in_line: bool = False) -> list[str
     """Return each measured score with its name; with `in_line` only the scores that the progress line shows."""
     texts = []
     for name, value in report.scores.items():
-        title, number_format, shown_in_line = _SCORES.get(name, (name, ".3f", False))
+        metric, _, direction = name.partition(" ")  # "bleu de-en" is that of one direction
+        title, number_format, shown_in_line = _SCORES.get(metric, (metric, ".3f", False))
+        if direction:
+            title, shown_in_line = f"{direction} {title}", False
         if value is not None and (shown_in_line or not in_line):
             texts.append(f"{title} {value:{number_format}}")
     return texts

@@ -14,6 +14,7 @@ import click
 from manyheads.cli.options import (
     PATH,
     device_option,
+    direction_options,
     executor_options,
     json_option,
     option,
@@ -62,6 +63,7 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 @verb("translate")
 @run_argument
 @click.argument("file", type=PATH, default="-")
+@direction_options
 @search_options
 @option(
     "--prefix-file",
@@ -112,6 +114,8 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 def translate(
     run: Path,
     file: Path,
+    target: str,
+    source: str,
     options: SearchOptions,
     prefix_file: Path | None,
     forbid_file: Path | None,
@@ -177,6 +181,8 @@ def translate(
         engine=engine,
         device=device,
         precision=precision,
+        target=target,
+        source=source,
         options=replace(options, token_scores=as_json),
         columns=columns,
         glossary=glossary,

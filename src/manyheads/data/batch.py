@@ -121,16 +121,22 @@ def _real_positions(ids: Tensor, pad: int) -> Tensor:
     return (ids != pad).flatten().nonzero()[:, 0]
 
 
-def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos: int, eos: int) -> Batch:
-    """Make the tensors of teacher forcing from token ids without begin and end symbols, one row a pair."""
+def make_batch(
+    sources: Sequence[Ids], targets: Sequence[Ids], *, pad: int, bos: int, eos: int, given: int = 0
+) -> Batch:
+    """Make the tensors of teacher forcing from token ids without begin and end symbols, one row a pair.
+
+    The first `given` tokens of each target are not predicted: they are padding in target_out.
+    """
     target_out = pad_rows(targets, pad, last=eos)
+    target_out[:, :given] = pad
     return Batch(
         source=pad_rows(sources, pad, last=eos),
         target_in=pad_rows(targets, pad, first=bos),
         target_out=target_out,
         target_positions=_real_positions(target_out, pad),
         source_tokens=sum(map(len, sources)) + len(sources),
-        target_tokens=sum(map(len, targets)) + len(targets),
+        target_tokens=sum(map(len, targets)) + (1 - given) * len(targets),
         pad=pad,
     )
 

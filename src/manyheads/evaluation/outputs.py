@@ -16,13 +16,17 @@ _SLACK_CHARACTERS = 20  # and so many more
 
 @dataclass(frozen=True)
 class Output:
-    """Source, reference and output of one line, and whether the output ended."""
+    """Source, reference and output of one line, and whether the output ended.
+
+    `other_language` is the language of the output if that is not the target language, else "".
+    """
 
     line: int
     source: str
     reference: str
     text: str
     ended: bool
+    other_language: str = ""
 
     @property
     def comparable(self) -> bool:
@@ -62,6 +66,7 @@ DEFECTS: Mapping[str, Callable[[Output], bool]] = {
     "nothing-said": lambda output: output.empty,
     "repeats-itself": lambda output: repeats(output.text) and not repeats(output.reference),
     "copies-its-source": lambda output: output.copied,
+    "in-another-language": lambda output: bool(output.other_language),
     "far-too-long": lambda output: far_longer(output.text, output.reference),
     "far-too-short": lambda output: has_text(output.text) and far_longer(output.reference, output.text),
 }

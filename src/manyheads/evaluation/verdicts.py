@@ -51,6 +51,7 @@ _DEFECT_TEXTS = {
     "nothing-said": ("are empty", f"Train longer. Misaligned pairs in the training text are a cause: {_CLEAN}"),
     "repeats-itself": ("repeat themselves", "That is usual with too little training: train longer"),
     "copies-its-source": ("copy their source", f"Look for untranslated pairs in the training text: {_CLEAN}"),
+    "in-another-language": ("are in another language", "Read some of them with --output, and train longer"),
     "far-too-long": ("are more than twice as long as their reference", "Read some of them with --output"),
     "far-too-short": ("are less than half as long as their reference", "Read some of them with --output"),
 }  # fmt: skip

@@ -44,6 +44,15 @@ class LoadedModel:
     tokenizers: TokenizerPair
     model: Any  # an `EncoderDecoder`; for texts alone also an engine
 
+    def directions(self) -> list[LoadedModel]:
+        """Return the same model with the configuration of each direction that it was trained on."""
+        return [LoadedModel(config, self.tokenizers, self.model) for config in self.config.for_directions()]
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Tokens that every output begins with: the symbol of the target language, if the vocabulary has it."""
+        return self.tokenizers.target.language_prefix(self.config.data.target)
+
 
 def load_run(folder: Path) -> LoadedModel:
     """Load the model of a run directory.

@@ -13,6 +13,7 @@ from manyheads.data.locate import Split
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult
 from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.tasks.directions import with_direction
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.training.log import NO_LISTENER, Listener
@@ -73,6 +74,7 @@ def compare(
     split: Split = "test",
     source: Path | None = None,
     reference: Path | None = None,
+    languages: tuple[str, str] = ("", ""),
     overrides: Sequence[str] = (),
     device: str = "auto",
     listener: Listener = NO_LISTENER,
@@ -92,7 +94,7 @@ def compare(
         raise UsageError(
             f"{run} is a run of {names[0]}, {other} of {names[1]}. Compare two translators or two classifiers."
         )
-    changed = [with_overrides(config, overrides) for config in configs]
+    changed = [with_overrides(with_direction(config, *languages), overrides) for config in configs]
     scored = ScoredText(split, source, reference).pairs(changed[0])
     models = [task.load(path, device) for path in (run, other)]
     found = task.compare(models, changed, scored, listener)

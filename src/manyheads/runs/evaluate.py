@@ -27,6 +27,7 @@ def evaluate(
     split: Split = "test",
     source: Path | None = None,
     reference: Path | None = None,
+    languages: tuple[str, str] = ("", ""),
     overrides: Sequence[str] = (),
     device: str = "auto",
     listener: Listener = NO_LISTENER,
@@ -38,6 +39,8 @@ def evaluate(
         split: train, valid or test of the run's own data.
         source: file to use in place of a split.
         reference: file with its translations or labels, line by line.
+        languages: source and target language, for a translator of several; "" leaves out the choice, and both ""
+            score every direction that has a test text.
         overrides: settings such as `search.beam_size=1` or `data.root=DIR`.
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
         listener: receives messages.
@@ -49,7 +52,7 @@ def evaluate(
     task = task_of(RunDirectory.existing(run).config())
     model = task.load(run, device)
     config = with_overrides(model.config, overrides)
-    result = task.evaluate(model, config, ScoredText(split, source, reference), listener)
+    result = task.evaluate(model, config, ScoredText(split, source, reference, languages), listener)
     if math.isnan(result.loss):
         raise OverflowedError
     return result

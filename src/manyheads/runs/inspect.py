@@ -32,12 +32,14 @@ def inspect(
     padding: int = 0,
     occlusion: bool = True,
     max_tokens: int = 0,
+    languages: tuple[str, str] = ("", ""),
     device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Inspection:
     """Inspect the computation of a model for a text; without a text, inspect the model itself.
 
     `run` is a run directory or a loaded model, `text` a sentence to translate, or a text to classify or to read.
+    `languages` are source and target of a translator of several languages; "" leaves out the choice.
     `device` is for a run directory: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one. `listener` receives
     the progress. All other arguments are those of `InspectOptions`.
 
@@ -48,6 +50,8 @@ def inspect(
     path = Path(run) if isinstance(run, str | Path) else None
     loaded = load_for_inspection(Path(run), device) if isinstance(run, str | Path) else run
     name = path.name if path else ""
+    if isinstance(loaded, Translator) and any(languages):
+        loaded = loaded.to(*languages[::-1])
     if text is None:
         if not isinstance(loaded, Loaded):
             raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")

@@ -29,6 +29,7 @@ from manyheads.tasks.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.tasks.initialize import take_weights, with_initial_shape
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.task import TrainingTask
+from manyheads.tasks.translation.mean_scoring import MeanValidation
 from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.distributed import ALONE, World, join_world
 from manyheads.training.interruption import Interrupted, Watch
@@ -151,9 +152,10 @@ def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
     """Prepare vocabularies and token ids, and write the files of a new run."""
     reading = READINGS[config.spec.reads]
     for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
-        corpus_name = f" ({name})" if config.data.more else ""
         languages = "-".join(dict.fromkeys(config.languages))
-        listener.message(f"{languages}{corpus_name}: {counts.describe(reading.noun, reading.other)}")
+        corpus_name = f"{languages} ({name})" if config.data.more else languages
+        shown = name if config.data.pairs else corpus_name
+        listener.message(f"{shown}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
     task = prepare_task(config, run, corpus, listener)
     if task.too_long:
@@ -187,7 +189,7 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
         validate=validate,
         storage=RunStorage(run, config.training, world, listener),
         world=world,
-        timed_validation=validate if isinstance(validate, Validation) else None,
+        timed_validation=validate if isinstance(validate, Validation | MeanValidation) else None,
         prepared=prepared,
     )
 

@@ -52,6 +52,8 @@ class TranslationJob:
         engine: see `Translator.load`.
         device: see `Translator.load`.
         precision: see `Translator.load`.
+        target: see `Translator.to`, also for the next one.
+        source: see `Translator.to`.
         options: options of the search; `n_best` is the number of translations to write for each line.
         columns: names of `_COLUMNS` to write beside each translation; empty for plain lines.
         glossary: file of terms with their translations (`Glossary.read`), or None.
@@ -66,6 +68,8 @@ class TranslationJob:
     engine: str = "torch"
     device: str = "auto"
     precision: str = "fp32"
+    target: str = ""
+    source: str = ""
     options: SearchOptions = DEFAULTS
     columns: tuple[str, ...] = ()
     glossary: Path | None = None
@@ -84,6 +88,7 @@ class TranslationJob:
         )
         if self.overrides:
             translator = translator.copy(config=with_overrides(translator.config, self.overrides))
+        translator = translator.to(self.target, self.source)
         return translator.with_glossary(Glossary.read(self.glossary)) if self.glossary else translator
 
     def read_digest(self) -> str:

@@ -126,6 +126,17 @@ def with_scores(output: Hypothesis, token_scores: Sequence[float], length_penalt
     return replace(output, log_probability=total, score=score, token_scores=scores)
 
 
+def without_first(output: Hypothesis, count: int, length_penalty: float) -> Hypothesis:
+    """Return an output without its first tokens, and without their share of the scores."""
+    shorter = replace(
+        output,
+        tokens=output.tokens[count:],
+        alternatives=None if output.alternatives is None else output.alternatives[count:],
+        attention=None if output.attention is None else output.attention[count:],
+    )
+    return with_scores(shorter, output.token_scores[count:], length_penalty)
+
+
 def best_outputs(outputs: Iterable[Hypothesis], count: int) -> list[Hypothesis]:
     """Return the outputs with the highest scores, best first; equal scores in the given order."""
     return sorted(outputs, key=lambda output: -output.score)[:count]

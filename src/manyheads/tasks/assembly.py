@@ -24,6 +24,7 @@ Link = tuple[int, int]  # numbers of a source word and a target word, from 0
 
 # Names that `Translation.warnings` may hold -> their meaning.
 WARNINGS = {
+    "untrained-direction": "the model was not trained to translate between these two languages",
     "unlike-training": "the text is unlike what the model was trained on, and its translation may be wrong",
     "sentence-cut": "a sentence longer than any in training was cut into pieces",
     "repetition": "the translation repeats itself",
@@ -48,8 +49,11 @@ class Assembler:
         longest_source: int,
         sources: SourceModel | None = None,
         languages: tuple[str, str] = ("", ""),  # of the source and the target
+        *,
+        trained: bool = True,  # whether the model was trained to translate between them
     ) -> None:
         self.languages = languages
+        self.trained = trained
         self.tokenizers = tokenizers
         self.sources = sources
         self.options = options
@@ -147,6 +151,7 @@ class Assembler:
         """Return the names of the warnings about a translation; see `WARNINGS`."""
         pairs = [(ids, output.tokens) for ids, output in zip(line.parts, parts, strict=True)]
         signs = {
+            "untrained-direction": not self.trained,
             "unlike-training": self.sources is not None and self.sources.is_unlike(line.parts),
             "sentence-cut": line.cut_sentences > 0,
             "repetition": any(_repeats_itself(source, output) for source, output in pairs),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.config.schema import Config
+from manyheads.config.schema import Config, DataConfig
 from manyheads.data.batch import Batch, Ids, blank_batch, make_batch
 from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.data.examples import Example, Examples, blank_examples, make_examples
@@ -20,6 +20,7 @@ from manyheads.data.masked import HIDDEN_SHARE, MaskedText, MaskedTexts, blank_m
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TextStore, TokenStore, TokenStream
 from manyheads.errors import DataError
+from manyheads.tasks.corpus import training_corpora
 from manyheads.tasks.texts import encode_texts, longest_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, TokenizerPair
 from manyheads.training.batches import MicroBatch
@@ -68,10 +69,27 @@ class PairBatches(BatchMaker):
 
     def __init__(self, config: Config, texts: TextStore, store: TokenStore, tokenizers: TokenizerPair) -> None:
         super().__init__(config, texts, store, tokenizers)
-        self.lengths = (store.source.lengths + 1, store.target.lengths + 1)
+        parts = training_corpora(config.data)
+        self.prefixes = [tokenizers.target.language_prefix(part.target) for part in parts]  # by corpus
+        prefix_lengths = np.array([len(prefix) for prefix in self.prefixes])[texts.corpora[store.rows]]
+        self.lengths = (store.source.lengths + 1, store.target.lengths + 1 + prefix_lengths)
 
     def rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
-        """Return the token ids of these pairs: from the store, or a new random segmentation."""
+        """Return the token ids of these pairs: from the store, or a new random segmentation.
+
+        A target begins with the symbol of its language, where the vocabulary has one.
+        """
+        rows = self.plain_rows(pairs, rng)
+        if not any(self.prefixes):
+            return rows
+        corpora = self.texts.corpora[self.store.rows[pairs]].tolist()
+        return [
+            (source, [*self.prefixes[corpus], *target])
+            for (source, target), corpus in zip(rows, corpora, strict=True)
+        ]
+
+    def plain_rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
+        """Return the token ids of these pairs without the symbols of languages."""
         if not self.sampling:
             return [(self.store.source[pair], self.store.target[pair]) for pair in pairs]
         seeds = rng.integers(2**31, size=2).tolist()
@@ -211,6 +229,24 @@ def _own_batches(
     return [*map(make, own), *(blank() for _ in range(most - len(own)))]
 
 
+def _corpus_weights(data: DataConfig, corpora: NDArray[np.uint8]) -> Sequence[float] | None:
+    """Return how often the pairs of each corpus are drawn in an epoch; None if each is drawn once.
+
+    Of several directions, one of n pairs has a share in proportion to n ** (1 / data.temperature), and then its
+    weight; at equal weights an epoch has as many pairs as the text.
+    """
+    if not data.pairs:
+        return data.weights
+    views = data.directions()
+    owners = np.repeat(np.arange(len(views)), [1 + len(view.more) for view in views])  # direction of each corpus
+    weights = np.array([weight for view in views for weight in view.weights or ()])
+    if data.temperature != 1:
+        sizes = np.bincount(owners[corpora], minlength=len(views)).astype(np.float64)
+        shares = sizes ** (1 / data.temperature)
+        weights *= (shares / shares.sum() * sizes.sum() / np.maximum(1, sizes))[owners]
+    return None if (weights == 1).all() else [*map(float, weights)]
+
+
 def _rates(weights: Sequence[float] | None, corpora: NDArray[np.uint8]) -> NDArray[np.float64] | None:
     """Return how often each pair is drawn in an epoch, by its corpus (N,); None if each is drawn once.
 
@@ -238,7 +274,9 @@ class _Stages:
 
     def __init__(self, config: Config, lengths: tuple[Indices, Indices], corpora: NDArray[np.uint8]) -> None:
         training, stages = config.training, config.training.stages
-        weights: Sequence[Sequence[float] | None] = [stage.weights for stage in stages] or [config.data.weights]
+        weights: Sequence[Sequence[float] | None] = [stage.weights for stage in stages]
+        if not stages:
+            weights = [_corpus_weights(config.data, corpora)]
         self.samplers = [
             Sampler(
                 *lengths,

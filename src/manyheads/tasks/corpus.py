@@ -10,6 +10,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config, DataConfig
@@ -69,7 +71,17 @@ class Corpus:
 
 
 def read_split(config: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]:
-    """Read the raw pairs of a split from files, a built-in corpus, or a data set of the hub."""
+    """Read the raw pairs of a split from files, a built-in corpus, or a data set of the hub.
+
+    Those of several directions follow one another.
+    """
+    if config.pairs:
+        views = [view for view in config.directions() if split != "test" or view.test is not None]
+        return chain.from_iterable(read_split(view, split, reads) for view in views)
+    if config.swapped:
+        forward = {"source": config.target, "target": config.source, "swapped": False}
+        raw = read_split(config.model_copy(update=forward), split, reads)
+        return (pair._replace(source=pair.target, target=pair.source) for pair in raw)
     if config.dataset is None or config.reads_files(split):
         return READINGS[reads].read(config, split)
     if reads != "pairs":
@@ -88,12 +100,14 @@ def read_split(config: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]
 
 def read_splits(config: Config) -> dict[str, Iterator[Pair]]:
     """Read the raw pairs of every split that a configuration names."""
-    splits: list[Split] = ["train", "valid"] if config.data.test is None else ["train", "valid", "test"]
+    splits: list[Split] = ["train", "valid", "test"] if config.data.has_test else ["train", "valid"]
     return {split: read_split(config.data, split, config.spec.reads) for split in splits}
 
 
 def training_corpora(config: DataConfig) -> list[DataConfig]:
     """Return the configuration of each training corpus, as if it were the only one."""
+    if config.pairs:
+        return [corpus for view in config.directions() for corpus in training_corpora(view)]
     others = [
         config.model_copy(
             update={
@@ -125,6 +139,9 @@ def _normalise(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
 
 def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> list[Pair]:
     """Return the normalised pairs of validation or test, without empty ones, whose number is reported."""
+    if config.data.pairs:
+        views = [view for view in config.for_directions() if split != "test" or view.data.test is not None]
+        return [pair for view in views for pair in held_out(view, split, listener)]
     reading = READINGS[config.spec.reads]
     pairs = list(_normalise(config, read_split(config.data, split, config.spec.reads)))
     empty = [pair.line for pair in pairs if reading.fault(pair, config.data) == "empty"]
@@ -140,7 +157,9 @@ def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> 
 
 def longest_side(config: Config) -> int:
     """Return the longest side of a training pair in tokens: `data.max_length`, or what learned positions hold."""
-    return min(config.data.max_length, config.model.position_limit - 1)  # an end mark follows
+    languages = config.data.pairs or config.model.init_from  # whose vocabulary may have symbols of languages
+    marks = 2 if languages and config.spec.decodes else 1  # an end mark, and the symbol of the target language
+    return min(config.data.max_length, config.model.position_limit - marks)
 
 
 def name_limit(config: Config) -> str:
@@ -163,7 +182,7 @@ def fitting_pairs(
         return list(pairs), []
     sides = (
         tokenizers.source.encode([pair.source for pair in pairs]),
-        tokenizers.target.encode([pair.target for pair in pairs]),
+        _targets_of(config, tokenizers, pairs),
     )
     fits = [max(map(len, rows)) <= limit for rows in zip(*sides, strict=True)]
     short = [pair for pair, fitting in zip(pairs, fits, strict=True) if fitting]
@@ -173,6 +192,12 @@ def fitting_pairs(
             f"for {limit + 1}. Divide its lines into sentences, or train with a larger model.max_positions."
         )
     return short, [pair for pair, fitting in zip(pairs, fits, strict=True) if not fitting]
+
+
+def _targets_of(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pair]) -> list[list[int]]:
+    """Return the token ids of targets, each after the symbol of its language where the vocabulary has one."""
+    prefix = tokenizers.target.language_prefix(config.data.target)
+    return [[*prefix, *ids] for ids in tokenizers.target.encode([pair.target for pair in pairs])]
 
 
 def describe_long(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pair], where: str) -> str:
@@ -201,6 +226,9 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first normalised pairs of a split; none if its text is not on this machine."""
     if (config.data.dataset or "").startswith("hf:") and not config.data.reads_files(split):
         return []
+    if config.data.pairs:
+        views = config.for_directions()
+        return [pair for view in views for pair in available_pairs(view, split, -(-most // len(views)))][:most]
     try:
         raw = list(islice(read_split(config.data, split, config.spec.reads), most))
     except (DataError, OSError):
@@ -235,23 +263,28 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     """
     data, reading = config.data, READINGS[config.spec.reads]
     valid = held_out(config, "valid", listener)
-    test = held_out(config, "test", listener) if data.test is not None and data.drop_overlap else []
+    test = held_out(config, "test", listener) if data.has_test and data.drop_overlap else []
     held = [*valid, *test]
+    if data.pairs:  # a pair that one direction holds out, no other direction trains on
+        held += [pair._replace(source=pair.target, target=pair.source) for pair in held]
     folder, key = run.path / _TEXT, _text_key(config, held)
     if key is None or not TextStore.has(folder, key):
-        pair_filter, counts = PairFilter(_rules(config), cleaning(config), held, reading.fault), []
+        counts = []
 
         def corpora() -> Iterator[Iterable[Pair]]:
-            for part in training_corpora(data):
-                raw = track(
-                    read_split(part, "train", config.spec.reads), listener, "reading the text", unit="pairs"
-                )
-                yield pair_filter.used(raw)
-                counts.append(pair_filter.counts)
+            for view in data.directions():  # the same two texts are no duplicates in two directions
+                pair_filter = PairFilter(_rules(config), cleaning(config), held, reading.fault)
+                for part in training_corpora(view):
+                    raw = track(
+                        read_split(part, "train", config.spec.reads), listener, "reading the text", unit="pairs"
+                    )
+                    yield pair_filter.used(raw)
+                    counts.append(pair_filter.counts)
 
         def details() -> dict[str, Any]:
             for name, count in zip(data.corpus_names, counts, strict=True):
-                require_pairs(count.kept, f"The corpus {name}" if data.more else "data.train", count, reading.noun)
+                several = len(data.corpus_names) > 1
+                require_pairs(count.kept, f"The corpus {name}" if several else "data.train", count, reading.noun)
             return {"counts": [asdict(count) for count in counts]}
 
         with saving("the text", folder, ""):
@@ -277,7 +310,7 @@ def _text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     for path in chain.from_iterable(files(part, "train") for part in parts if part.reads_files("train")):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    unused = {"root", "valid", "test", "max_length", "weights", "augment"}
+    unused = {"root", "valid", "test", "max_length", "weights", "temperature", "augment"}
     settings = {name: value for name, value in data.model_dump().items() if name not in unused}
     parts_of_key = [config.task, origin, settings, config.tokenizer.kind in _KEEPS_SPACE, _fingerprint(held_out)]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
@@ -292,9 +325,17 @@ def _fingerprint(pairs: Iterable[Pair]) -> str:
 
 
 def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProfile]:
-    """Return the language profiles of both sides of a text: the most frequent character n-grams."""
-    sides = text.sides(_PROFILED_PAIRS)
-    return {language: make_profile(side) for language, side in zip(config.languages, sides, strict=True)}
+    """Return the language profiles of all sides of a text: the most frequent character n-grams."""
+    profiles = {}
+    parts = training_corpora(config.data)
+    for language in dict.fromkeys(chain(*zip(*((part.source, part.target) for part in parts), strict=True))):
+        texts: list[str] = []
+        for side in (0, 1):
+            own = [number for number, part in enumerate(parts) if (part.source, part.target)[side] == language]
+            rows = np.flatnonzero(np.isin(text.corpora, own))
+            texts += text.text(side, rows[:: max(1, -(-len(rows) // _PROFILED_PAIRS))])
+        profiles[language] = make_profile(texts)
+    return profiles
 
 
 def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:

@@ -17,6 +17,8 @@ from manyheads.model.transformer import Transformer
 from manyheads.tasks.initial_model import HEAD, SHAPE, Pretrained, open_pretrained
 from manyheads.tasks.task import AnyTask
 from manyheads.text.characters import CharacterTokenizer
+from manyheads.text.reserved import language_symbol
+from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.text.vocabulary import SymbolTokenizer
 from manyheads.text.words import WordTokenizer
@@ -82,7 +84,7 @@ def initial_tokenizers(
         return learn()
     tokenizers = open_pretrained(config).tokenizers()
     if config.model.init_vocabulary == "keep":
-        return tokenizers
+        return _with_language_symbols(tokenizers, config, listener)
     sources, targets = sides()
     if tokenizers.joint:
         both = _extend(tokenizers.source, config, [*sources, *targets], listener)
@@ -90,6 +92,19 @@ def initial_tokenizers(
     source = _extend(tokenizers.source, config, sources, listener)
     target = _extend(tokenizers.target, config, targets, listener)
     return TokenizerPair(source, target, joint=False)
+
+
+def _with_language_symbols(tokenizers: TokenizerPair, config: Config, listener: Listener) -> TokenizerPair:
+    """Return tokenizers with the symbols of all target languages, those that are new at the end; report them."""
+    if not config.data.pairs:
+        return tokenizers
+    known = tokenizers.target
+    assert isinstance(known, SubwordTokenizer)  # Config.check_vocabulary
+    symbols = dict.fromkeys(language_symbol(target) for _, target in config.directions)
+    new = [symbol for symbol in symbols if symbol not in known.reserved]
+    listener.message(f"vocabulary: {known.size:,} pieces kept; new: {', '.join(new) or 'none'}")
+    both = known.with_reserved(config.tokenizer, new)
+    return TokenizerPair(both, both, joint=True)
 
 
 def _extend(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
@@ -146,7 +161,7 @@ def take_weights(
                 new.append(name)
                 continue
             check_values({name: tensor}, str(where))
-            if name in rows_of_task and vocabulary != "keep":
+            if name in rows_of_task and (vocabulary != "keep" or config.data.pairs):
                 rows = _rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
                 resized.append(_copy_rows(name, own, tensor, rows))
             elif tensor.shape != own.shape:
@@ -187,7 +202,7 @@ def _same_labels(pretrained: Sequence[str], labels: Sequence[str]) -> bool:
 def _rows_of(side: str, tokenizers: TokenizerPair, pretrained: TokenizerPair, vocabulary: str) -> list[int]:
     """Return the original id of each new id: the same if extended, else the id of an equal piece; -1 is none."""
     new, original = (pair.source if side == "source" else pair.target for pair in (tokenizers, pretrained))
-    if vocabulary == "extend":
+    if vocabulary != "replace":
         return [i if i < original.size else -1 for i in range(new.size)]
     known = {piece: i for i, piece in reversed(list(enumerate(original.pieces(range(original.size)))))}
     return [known.get(piece, -1) for piece in new.pieces(range(new.size))]

@@ -22,16 +22,19 @@ class LineConstraints:
         forbidden: the forbidden phrases as text, in the spelling and case of the model's output.
         required: the required phrases, likewise.
         terms: translations of terms that are wanted in each part, as tokens; empty if there are none.
+        language: tokens before all others, which say the target language; empty for a model of one direction.
     """
 
     tokens: Constraints = UNCONSTRAINED
     forbidden: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     terms: tuple[tuple[Ids, ...], ...] = ()
+    language: Ids = ()
 
     def of_part(self, part: int) -> Constraints:
         """Return the constraints on a part of the line: a prefix and required phrases are for the first part."""
-        return replace(self.tokens, prefix=(), required=()) if part else self.tokens
+        tokens = replace(self.tokens, prefix=(), required=()) if part else self.tokens
+        return replace(tokens, prefix=(*self.language, *tokens.prefix)) if self.language else tokens
 
     def with_terms(self, part: int) -> Constraints:
         """Return the constraints on a part of the line, and that it contains the translations of its terms."""

@@ -54,11 +54,13 @@ class ScoredText:
         split: train, valid or test of the run's own data.
         source: file to use in place of a split.
         reference: file with its translations or labels, line by line.
+        languages: source and target language, for a translator of several; "" leaves out the choice.
     """
 
     split: Split = "test"
     source: Path | None = None
     reference: Path | None = None
+    languages: tuple[str, str] = ("", "")
 
     def pairs(self, config: Config) -> tuple[list[str], list[str]]:
         """Read sources and references; two files need the same number of lines.
@@ -110,7 +112,7 @@ class ScoredText:
 
     def _read_split(self, config: Config, files: str) -> Iterable[Pair]:
         """Read the raw examples of the split; without a test set the error names `files` as another way."""
-        if self.split == "test" and config.data.test is None:
+        if self.split == "test" and not config.data.has_test:
             raise UsageError(f"this run names no test set. Give --split valid, --set data.test=..., or {files}.")
         return read_split(config.data, self.split, config.spec.reads)
 
@@ -131,7 +133,7 @@ def training_overlap(config: Config, sources: Sequence[str], references: Sequenc
     normal = cleaning(config)
     pairs = Counter(zip(map(normal, sources), references, strict=True))
     if config.data.drop_overlap:
-        for split in _HELD_OUT if config.data.test is not None else _HELD_OUT[:1]:
+        for split in _HELD_OUT if config.data.has_test else _HELD_OUT[:1]:
             for pair in available_pairs(config, split, _COMPARED_PAIRS):
                 pairs.pop((pair.source, pair.target), None)
     train = available_pairs(config, "train", _COMPARED_PAIRS) if pairs else []
@@ -144,7 +146,7 @@ def first_held_out(run: RunDirectory, config: Config, most: int) -> tuple[list[P
 
     The validation set of an imported run is not used, because its training did not use it.
     """
-    if config.data.test is not None:
+    if config.data.has_test:
         return available_pairs(config, "test", most), "its test set"
     if run.metrics_path.is_file():
         return available_pairs(config, "valid", most), _VALIDATION_SET

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, unify
-from manyheads.text.reserved import MARK, SYMBOLS
+from manyheads.text.reserved import MARK, SYMBOLS, language_symbol
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
@@ -95,6 +95,11 @@ class Tokenizer(ABC):
         if symbol not in self.reserved:
             raise UsageError(f"this vocabulary has no symbol {symbol}: the model was trained without it.")
         return self.reserved[symbol]
+
+    def language_prefix(self, language: str) -> tuple[int, ...]:
+        """Return the tokens that begin a translation into a language: its symbol, if the vocabulary has it."""
+        symbol = language_symbol(language)
+        return (self.reserved[symbol],) if symbol in self.reserved else ()
 
     def spellings(self, text: str, most: int) -> list[list[int]]:
         """Return sequences of ids that decode to a text at the start of a word, the usual segmentation first.

@@ -20,6 +20,7 @@ _MAX_SEQUENCE = 3  # characters of a sequence
 _KEPT = 4_000  # sequences kept for each language
 _CHARACTERS = 2**17  # possible characters, equally likely before any text is seen
 _MAX_LENGTH = 2_000  # characters of a text that are used
+_SURE = 0.5  # confidence above which a text is in a language
 _NO_LETTER = re.compile(r"[\W\d_]+")
 
 
@@ -110,6 +111,12 @@ def make_profile(texts: Iterable[str]) -> LanguageProfile:
             counts.update(line[start : start + length] for start in range(len(line) - length + 1))
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return LanguageProfile(dict(ranked[:_KEPT]))
+
+
+def other_language(text: str, language: str, profiles: Mapping[str, LanguageProfile]) -> str:
+    """Return the language of a text if it is another one than `language` with more than even odds, else ""."""
+    found = confidences(text, profiles) if language in profiles else []
+    return found[0][0] if found and found[0][0] != language and found[0][1] > _SURE else ""
 
 
 def confidences(text: str, profiles: Mapping[str, LanguageProfile]) -> Sequence[tuple[str, float]]:

@@ -97,6 +97,11 @@ class SubwordTokenizer(Tokenizer):
         except RuntimeError as error:
             raise _explain(error, config, languages) from error
 
+    def with_reserved(self, config: TokenizerConfig, symbols: Sequence[str]) -> SubwordTokenizer:
+        """Return a tokenizer with further reserved symbols after its pieces; `config` is that of this tokenizer."""
+        added = b"".join(map(_control_piece, symbols))
+        return SubwordTokenizer(config, self.model + added, keep_space=self.keep_space)
+
     @property
     def size(self) -> int:
         """Vocabulary size, special symbols and byte pieces included."""
@@ -198,6 +203,17 @@ class SubwordTokenizer(Tokenizer):
         if UNK in new:
             return ids
         return [_replace_run(row, old, new) for row in ids]
+
+
+def _control_piece(symbol: str) -> bytes:
+    """Return a control symbol in the form of a serialised model, which repeats its field 1 for each piece.
+
+    The field is a message of length below 128: the text (1), the score (2) and the type 3 (3).
+    """
+    text = symbol.encode()
+    message = bytes((0x0A, len(text))) + text + b"\x15" + bytes(4) + b"\x18\x03"
+    assert len(message) < 0x80
+    return bytes((0x0A, len(message))) + message
 
 
 def _trained_model(config: TokenizerConfig, texts: Sequence[str], *, keep_space: bool) -> bytes:

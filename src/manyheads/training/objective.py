@@ -109,23 +109,25 @@ def corpus_nll(
     *,
     bos: int,
     eos: int,
+    prefix: Sequence[int] = (),
     batch_tokens: int = 4_096,
     advance: Advance = no_advance,
 ) -> tuple[float, int]:
     """Return the negative log-likelihood of all targets given their sources, in nats, and their number of tokens.
 
-    End marks are counted. Perplexity is exp(nats / tokens). Pairs that are longer than the learned positions of the
-    model are left out. The mode of the model is not changed: call `eval`
-    before. `advance` is called with the number of pairs of each batch.
+    End marks are counted; the tokens of `prefix`, which begin every target, are not. Perplexity is
+    exp(nats / tokens). Pairs that are longer than the learned positions of the model are left out. The mode of the
+    model is not changed: call `eval` before. `advance` is called with the number of pairs of each batch.
     """
     device = next(model.parameters()).device
+    targets = [[*prefix, *target] for target in targets] if prefix else targets
     lengths = np.array([max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)], dtype=np.int64)
     short = np.flatnonzero(lengths <= model.config.position_limit)
     nats, tokens = 0.0, 0
     with torch.inference_mode():
         for pairs in map(short.__getitem__, fixed_batches(lengths[short], batch_tokens)):
             rows = [sources[pair] for pair in pairs], [targets[pair] for pair in pairs]
-            batch = make_batch(*rows, pad=model.pad, bos=bos, eos=eos)
+            batch = make_batch(*rows, pad=model.pad, bos=bos, eos=eos, given=len(prefix))
             _, nll = translation_loss(model, batch.to(device), smoothing=0.0)
             nats += float(nll)
             tokens += batch.target_tokens

@@ -10,10 +10,14 @@ from functools import cache
 from typing import Any, get_args
 
 from manyheads.config.load.toml import NONE, shorten, to_toml
-from manyheads.config.schema import TASKS, Config, LanguageError, StageConfig
+from manyheads.config.schema import TASKS, Config, LanguageError, PairConfig, StageConfig
 from manyheads.config.schema.base import Section, SettingsError, Wrong
 
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+_TABLES: dict[str, tuple[str, type[Section]]] = {  # by key: the noun of a table, its settings
+    "stages": ("stage", StageConfig),
+    "pairs": ("pair", PairConfig),
+}
 _UNUSUAL_LIMIT = 1_000  # magnitude of a limit that no usual value comes near
 _KINDS = {
     "integer": "a whole number",
@@ -67,7 +71,7 @@ def _without(values: dict[str, Any], wrong: set[str]) -> dict[str, Any]:
         known = {key: value for key, value in data.items() if key != "language"}
         return {**rest, "data": {"source": "xx", "target": "xx", **known}}
     task = values.get("task", "translation")
-    missing = {name: "xx" for name in TASKS[task].languages if name in wrong or "data" in wrong}
+    missing = {name: "xx" for name in TASKS[task].languages if wrong & {name, "data", "pairs"}}
     return {**rest, "task": task, "data": {**missing, **data}}
 
 
@@ -91,8 +95,9 @@ def _describe(error: Wrong, values: dict[str, Any]) -> tuple[str, set[str]]:
         return _unknown(section, key, value)
     if len(inside) > 1 and "$ref" in schema.get("items", {}):
         index, setting, *_ = inside
-        stage = f"training.stages: {setting} of stage {index + 1}"
-        return describe_setting(stage, error.reason, StageConfig, setting, value[index].get(setting)), {key}
+        noun, table = _TABLES[key]
+        where = f"{name}: {setting} of {noun} {index + 1}"
+        return describe_setting(where, error.reason, table, setting, value[index].get(setting)), {key}
     if error.reason == "not finite" and not inside:
         return f"{name} = {value} is not finite; write a number.", {key}
     guess = suggestion(to_toml(near) for near in closest(str(value), schema.get("enum", ())))

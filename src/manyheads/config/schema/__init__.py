@@ -12,6 +12,7 @@ from manyheads.config.schema.sections import (
     DataConfig,
     EvaluationConfig,
     ModelConfig,
+    PairConfig,
     SearchConfig,
     TokenizerConfig,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "DataConfig",
     "EvaluationConfig",
     "ModelConfig",
+    "PairConfig",
     "SearchConfig",
     "StageConfig",
     "TaskSpec",
@@ -63,10 +65,31 @@ class Config(Section):
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Languages of source and target; for tasks that read no pairs, twice the language of the text."""
+        """Languages of source and target; for tasks that read no pairs, twice the language of the text.
+
+        Those of several directions are joined: "de+en".
+        """
+        if self.data.pairs:
+            first, second = zip(*self.directions, strict=True)
+            return "+".join(dict.fromkeys(first)), "+".join(dict.fromkeys(second))
         if self.spec.reads_pairs:
             return self.data.source, self.data.target
         return self.data.language, self.data.language
+
+    @property
+    def directions(self) -> list[tuple[str, str]]:
+        """Source and target language of each direction that a translator is trained on."""
+        return [(view.source, view.target) for view in self.data.directions()]
+
+    def for_directions(self) -> "list[Config]":
+        """Return the configuration of each direction, as if it were the only one."""
+        return [self.model_copy(update={"data": view}) for view in self.data.directions()]
+
+    def for_direction(self, source: str, target: str) -> "Config":
+        """Return the configuration of one direction, which may be one that was not trained."""
+        views = {(view.source, view.target): view for view in self.data.directions()}
+        data = views.get((source, target)) or self.data.direction(source, target)
+        return self.model_copy(update={"data": data})
 
     @property
     def layers(self) -> tuple[int, int]:
@@ -107,12 +130,19 @@ class Config(Section):
     def check_languages(self) -> None:
         """Require the languages of the task, and no others."""
         languages = {"source": self.data.source, "target": self.data.target, "language": self.data.language}
-        needed = self.spec.languages
+        needed = () if self.data.pairs else self.spec.languages
+        if self.data.pairs and not self.spec.reads_pairs:
+            raise ValueError(f'data.pairs are for task = "translation", not for "{self.task}".')
         for name, value in languages.items():
             if name in needed and not value:
                 description = DataConfig.model_fields[name].description
                 raise LanguageError(f"data.{name} is missing: {description}.")
             if name not in needed and value:
+                if self.data.pairs:
+                    raise LanguageError(
+                        f'data.{name} = "{value}" is for one pair of languages, and data.pairs names several. '
+                        "Give one or the other."
+                    )
                 settings = " and ".join(f"data.{setting}" for setting in needed)
                 raise LanguageError(
                     f'data.{name} = "{value}" has no meaning for task = "{self.task}". Give {settings}.',
@@ -142,6 +172,8 @@ class Config(Section):
     def check_stages(self) -> None:
         """Refuse stages whose weights do not fit the corpora, and stages of a task that draws no pairs."""
         corpora = 1 + len(self.data.more)
+        if self.training.stages and self.data.pairs:
+            raise ValueError("training.stages are for one pair of languages. Leave them out beside data.pairs.")
         if self.training.stages and self.spec.reads_stream:
             raise ValueError("training.stages draw pairs from corpora; a language model reads all text once.")
         for number, stage in enumerate(self.training.stages, start=1):
@@ -162,6 +194,15 @@ class Config(Section):
                 f"model.d_model = {model.d_model:,}, d_ff = {model.d_ff:,} and the layers make a model of about "
                 f"{numbers:,} parameters; at most {_MOST_PARAMETERS:,} are possible. Use a smaller model."
             )
+
+    def check_vocabulary(self) -> None:
+        """Require one vocabulary of pieces for several directions, which holds the target languages as symbols."""
+        if not self.data.pairs:
+            return
+        if self.tokenizer.kind not in ("bpe", "unigram"):
+            raise ValueError(f'data.pairs need tokenizer.kind = "bpe" or "unigram", not "{self.tokenizer.kind}".')
+        if not self.tokenizer.joint:
+            raise ValueError("data.pairs share one vocabulary, but tokenizer.joint = false. Use true.")
 
     def check_tying(self) -> None:
         """Require a joint vocabulary if all embeddings are tied."""

@@ -17,6 +17,21 @@ Language = Annotated[str, Limits(max_length=100, pattern=r"^([a-zA-Z]{2,8}([-_][
 FilePair = tuple[Text, Text]
 
 
+class PairConfig(Section):
+    """Two languages of a translator of several languages, and their text."""
+
+    source: Language = Field(description="source language, such as de")
+    target: Language = Field(description="target language, such as en")
+    both: bool = Field(False, description="train also from target to source, on the same text")
+    train: Text | FilePair | None = Field(None, description="training text. Default: data.train")
+    valid: Text | FilePair | None = Field(None, description="validation text. Default: data.valid")
+    test: Text | FilePair | None = Field(None, description="test text. Default: data.test")
+    more: tuple[Text | FilePair, ...] | None = Field(
+        None, description="further training corpora. Default: data.more"
+    )
+    weight: Factor = Field(1.0, description="number of times that its sentence pairs are drawn in an epoch")
+
+
 class DataConfig(Section):
     """Text files, and which of their lines are used."""
 
@@ -33,6 +48,18 @@ class DataConfig(Section):
     source: Language = Field("", description="source language, such as de")
     target: Language = Field("", description="target language, such as en")
     language: Language = Field("", description="language of the text, such as en; for all tasks but translation")
+    pairs: tuple[PairConfig, ...] = Field(
+        (),
+        description="languages of a translator of several languages, instead of data.source and data.target: "
+        "tables [[data.pairs]] with source, target, both (true: also from target to source), weight (times that "
+        "its sentence pairs are drawn in an epoch), and train, valid, test and more where they differ from those "
+        "of [data]. Batches mix all directions, and the vocabulary is joint",
+    )
+    temperature: Annotated[float, Limits(gt=0, le=100)] = Field(
+        1.0,
+        description="data.pairs: sampling temperature T of the directions: one of n sentence pairs is drawn in "
+        "proportion to n ** (1/T). 1 draws every sentence pair once in an epoch, 5 draws small corpora more often",
+    )
     documents: Literal["file", "line"] = Field(
         "file",
         description="language-modeling: file reads a whole file as one text, line breaks included (books, "
@@ -82,6 +109,9 @@ class DataConfig(Section):
     invalid_utf8: Literal["error", "replace"] = Field(
         "error", description="bytes that are not valid UTF-8: an error, or replaced by U+FFFD", internal=True
     )
+    swapped: bool = Field(
+        False, description="the files hold the target first: the other direction of data.pairs", internal=True
+    )
     augment: Annotated[float, Limits(gt=0, le=5)] | None = Field(
         None,
         description="translation: changes of training pairs for single words, capitals, missing end marks, typing "
@@ -102,13 +132,74 @@ class DataConfig(Section):
         if not any(self.weights):
             raise ValueError("data.weights must not all be 0.")
 
+    def check_pairs(self) -> None:
+        """Refuse pairs of one language, directions that occur twice, and settings that are for one pair."""
+        if not self.pairs:
+            return
+        for name in ("weights", "augment"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"data.{name} is for one pair of languages. Leave it out beside data.pairs.")
+        seen: set[tuple[str, str]] = set()
+        for pair in self.pairs:
+            names = pair.source.lower(), pair.target.lower()
+            if not all(names) or names[0] == names[1]:
+                raise ValueError(
+                    f'data.pairs: "{pair.source}" and "{pair.target}" are no two languages. Name a source and a '
+                    "target."
+                )
+            for direction in (names, names[::-1]) if pair.both else (names,):
+                if direction in seen:
+                    raise ValueError(
+                        f"data.pairs: {'-'.join(direction)} occurs twice. Put all of its text into one table: "
+                        "train and more."
+                    )
+                seen.add(direction)
+
+    def check_tests_of_pairs(self) -> None:
+        """Refuse test files that two pairs of languages share."""
+        owners: dict[frozenset[str], set[str]] = {}
+        for pair in self.pairs:
+            files = frozenset((pair.test,) if isinstance(pair.test, str) else pair.test or ())
+            languages = {pair.source.lower(), pair.target.lower()}
+            named = isinstance(pair.test, tuple) or "." in (pair.test or "")  # not the name of a split
+            if named and owners.setdefault(files, languages) != languages:
+                both = " and ".join("-".join(sorted(names)) for names in (owners[files], languages))
+                raise ValueError(f"data.pairs: {both} have the same test files. Name those of each pair.")
+
+    def directions(self) -> "tuple[DataConfig, ...]":
+        """Return the settings of each direction as if it were the only one: of data.pairs, else these."""
+        if not self.pairs:
+            return (self,)
+        views = []
+        for pair in self.pairs:
+            given = {name: value for name in ("train", "valid", "test", "more") if (value := getattr(pair, name))}
+            view = self.direction(pair.source, pair.target).model_copy(update=given)
+            view = view.model_copy(update={"weights": (pair.weight,) * (1 + len(view.more))})
+            views.append(view)
+            if pair.both:
+                reverse = {"source": pair.target, "target": pair.source, "swapped": True}
+                views.append(view.model_copy(update=reverse))
+        return tuple(views)
+
+    def direction(self, source: str, target: str) -> "DataConfig":
+        """Return the settings of one direction, with the text that [data] names."""
+        return self.model_copy(update={"source": source, "target": target, "pairs": (), "weights": None})
+
     def reads_files(self, split: Literal["train", "valid", "test"]) -> bool:
         """Return whether a split is read from files, not from a data set."""
         return self.dataset is None or isinstance(getattr(self, split), tuple)
 
     @property
+    def has_test(self) -> bool:
+        """Whether a test text is named, of any direction."""
+        return any(view.test is not None for view in self.directions())
+
+    @property
     def corpus_names(self) -> list[str]:
-        """Names of train and of each corpus in more, for messages."""
+        """Names of train and of each corpus in more, for messages; of all directions, each with its languages."""
+        if self.pairs:
+            views = self.directions()
+            return [f"{view.source}-{view.target}: {name}" for view in views for name in view.corpus_names]
         return [part if isinstance(part, str) else " and ".join(part) for part in (self.train, *self.more)]
 
 

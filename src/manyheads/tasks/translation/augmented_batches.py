@@ -58,10 +58,10 @@ class EpochBatches(PairBatches):
     def __init__(self, maker: AugmentedBatches, plan: AugmentPlan) -> None:
         self.texts, self.store, self.tokenizers = maker.texts, maker.store, maker.tokenizers
         self.sampling = maker.sampling
-        self.plan = plan
+        self.plan, self.prefixes = plan, maker.prefixes
         self.lengths = plan.lengths()
 
-    def rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
+    def plain_rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
         """Return the token ids of these pairs: of their new texts where they are augmented."""
         changed = [row for row, flag in zip(pairs.tolist(), self.plan.changed(pairs), strict=True) if flag]
         texts = {row: self.plan.texts(row) for row in changed}

@@ -62,12 +62,14 @@ def inspect_translation(
 
     The line is taken as one sentence, without splitting, `search.copy_literals` and `search.lower_capitals`. Apart
     from that, the output is that of `translate` with the settings of the run, or the `target` of the options, or it
-    begins with their `prefix`.
+    begins with their `prefix`. An output of a model of several languages begins with the symbol of its language,
+    which counts in its scores here.
 
     Raises:
         UsageError: the sentence, its target or the prefix is too long, empty, or impossible as an output; or the
-            translator is not a single model in PyTorch.
+            translator is not a single model in PyTorch, or has several directions (`Translator.to` chooses one).
     """
+    translator = translator.to()
     engine = single_model(translator)
     source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
     config, model = translator.config, engine.models[0]
@@ -155,12 +157,15 @@ def _find_outputs(
 ) -> Outputs:
     tokenizer = translator.tokenizers.target
     prefix, ends = prefix_ids(options.prefix, tokenizer)
+    language = translator.prefix
+    prefix = prefix if prefix[: len(language)] == language else (*language, *prefix)
     check_length(len(prefix), "prefix", engine.longest, may_be_empty=True)
     if options.target is None and not ends:
         return _recorded_search(engine, ids, search, tokenizer, tuple(prefix))
     forced = list(prefix)
     if options.target is not None:
         (forced,) = tokenizer.encode([options.target])
+        forced = [*language, *forced]
         check_length(len(forced), "target", engine.longest, may_be_empty=True)
     with torch.inference_mode():
         scores = _token_log_probs(engine, [ids], [*forced, EOS])[0].tolist()
@@ -209,7 +214,8 @@ def _leave_out_words(
     log_probs = _token_log_probs(engine, [ids, *rows], output)
     drops = log_probs[:1] - log_probs[1:]  # (N, T)
     greedy = replace(search, beam_size=1, n_best=1)
-    translations = iter(engine.search([row for row in rows if row], greedy))
+    left, prefix = [row for row in rows if row], Constraints(translator.prefix)
+    translations = iter(engine.search(left, greedy, [prefix] * len(left) if translator.prefix else ()))
     return Occlusion(
         tuple(target.pieces(output)),
         tuple(

@@ -31,11 +31,12 @@ from manyheads.evaluation.verdicts import (
 )
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.tasks.corpus import describe_long, fitting_pairs
+from manyheads.tasks.corpus import describe_long, fitting_pairs, languages_of
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.scored_text import TokenScores
 from manyheads.tasks.translation.grouped import spread_groups, translate_in_groups
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.languages import other_language
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
@@ -78,6 +79,7 @@ class Validation:
         if long:
             watch.listener.message(long)
             pairs, _ = fitting_pairs(config, tokenizers, pairs, "data.valid")
+        self.prefix = tokenizers.target.language_prefix(config.data.target)
         self.sources = tokenizers.source.encode([pair.source for pair in pairs])
         self.targets = tokenizers.target.encode([pair.target for pair in pairs])
         every = max(1, len(pairs) // max(1, config.training.valid_sentences))
@@ -90,7 +92,7 @@ class Validation:
         """Validate the weights of a step; outputs are decoded greedily, whatever the search settings."""
         sources, targets = self.world.share(self.sources), self.world.share(self.targets)
         with self.watch.phase("validating: loss", len(sources), "pairs") as advance:
-            own = corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS, advance=advance)
+            own = corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS, prefix=self.prefix, advance=advance)
         nats, tokens = self.world.total(own)
         loss = nats / tokens
         measured: dict[str, float | None] = {"bleu": None, "chrf": None}
@@ -113,7 +115,7 @@ class Validation:
         """
         start = time.perf_counter()
         sources, targets = self.world.share(self.sources[::every]), self.world.share(self.targets[::every])
-        corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS)
+        corpus_nll(self.model, sources, targets, bos=BOS, eos=EOS, prefix=self.prefix)
         references = [pair.target for pair in self.decoded[::every]]
         if references:
             score(references, references, language=self.config.data.target)
@@ -194,7 +196,7 @@ class Validation:
                 capture(
                     self.model,
                     pad_rows([self.sources[index]], PAD, last=EOS).to(device),
-                    pad_rows([self.targets[index]], PAD, first=BOS).to(device),
+                    pad_rows([[*self.prefix, *self.targets[index]]], PAD, first=BOS).to(device),
                 )
                 for index in evenly(len(self.sources), ENTROPY_TEXTS)
             ]
@@ -239,6 +241,7 @@ class Evaluation(TokenScores):
         text: name of the text, such as "data.test".
         vocabulary: number of target tokens.
         overlap: number of pairs found in the training text, and of training pairs compared; None if not compared.
+        trained: whether the translator was trained to translate in this direction.
     """
 
     task: str
@@ -253,6 +256,7 @@ class Evaluation(TokenScores):
     text: str
     vocabulary: int
     overlap: tuple[int, int] | None = None
+    trained: bool = True
 
     @property
     def outputs(self) -> list[str]:
@@ -292,6 +296,8 @@ class Evaluation(TokenScores):
             "ter": self.scores.ter,
             "signature": self.scores.signature,
             "exact": self.exact,
+            "direction": "-".join(self.config.languages),
+            "trained": self.trained,
             "text": self.text,
             "sentences": len(self.compared),
             "beam_size": self.config.search.beam_size,
@@ -310,6 +316,7 @@ class Evaluation(TokenScores):
         speed = count / max(self.seconds, 1e-9)
         return [
             f"{self.text}: {count:,} sentences, {self.config.search.method}",
+            *([] if self.trained else [f"{'-'.join(self.config.languages)} was not trained"]),
             f"BLEU {scores.bleu:.2f}   {scores.signature['bleu']}",
             f"chrF {scores.chrf:.2f}   {scores.signature['chrf']}",
             f"TER  {scores.ter:.2f}   {scores.signature['ter']}",
@@ -361,8 +368,17 @@ def evaluate_texts(
     outputs = [result.translation for result in results]
     source_ids, target_ids = tokenizers.source.encode(sources), tokenizers.target.encode(references)
     with listener.phase("scoring the references", len(sources), "sentences") as advance:
-        nats, tokens = corpus_nll(translator.model, source_ids, target_ids, bos=BOS, eos=EOS, advance=advance)
+        nats, tokens = corpus_nll(
+            translator.model,
+            source_ids,
+            target_ids,
+            bos=BOS,
+            eos=EOS,
+            prefix=translator.prefix,
+            advance=advance,
+        )
     protocol, language = config.evaluation.protocol, config.data.target
+    profiles = languages_of(translator.run) if translator.run else {}
     return Evaluation(
         task=config.task,
         loss=nats / tokens,
@@ -371,7 +387,14 @@ def evaluate_texts(
         bleu_interval=bleu_interval(outputs, references, protocol=protocol, language=language),
         exact=exact_match(outputs, references),
         compared=[
-            Output(line, source, reference, result.translation, not result.truncated)
+            Output(
+                line,
+                source,
+                reference,
+                result.translation,
+                not result.truncated,
+                other_language(result.translation, language, profiles),
+            )
             for line, (source, reference, result) in enumerate(
                 zip(sources, references, results, strict=True), start=1
             )
@@ -380,4 +403,5 @@ def evaluate_texts(
         config=config,
         text=text,
         vocabulary=tokenizers.target.size,
+        trained=translator.trained,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +19,8 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.data.store import TextStore, TokenStore
+from manyheads.decoding.engine import TorchEngine
+from manyheads.errors import UsageError
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
 from manyheads.evaluation.verdicts import judge_empty
@@ -38,11 +42,13 @@ from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, T
 from manyheads.tasks.translation.augmented_batches import augmented_batches
 from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.inspection import inspect_translation
+from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.reserved import language_symbol
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
-from manyheads.training.log import Listener
+from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll, translation_loss
 
 _MODELLED_PAIRS = 200_000  # evenly spread over the corpus
@@ -76,7 +82,7 @@ class TranslationTask(Task[Translator]):
             store=store,
             loss=partial(translation_loss, smoothing=training.label_smoothing, r_drop=training.r_drop),
             updates=lambda world: CorpusUpdates(config, maker, world),
-            validation=partial(Validation, config, corpus.valid, tokenizers),
+            validation=_validation(config, corpus, tokenizers),
             too_long=store.too_long,
             documents=lambda: {
                 LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()},
@@ -90,7 +96,12 @@ class TranslationTask(Task[Translator]):
 
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
-        return train_tokenizers(config.tokenizer, sources, targets, *config.languages)
+        settings, names = config.tokenizer, config.languages
+        if config.data.pairs:
+            symbols = dict.fromkeys(language_symbol(target) for _, target in config.directions)
+            settings = settings.model_copy(update={"reserved": (*settings.reserved, *symbols)})
+            names = ("+".join(dict.fromkeys(chain(*config.directions))),) * 2
+        return train_tokenizers(settings, sources, targets, *names)
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
         """See `Task.sample_sides`."""
@@ -121,22 +132,45 @@ class TranslationTask(Task[Translator]):
     def describe_lengths(self, training: TrainingTask) -> dict[str, str]:
         """See `Task.describe_lengths`."""
         config = training.config
-        splits: tuple[Split, ...] = ("valid",) if config.data.test is None else ("valid", "test")
+        splits: tuple[Split, ...] = ("valid", "test") if config.data.has_test else ("valid",)
         long = [
             describe_long(config, training.tokenizers, held_out(config, split), f"data.{split}") for split in splits
         ]
         return {f"length of {split}": text for split, text in zip(splits, long, strict=True) if text}
 
-    def evaluate(self, model: Translator, config: Config, text: ScoredText, listener: Listener) -> Evaluation:
-        """See `Task.evaluate`."""
-        translator = Translator(config, model.tokenizers, model.model)
+    def evaluate(
+        self, model: Translator, config: Config, text: ScoredText, listener: Listener
+    ) -> Evaluation | MeanEvaluation:
+        """See `Task.evaluate`; without a choice of languages, every direction is scored."""
+        if config.data.pairs and text.source is None and not any(text.languages):
+            return self.evaluate_directions(model, config, text, listener)
+        translator = model.copy(config=config, engine=TorchEngine([model.model])).to(*text.languages[::-1])
+        config = translator.config
         sources, references = text.pairs(config)
         result = evaluate_texts(translator, sources, references, listener, str(text.source or f"data.{text.split}"))
         if text.split == "train" and text.source is None:
             return result
-        trained = model.config.data.model_copy(update={"root": config.data.root})
-        own = model.config.model_copy(update={"data": trained})
+        before = model.config.for_direction(*config.languages) if model.config.data.pairs else model.config
+        trained = before.data.model_copy(update={"root": config.data.root})
+        own = config.model_copy(update={"data": trained})
         return replace(result, overlap=training_overlap(own, sources, references))
+
+    def evaluate_directions(
+        self, model: Translator, config: Config, text: ScoredText, listener: Listener
+    ) -> MeanEvaluation:
+        """Score every trained direction whose text is named."""
+        parts = {}
+        for view in config.for_directions():
+            if text.split != "test" or view.data.test is not None:
+                languages = view.data.source, view.data.target
+                part = self.evaluate(model, config, replace(text, languages=languages), listener)
+                assert isinstance(part, Evaluation)
+                parts["-".join(languages)] = part
+        if not parts:
+            raise UsageError(
+                "no direction of this run names a test set. Give --split valid, or --to and two files."
+            )
+        return MeanEvaluation(config.task, parts)
 
     def compare(
         self,
@@ -166,10 +200,11 @@ class TranslationTask(Task[Translator]):
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """See `Task.validation_loss`."""
         loaded = Translator.load(run, device="cpu")
-        source = loaded.tokenizers.source.encode([pair.source for pair in pairs])
-        target = loaded.tokenizers.target.encode([pair.target for pair in pairs])
-        nats, tokens = corpus_nll(loaded.model, source, target, bos=BOS, eos=EOS)
-        return nats / tokens
+        if not loaded.config.data.pairs:
+            return _mean_loss(loaded, pairs)
+        views = loaded.config.for_directions()
+        own = ((view, available_pairs(view, "valid", len(pairs) // len(views))) for view in views)
+        return fmean(_mean_loss(loaded.copy(config=view), valid) for view, valid in own if valid)
 
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
         """See `Task.card_line`."""
@@ -179,20 +214,59 @@ class TranslationTask(Task[Translator]):
 TASK = TranslationTask()
 
 
+def _validation(
+    config: Config, corpus: Corpus, tokenizers: TokenizerPair
+) -> Callable[..., Callable[[int], ValidationReport]]:
+    """Return the maker of the validation, of each direction where there are several."""
+    if not config.data.pairs:
+        return partial(Validation, config, corpus.valid, tokenizers)
+    views = {f"{view.data.source}-{view.data.target}": view for view in config.for_directions()}
+    directions = {name: (view, held_out(view, "valid")) for name, view in views.items()}
+    return partial(MeanValidation, directions, tokenizers)
+
+
+def _mean_loss(translator: Translator, pairs: Sequence[Pair]) -> float:
+    """Return the loss of the pairs of one direction in nats a target token."""
+    source = translator.tokenizers.source.encode([pair.source for pair in pairs])
+    target = translator.tokenizers.target.encode([pair.target for pair in pairs])
+    nats, tokens = corpus_nll(translator.model, source, target, bos=BOS, eos=EOS, prefix=translator.prefix)
+    return nats / tokens
+
+
 def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
+    config, views = opened.config, opened.directions()
+    found = {
+        "-".join(view.config.languages): _card_scores(view, _CARD_SENTENCES // len(views))
+        for view in views
+        if view.config.data.test is not None or not config.data.pairs
+    }
+    scored = {name: scores for name, scores in found.items() if scores is not None}
+    if not scored:
+        return None
+    if not config.data.pairs:
+        ((count, scores),) = scored.values()
+        return scores_line(config, count, scores)
+    total, all_scores = sum(count for count, _ in scored.values()), [scores for _, scores in scored.values()]
+    bleu = ", ".join(f"{name} {scores.bleu:.2f}" for name, (_, scores) in scored.items())
+    return (
+        f"- Scores on {total:,} sentences of its test set, {config.search.method}: "
+        f"BLEU {fmean(scores.bleu for scores in all_scores):.2f} = {bleu} ({all_scores[0].signature['bleu']}), "
+        f"chrF {fmean(scores.chrf for scores in all_scores):.2f} ({all_scores[0].signature['chrf']})"
+    )
+
+
+def _card_scores(opened: LoadedModel, most: int) -> tuple[int, Scores] | None:
+    """Return the number of the first test sentences of one direction, and its scores on them; None without text."""
     config = opened.config
     pairs = [
-        pair
-        for pair in available_pairs(config, "test", _CARD_SENTENCES)
-        if has_text(pair.source) and has_text(pair.target)
+        pair for pair in available_pairs(config, "test", most) if has_text(pair.source) and has_text(pair.target)
     ]
     if not pairs:
         return None
     results = Translator(config, opened.tokenizers, opened.model).translate([pair.source for pair in pairs])
     outputs, references = [result.translation for result in results], [pair.target for pair in pairs]
-    scores = score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol)
-    return scores_line(config, len(pairs), scores)
+    return len(pairs), score(outputs, references, language=config.data.target, protocol=config.evaluation.protocol)
 
 
 def scores_line(config: Config, sentences: int, scores: Scores) -> str:

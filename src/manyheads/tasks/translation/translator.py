@@ -16,9 +16,17 @@ from manyheads.decoding.native.weights import parse_precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native_engine
 from manyheads.errors import RunError, UsageError, require
 from manyheads.interop.bundle import is_export
-from manyheads.search.interface import Engine, Hypothesis, LimitedEngine, never_cancelled
+from manyheads.search.interface import (
+    Engine,
+    Hypothesis,
+    LimitedEngine,
+    best_outputs,
+    never_cancelled,
+    without_first,
+)
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler
+from manyheads.tasks.directions import with_direction
 from manyheads.tasks.options import LineConstraints, line_constraints
 from manyheads.tasks.parts import Splitter
 from manyheads.tasks.result import Candidate, Translation
@@ -47,6 +55,8 @@ class Translator:
         engine: the search backend.
         sources: model of the training sources, which gives the warning "unlike-training"; None gives none.
         glossary: terms with the translations that they must have, or None; see `with_glossary`.
+        run: the run directory that was opened, or None.
+        trained: whether the model was trained to translate between the languages of `config`; see `to`.
     """
 
     task: ClassVar[str] = "translation"  # of the runs that can be opened
@@ -68,11 +78,31 @@ class Translator:
         self.engine = engine
         self.sources = sources
         self.glossary: Glossary | None = None
+        self.trained = True
+        self.run: RunDirectory | None = None
 
     def copy(self, *, config: Config | None = None, engine: Engine | None = None) -> Self:
         """Return a translator with another configuration or engine, and the same for the rest."""
         copied = type(self)(config or self.config, self.tokenizers, engine or self.engine, self.sources)
-        copied.glossary = self.glossary
+        copied.glossary, copied.trained, copied.run = self.glossary, self.trained, self.run
+        return copied
+
+    def to(self, target: str = "", source: str = "") -> Self:
+        """Return the translator of one direction of a model of several languages.
+
+        A direction that was not trained gives the warning "untrained-direction", if the model reads the source and
+        writes the target.
+
+        Args:
+            target: code of the target language; "" if only one trained direction fits.
+            source: code of the source language, likewise.
+
+        Raises:
+            UsageError: the model does not know a language, or several directions fit; the message names them.
+        """
+        config = with_direction(self.config, source, target)
+        copied = self.copy(config=config)
+        copied.trained = self.trained and config.languages in self.config.directions
         return copied
 
     def with_glossary(self, glossary: Glossary) -> Self:
@@ -153,7 +183,9 @@ class Translator:
         if not ensemble:
             try:
                 native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
-                return cls(config, tokenizers, native, sources)
+                loaded = cls(config, tokenizers, native, sources)
+                loaded.run = directory
+                return loaded
             except NotNativeError as reason:
                 reason.check_torch()
         require("torch", purpose="An ensemble")
@@ -166,7 +198,9 @@ class Translator:
         models = [directory.model(config, tokenizers).to(torch_device)]
         models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
-        return cls(config, tokenizers, TorchEngine(models, combine, number_format), sources)
+        loaded = cls(config, tokenizers, TorchEngine(models, combine, number_format), sources)
+        loaded.run = directory
+        return loaded
 
     @classmethod
     def load_to_serve(cls, run: Path, device: str, *, engine: str, precision: str, beam: int | None) -> Self:
@@ -203,6 +237,8 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
+        target: str = "",
+        source: str = "",
         beam_size: int | None = None,
         n_best: int | None = None,
         prefixes: Sequence[str] = (),
@@ -216,6 +252,8 @@ class Translator:
         Args:
             texts: lines of any length (`SearchOptions.split`). White space at their ends stays as it is, and so
                 do line ends within them, and lines without a letter.
+            target: target language, for a model of several languages; see `to`.
+            source: source language, likewise, where several are translated into the target.
             beam_size: overrides `options.beam_size`; 1 is greedy.
             n_best: overrides `options.n_best`, the number of candidates a line; the beam size is raised to it if it
                 is smaller.
@@ -227,8 +265,20 @@ class Translator:
             stop: called at every step of the search; when it returns True, the translations end unfinished.
 
         Raises:
-            UsageError: an option is out of its range, or the engine does not support it.
+            UsageError: an option is out of its range, or the engine does not support it; or as of `to`.
         """
+        if target or source or self.config.data.pairs:
+            chosen = self.to(target, source)
+            return chosen.translate(
+                texts,
+                beam_size=beam_size,
+                n_best=n_best,
+                prefixes=prefixes,
+                forbidden=forbidden,
+                required=required,
+                options=options,
+                stop=stop,
+            )
         lines = self.splitter(options).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
         if self.glossary is not None:
@@ -243,14 +293,16 @@ class Translator:
         options = options.complete(vars(self.config.search))
         rows = [self.shortened(part) for line in lines for part in line.parts]
         parts = [
-            (constraint, part)
+            (replace(constraint, language=self.prefix), part)
             for line, constraint in zip(lines, per_line, strict=True)
             for part in range(len(line.parts))
         ]
         found = iter(self._search(rows, options, parts, stop))
         outputs = [[next(found) for _ in line.parts] for line in lines]
         languages = self.config.data.source, self.config.data.target
-        assembler = Assembler(self.tokenizers, options, self.longest_source, self.sources, languages)
+        assembler = Assembler(
+            self.tokenizers, options, self.longest_source, self.sources, languages, trained=self.trained
+        )
         return [
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
@@ -267,6 +319,26 @@ class Translator:
 
         `parts` are the constraints on the line of each row, and the number of the row in that line.
         """
+        outputs = self._search_once(rows, options, parts, stop)
+        if not self.prefix:
+            return outputs
+        size, penalty = len(self.prefix), options.length_penalty
+        shorter = [[without_first(output, size, penalty) for output in row] for row in outputs]
+        return shorter if options.sampling else [best_outputs(row, len(row)) for row in shorter]
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Tokens that every output begins with, and that are no part of it: the symbol of the target language."""
+        return self.tokenizers.target.language_prefix(self.config.data.target)
+
+    def _search_once(
+        self,
+        rows: list[list[int]],
+        options: SearchOptions,
+        parts: Sequence[tuple[LineConstraints, int]],
+        stop: Callable[[], bool] | None,
+    ) -> list[list[Hypothesis]]:
+        """See `_search`; the outputs begin with `prefix`."""
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
         again = [row for row, (line, part) in enumerate(parts) if lack_terms(outputs[row], line, part)]
@@ -278,7 +350,7 @@ class Translator:
         return outputs
 
     def stream(
-        self, text: str, *, prefix: str = "", options: SearchOptions = DEFAULTS
+        self, text: str, *, target: str = "", source: str = "", prefix: str = "", options: SearchOptions = DEFAULTS
     ) -> Generator[str, None, bool]:
         """Yield the greedy translation of a line in pieces, as they are generated.
 
@@ -290,12 +362,16 @@ class Translator:
             Whether the source or the output was cut (`Translation.truncated`), after the last piece.
 
         Raises:
-            UsageError: the translator has a glossary, whose terms cannot be required of one step after another.
+            UsageError: the translator has a glossary, whose terms cannot be required of one step after another; or
+                as of `to`.
         """
+        if target or source or self.config.data.pairs:
+            return (yield from self.to(target, source).stream(text, prefix=prefix, options=options))
         if self.glossary is not None:
             raise UsageError("a translation with a glossary is not streamed. Use translate.")
         (line,) = self.splitter(options).lines([text])
         (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
+        constraint = replace(constraint, language=self.prefix)
         options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))
         ended: set[int] = set()
 

@@ -1,0 +1,53 @@
+"""The directions of a translator of several languages: which one a pair of language codes means."""
+
+from __future__ import annotations
+
+from manyheads.config.schema import Config
+from manyheads.errors import UsageError
+from manyheads.languages import match_language
+
+
+def with_direction(config: Config, source: str, target: str) -> Config:
+    """Return the configuration of one direction; the same for a model of one, if no language is named.
+
+    Raises:
+        UsageError: as of `choose_direction`.
+    """
+    if not config.data.pairs and not (source or target):
+        return config
+    return config.for_direction(*choose_direction(config, source, target))
+
+
+def list_directions(config: Config) -> str:
+    """Return the trained directions for a message: "de-en, en-de"."""
+    return ", ".join(f"{source}-{target}" for source, target in config.directions)
+
+
+def choose_direction(config: Config, source: str, target: str) -> tuple[str, str]:
+    """Return the languages of a model that two codes mean; an empty code is left to the trained directions.
+
+    The direction need not have been trained, if the model reads the source and writes the target.
+
+    Raises:
+        UsageError: the model does not know a language, or several trained directions fit; the message names these.
+    """
+    trained = config.directions
+    known = f"It translates {list_directions(config)}."
+    sources, targets = (list(dict.fromkeys(direction[side] for direction in trained)) for side in (0, 1))
+    own_source = match_language(source, sources) if source else None
+    own_target = match_language(target, targets) if target else None
+    if not config.data.pairs and ((source and not own_source) or (target and not own_target)):
+        raise UsageError(f"the model has one direction, not {source or 'any'} to {target or 'any'}. {known}")
+    if source and own_source is None:
+        raise UsageError(f'the model does not read "{source}". {known}')
+    if target and own_target is None:
+        raise UsageError(f'the model does not write "{target}". {known}')
+    fitting = [pair for pair in trained if own_source in (None, pair[0]) and own_target in (None, pair[1])]
+    if len(fitting) == 1:
+        return fitting[0]
+    if own_source and own_target:
+        if own_source == own_target:
+            raise UsageError(f"from {own_source} to {own_target} there is nothing to translate. {known}")
+        return own_source, own_target
+    names = ", ".join(f"{first}-{second}" for first, second in fitting or trained)
+    raise UsageError(f"several directions fit: {names}. Name the {'source' if target else 'target'} language.")
