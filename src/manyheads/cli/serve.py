@@ -60,6 +60,9 @@ _REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "p
 def serve(runs: tuple[Path, ...], **options: object) -> None:
     """Serve translators through LibreTranslate's REST interface, and classifiers and language models beside them.
 
+    Two translators that meet in a language also serve their two outer languages by way of it: de-en and en-fr give
+    de-fr. /languages and the answers name the language between them.
+
     The server listens on this machine only, unless --host names another address. Logs go to stderr and hold no
     text of any request. After SIGTERM or Ctrl-C the server finishes running requests, then stops.
     """

@@ -12,6 +12,8 @@ from manyheads.errors import DataError, RunError
 from manyheads.files import reading
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.languages import normal_form
+from manyheads.tasks.corpus import languages_of
+from manyheads.text.languages import other_language
 
 
 def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched: bool = True) -> dict[str, Any]:
@@ -23,21 +25,39 @@ def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched
     return facts
 
 
+def direction_name(name: str, config: Config) -> str:
+    """Return the name of one direction of a run of several languages, for the page."""
+    return f"{name} {'-'.join(config.languages)}"
+
+
+def describe_all(config: Config, name: str, run: Path) -> list[dict[str, Any]]:
+    """Return the basic data of a run for the page, of each direction where it has several."""
+    if not config.data.pairs:
+        return [describe(config, name, examples=examples_of(run))]
+    views = config.for_directions()
+    return [describe(view, direction_name(name, view), examples=examples_of(run, view)) for view in views]
+
+
 def card_of(run: Path) -> str:
     """Return the model card of a run, or ""."""
     path = run / "README.md"
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def examples_of(run: Path) -> list[str]:
-    """Return example sentences from the log of the run, first those that it translated as the reference does."""
+def examples_of(run: Path, config: Config | None = None) -> list[str]:
+    """Return example sentences from the log of the run, first those that it translated as the reference does.
+
+    `config` is that of one direction, whose source language the examples have.
+    """
     try:
         samples = curves_of(run, "").samples
     except RunError:
         return []
     last = [sample for sample in samples if sample.step == samples[-1].step]
     last.sort(key=lambda sample: (sample.output != sample.reference, len(sample.source)))
-    return list(dict.fromkeys(sample.source for sample in last))
+    texts = dict.fromkeys(sample.source for sample in last)
+    profiles = {} if config is None else languages_of(RunDirectory(run))
+    return [text for text in texts if config is None or not other_language(text, config.data.source, profiles)]
 
 
 def curves_of(path: Path, name: str) -> RunCurves:

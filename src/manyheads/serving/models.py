@@ -22,9 +22,10 @@ from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
-from manyheads.runs.about import card_of, describe, examples_of
+from manyheads.runs.about import card_of, describe, direction_name, examples_of
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
+from manyheads.serving.pivots import Pair, find_pivots
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
@@ -36,7 +37,6 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 
 Loaded = Translator | Classifier | Generator
-Pair = tuple[str, str]
 LanguageConfidence = tuple[str, float]  # language code, confidence in percent
 _MAX_WORKERS = 8
 _WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
@@ -92,7 +92,8 @@ class ServedRun:
         if not (isinstance(self.loaded, Translator) and is_export(self.folder)):
             return self.loaded
         model: Loaded = inspecting("inspect").load_for_inspection(self.folder, "cpu")
-        return model
+        assert isinstance(model, Translator)
+        return model.to(self.loaded.config.data.target, self.loaded.config.data.source)
 
     @cached_property
     def document(self) -> dict[str, Any]:
@@ -109,12 +110,14 @@ class Models:
     Attributes:
         runs: all runs by name, in the order of the command line.
         translators: translators by (source, target).
+        pivots: for each direction that two translators offer one after the other, their languages.
         classifiers, generators: models by the name of their run.
         detector: detects the languages of the translators.
     """
 
     runs: dict[str, ServedRun] = field(default_factory=dict)
     translators: dict[Pair, Translator] = field(default_factory=dict)
+    pivots: dict[Pair, tuple[Pair, Pair]] = field(default_factory=dict)
     classifiers: dict[str, Classifier] = field(default_factory=dict)
     generators: dict[str, Generator] = field(default_factory=dict)
     detector: LanguageDetector = field(default_factory=LanguageDetector)
@@ -126,24 +129,42 @@ class Models:
         return list(sources | targets)
 
     def pair(self, source: str, target: str) -> Pair | None:
-        """Return the languages of the translator for two codes; None if there is none."""
+        """Return the languages of the translator or the pivot for two codes; None if there is none."""
         if (source, target) in self.translators:
             return source, target
-        to_target = [pair for pair in self.translators if match_language(target, pair[1:])]
+        served = [*self.translators, *self.pivots]
+        to_target = [pair for pair in served if match_language(target, pair[1:])]
         found = match_language(source, [pair[0] for pair in to_target])
         return next((pair for pair in to_target if pair[0] == found), None)
 
     def targets(self, source: str) -> list[str]:
         """Return the target languages of a source language, and the language itself, as LibreTranslate lists it."""
-        return sorted({target for first, target in self.translators if first == source} | {source})
+        served = [*self.translators, *self.pivots]
+        return sorted({target for first, target in served if first == source} | {source})
 
-    def add(self, run: Path, loaded: Loaded) -> None:
-        """Add a run; for the page, it is named after its folder, with a number appended if that name is taken.
+    def route(self, pair: Pair) -> list[Translator]:
+        """Return the translators of a direction, in order: one, or two with a pivot language between them."""
+        return [self.translators[step] for step in self.pivots.get(pair, (pair,))]
+
+    def via(self, source: str) -> dict[str, str]:
+        """Return the pivot language of each target that a source language has only by way of one."""
+        return {pair[1]: first[1] for pair, (first, _) in self.pivots.items() if pair[0] == source}
+
+    def add(self, run: Path, loaded: Loaded, name: str = "") -> None:
+        """Add a run, or each direction of a translator of several languages.
+
+        For the page it has the given name, by default that of its folder, with a number appended if that name is
+        taken.
 
         Raises:
             UsageError: another run has the same language pair, or the same task and name.
         """
         folder = run.resolve()
+        if isinstance(loaded, Translator) and loaded.config.data.pairs:
+            for source, target in loaded.config.directions:
+                direction = loaded.to(target, source)
+                self.add(run, direction, direction_name(folder.name, direction.config))
+            return
         if isinstance(loaded, Translator):
             pair = (loaded.config.data.source, loaded.config.data.target)
             if any([*map(normal_form, served)] == [*map(normal_form, pair)] for served in self.translators):
@@ -159,11 +180,14 @@ class Models:
             self.classifiers[folder.name] = loaded
         else:
             self.generators[folder.name] = loaded
-        names = chain([folder.name], (f"{folder.name}-{number}" for number in count(2)))
+        name = name or folder.name
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
         name = next(name for name in names if name not in self.runs)
         is_run = not is_export(run)
         watched = is_run and is_installed("torch")
-        description = describe(loaded.config, name, examples=examples_of(run) if is_run else (), watched=watched)
+        config = loaded.config if isinstance(loaded, Translator) and loaded.prefix else None
+        examples = examples_of(run, config) if is_run else ()
+        description = describe(loaded.config, name, examples=examples, watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
     def set_glossary(self, glossary: Glossary) -> None:
@@ -197,6 +221,7 @@ def load_models(
         models.add(run, _load_model(run, settings))
     if settings.glossary is not None:
         models.set_glossary(Glossary.read(settings.glossary))
+    models.pivots = find_pivots(models.translators)
     models.detector = _make_detector(models, log)
     _warm_up(models, batcher)
     return models
@@ -223,9 +248,10 @@ def _make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetect
         first.setdefault((libretranslate_code(language), script_of(language)), language)
     languages = list(first.values())
     counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
-    for run in models.runs.values():
-        if isinstance(run.loaded, Translator) and not is_export(run.folder):
-            for language, profile in languages_of(RunDirectory(run.folder)).items():
+    translators = [run for run in models.runs.values() if isinstance(run.loaded, Translator)]
+    for folder in dict.fromkeys(run.folder for run in translators):  # once for all directions of a run
+        if not is_export(folder):
+            for language, profile in languages_of(RunDirectory(folder)).items():
                 counts[first[libretranslate_code(language), script_of(language)]].update(profile.counts)
     profiles = {language: LanguageProfile(grams) for language, grams in counts.items() if grams}
     missing = [language for language in languages if language not in profiles]

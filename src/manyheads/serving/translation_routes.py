@@ -18,6 +18,7 @@ from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
 from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence, Models
+from manyheads.serving.pivots import join
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
@@ -71,7 +72,12 @@ async def languages(request: Request) -> Response:
     """GET /languages, with or without a body."""
     models = Service.of(request).models
     names = language_names(models.languages)
-    return json_response([{"code": code, "name": names[code], "targets": models.targets(code)} for code in names])
+    listed = [
+        {"code": code, "name": names[code], "targets": models.targets(code)}
+        | ({"pivots": via} if (via := models.via(code)) else {})
+        for code in names
+    ]
+    return json_response(listed)
 
 
 async def settings(request: Request) -> Response:
@@ -194,6 +200,7 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     sources = [_source_of(document, query, models) for document in documents]
     results: list[list[str]] = [[document.unchanged] for document in documents]
     warnings: list[list[str]] = [[] for _ in documents]
+    pivots: list[str | None] = [None for _ in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, confidence)) in enumerate(zip(documents, sources, strict=True)):
         if source == query.target or (confidence == 0 and models.detector.profiles):
@@ -210,10 +217,12 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
         by_pair.setdefault(pair, []).append(index)
     for pair, indices in by_pair.items():
         own = [documents[index] for index in indices]
-        translated = _translate_documents(service, models.translators[pair], query, own, handle)
+        translated = _translate_documents(service, models.route(pair), query, own, handle)
+        pivot = models.pivots.get(pair)
         for index, (texts, warned) in zip(indices, translated, strict=True):
             results[index], warnings[index] = texts, warned
-    return _translation_json(query, results, warnings, [_language_json(language) for language in sources])
+            pivots[index] = pivot[0][1] if pivot else None
+    return _translation_json(query, results, warnings, pivots, [_language_json(language) for language in sources])
 
 
 def _source_of(document: Document, query: _TranslationRequest, models: Models) -> LanguageConfidence:
@@ -229,13 +238,18 @@ def _source_of(document: Document, query: _TranslationRequest, models: Models) -
 
 def _translate_documents(
     service: Service,
-    served: Translator,
+    served: Sequence[Translator],
     query: _TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
 ) -> list[tuple[list[str], list[str]]]:
-    """Translate documents of one language; return the translations of each, best first, and names of warnings."""
-    translator = queued_translator(served, service.batcher, handle)
+    """Translate documents of one language; return the translations of each, best first, and names of warnings.
+
+    Of two translators, the second translates what the first has translated.
+    """
+    *before, translator = (queued_translator(one, service.batcher, handle) for one in served)
+    if before and query.terms:
+        raise ApiError(400, "Invalid request: a glossary is for a direct translation, and this one has a pivot")
     count = 0 if query.html else query.alternatives
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
@@ -243,7 +257,11 @@ def _translate_documents(
     try:
         if query.terms:
             translator = translator.with_glossary((translator.glossary or Glossary(())).extended(query.terms))
-        translated = translator.translate(texts, n_best=count + 1, options=options)
+        middle = [translation for one in before for translation in one.translate(texts, options=options)]
+        inputs = [translation.translation for translation in middle] if before else texts
+        translated = translator.translate(inputs, n_best=count + 1, options=options)
+        if before:
+            translated = list(map(join, middle, translated))
     except (DataError, UsageError) as error:
         if not query.terms:
             raise
@@ -261,9 +279,13 @@ def _translation_json(
     query: _TranslationRequest,
     results: list[list[str]],
     warnings: list[list[str]],
+    pivots: list[str | None],
     languages: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Return the JSON object of a response; for a single text, without lists; warnings if there are any."""
+    """Return the JSON object of a response; for a single text, without lists.
+
+    Warnings and pivot languages are there if there are any.
+    """
     alternatives = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
     content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
     if query.source == _AUTO:
@@ -272,6 +294,8 @@ def _translation_json(
         content["alternatives"] = alternatives
     if any(warnings):
         content["warnings"] = warnings
+    if any(pivots):
+        content["pivot"] = pivots
     return content if query.is_list else {name: values[0] for name, values in content.items()}
 
 

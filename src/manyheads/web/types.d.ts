@@ -148,6 +148,7 @@ interface SearchOptions extends EngineOptions, Control {
   maxLengthRatio?: number;
   maxLengthOffset?: number;
   prefix?: number[];
+  skip?: number;
   crossAttention?: boolean;
   onStep?: (record: StepRecord) => void;
 }
@@ -319,6 +320,8 @@ interface PageSettings {
   facts: object;
   source: string;
   target: string;
+  prefix?: number[];
+  directions?: { run: string; source: string; target: string; prefix: number[] }[] | null;
   language: string;
   labels: string[];
   literals: LiteralKind[] | null;
@@ -384,14 +387,16 @@ interface NextOptions extends Control {
 }
 
 /** The body of a request of the page. */
-type PageRequest = { q?: string } & InspectOptions & Partial<HeadRequest> & NextOptions;
+type PageRequest = { q?: string; model?: string } & InspectOptions & Partial<HeadRequest> & NextOptions;
 
 /** A request of interop/html/check.py. */
 interface ParityRequest {
   text?: string;
+  model?: string;
   source: number[];
   target: number[];
   limit: number;
+  prefix: number[];
   ids: number[];
 }
 

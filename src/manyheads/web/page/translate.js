@@ -45,12 +45,13 @@ async function buildTranslate(panel) {
   const reverse = mh.about.models.find((other) => other.source === model.target && other.target === model.source);
   const swap = button("⇄", () => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse?.name, q: text, sentence: 0 }); render(); },
     { class: "round", "aria-label": t("translate.swap"), title: t(reverse ? "translate.swap" : "translate.no_swap"), disabled: !reverse });
+  const languages = languageLists();
   const copy = copyButton(t("copy"), () => text);
   const correction = mh.about.suggestions && correctionForm(() => text);
   panel.append(
     div("pair", textBox(languageName(model.source), run), swap,
       div("card side", div("side-head", languageName(model.target)), output, notices, div("side-foot", speed, copy), correction)),
-    div("controls",
+    div("controls", languages,
       choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN_OUTPUT, beam }); run(); }),
       button(t("translate.go"), run, { class: "primary" }), availableViews().includes("whole") && button(t("translate.whole"), () => { change({ tab: "whole", part: 0 }); render(); }), span("hint", t("translate.keys"))), below);
   await run();
@@ -81,6 +82,28 @@ async function buildTranslate(panel) {
     aria(output, "busy", "false");
     output.replaceChildren(shown);
   }
+}
+
+/** Create the lists of source and target languages; none for one direction.
+    @type {() => HTMLElement[]} */
+function languageLists() {
+  const { source, target } = currentModel();
+  const directions = mh.about.models.filter((model) => model.source);
+  /** @type {(model: ModelFacts | undefined) => void} */
+  const open = (model) => {
+    const q = /** @type {HTMLTextAreaElement} */ (byId("source")).value; // it may have been typed just now
+    change({ ...OWN_OUTPUT, ...AS_TRAINED, model: model?.name, q, sentence: 0 });
+    render();
+  };
+  /** @type {(codes: (string | undefined)[]) => [string, string][]} */
+  const named = (codes) => [...new Set(codes)].map((code = "") => [code, languageName(code)]);
+  return directions.length < 2 ? [] : [
+    choice(t("translate.from"), named(directions.map((model) => model.source)), source, (chosen) => {
+      const from = directions.filter((model) => model.source === chosen);
+      open(from.find((model) => model.target === target) || from[0]);
+    }),
+    choice(t("translate.to"), named(directions.filter((model) => model.source === source).map((model) => model.target)), target, (chosen) => open(directions.find((model) => model.source === source && model.target === chosen))),
+  ];
 }
 
 /** Create the button "Correct this", and the form that it opens: the output of `text` to be corrected and sent to the server.
