@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+import sentencepiece
 import torch
 from tests.interop.marian import write_marian_folder
-from tests.runs.parts import make_config, metrics, write_corpus
+from tests.runs.parts import make_config, make_languages_config, metrics, write_corpus, write_languages
 from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
 
@@ -28,7 +30,8 @@ from manyheads.runs.train import train
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation.translator import Translator
 
-pytest.importorskip("ctranslate2")
+ctranslate2 = pytest.importorskip("ctranslate2")
+module = import_module("manyheads.interop.ctranslate2.convert")
 
 TEXTS = ["der Hund läuft", "", "eine Frau liest heute", "das Pferd  springt gern", "漢"]
 
@@ -135,8 +138,8 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
     module = import_module("manyheads.runs.export")  # the package has a function of that name
     reference = module.reference
 
-    def wrong(model: Any, samples: Any) -> Any:
-        right = reference(model, samples)
+    def wrong(*arguments: Any) -> Any:
+        right = reference(*arguments)
         return replace(right, scores=[[score - 0.01 for score in row] for row in right.scores])
 
     monkeypatch.setattr(module, "reference", wrong)
@@ -390,3 +393,89 @@ def test_a_translator_with_another_vocabulary_keeps_the_embeddings_of_equal_piec
         after, before = new.weights()[name], old.weights()[name]
         for piece in shared:
             assert torch.equal(after[pieces.index(piece)], before[old_pieces.index(piece)]), (name, piece)
+
+
+# --- several directions ---
+
+DIRECTIONS = [("en", "de"), ("de", "en"), ("en", "fr")]
+
+
+@pytest.fixture(scope="module")
+def languages_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("languages")
+    steps = {"steps": 120, "save_every": 60, "batch_tokens": 300, "warmup_steps": 20}
+    config = make_languages_config(write_languages(folder / "corpus"), model={"norm": "post"}, training=steps)
+    train(config, folder / "run")
+    return folder / "run"
+
+
+def texts_in(translator: Translator, source: str, target: str) -> list[str]:
+    texts = ["the dog sings", "a child reads today"] if source == "en" else ["der Hund singt", "ein Kind liest"]
+    found = translator.translate(texts, source=source, target=target, beam_size=1)
+    return [one.translation for one in found]
+
+
+def test_one_ctranslate2_folder_translates_in_every_direction(languages_run: Path, tmp_path: Path) -> None:
+    done = export(languages_run, tmp_path / "out", "ctranslate2")
+    assert done.parity.same_outputs == done.parity.sentences
+    assert done.texts.same == done.texts.lines
+    own, exported = Translator.load(languages_run), Translator.load(tmp_path / "out", engine="ctranslate2")
+    for source, target in DIRECTIONS:
+        assert texts_in(exported, source, target) == texts_in(own, source, target)
+    with pytest.raises(UsageError, match="several directions fit"):
+        exported.translate(["the dog"])
+
+
+def test_each_direction_is_an_argos_package_with_the_symbol_of_its_target(
+    languages_run: Path, tmp_path: Path
+) -> None:
+    export(languages_run, tmp_path / "out", "argos", quantization="float32")
+    own = Translator.load(languages_run)
+    for source, target in DIRECTIONS:
+        name = f"translate-{source}_{target}-100_0"
+        with zipfile.ZipFile(tmp_path / "out" / f"{name}.argosmodel") as archive:
+            archive.extractall(tmp_path / "unpacked")
+        folder = tmp_path / "unpacked" / name
+        metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+        assert (metadata["from_code"], metadata["to_code"]) == (source, target)
+        assert metadata["target_prefix"] == f"<to-{target}>"
+        translator = ctranslate2.Translator(str(folder / "model"))
+        pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.model"))
+        texts = ["the dog sings"] if source == "en" else ["der Hund singt"]
+        found = translator.translate_batch(
+            pieces.encode(texts, out_type=str), target_prefix=[[metadata["target_prefix"]]], beam_size=1
+        )
+        (expected,) = own.translate(texts, source=source, target=target, beam_size=1)
+        assert pieces.decode(found[0].hypotheses[0]).startswith(expected.translation.strip())
+    with pytest.raises(UsageError, match="is one file, and an Argos package holds one direction"):
+        export(languages_run, tmp_path / "one.argosmodel", "argos")
+
+
+def test_transformers_forces_the_symbol_of_the_target_as_the_card_says(languages_run: Path, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    export(languages_run, tmp_path / "out", "huggingface")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert 'forced_bos_token_id=tokenizer.convert_tokens_to_ids("<to-de>")' in card
+    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path / "out")
+    model = transformers.MarianMTModel.from_pretrained(tmp_path / "out")
+    own = Translator.load(languages_run)
+    for target in ("de", "fr"):
+        symbol = tokenizer.convert_tokens_to_ids(f"<to-{target}>")
+        batch = tokenizer(["the dog sings"], return_tensors="pt")
+        found = model.generate(**batch, forced_bos_token_id=symbol, num_beams=1, max_new_tokens=12)
+        (text,) = tokenizer.batch_decode(found, skip_special_tokens=True)
+        (expected,) = own.translate(["the dog sings"], target=target, beam_size=1)
+        assert expected.translation.startswith(text.strip()[:5])
+        assert text
+
+
+def test_an_export_that_does_not_force_the_target_language_is_refused(
+    languages_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = module.CTranslate2Engine.search
+    monkeypatch.setattr(
+        module.CTranslate2Engine, "search", lambda self, rows, options, _: search(self, rows, options)
+    )
+    with pytest.raises(ParityError):
+        export(languages_run, tmp_path / "out", "ctranslate2")
+    assert not (tmp_path / "out").exists()

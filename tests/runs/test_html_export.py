@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Error, Page
 from tests.runs.language import make_language_config, write_play
-from tests.runs.parts import SENTENCES, make_config, write_corpus
+from tests.runs.parts import SENTENCES, make_config, make_languages_config, write_corpus, write_languages
 from tests.serving.browser import PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
@@ -58,8 +58,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     train(make_config(write_corpus(folder / "corpus"), model=deep), folder / "de-en")
     longer = {"steps": 150, "save_every": 150}  # until the text is no longer one letter
     train(make_language_config(write_play(folder / "play"), model=deep, training=longer), folder / "writer")
+    steps = {"steps": 120, "save_every": 60, "batch_tokens": 300, "warmup_steps": 20}
+    several = make_languages_config(write_languages(folder / "languages-text"), model=deep, training=steps)
+    train(several, folder / "languages")
     return {
         "translation": folder / "de-en",
+        "languages": folder / "languages",
         "classification": train_classifier(folder),
         "language-modeling": folder / "writer",
     }
@@ -163,6 +167,42 @@ INSPECTED = [
     ("classification", {"q": "a fine film"}, {}),
     ("language-modeling", {"q": "der", "max_tokens": 5}, {"max_tokens": 5}),
 ]
+
+
+def test_the_page_translates_and_inspects_in_the_direction_of_a_request(
+    runs: dict[str, Path], open_run: Any
+) -> None:
+    page, own = open_run("languages"), load_for_inspection(runs["languages"], "cpu")
+    assert isinstance(own, Translator)
+    text = "the dog sings. a child reads"
+    for target in ("de", "fr"):
+        translator, model = own.to(target, "en"), f"languages en-{target}"
+        (expected,) = translator.translate([text], beam_size=2, n_best=2)
+        found = answer(page, "api/translate", q=text, beam=2, model=model)
+        assert_near(found["sentences"][0], expected.to_json())
+        for body, options in (({}, {}), ({"target": "a child"}, {"target": "a child"})):
+            given = InspectOptions(run="languages", beam_size=2, **options)
+            inspected = inspect_loaded(translator, "the dog", given).packed_dict()
+            found = answer(page, "api/inspect", q="the dog", beam=2, model=model, **body)
+            wanted = {name: value for name, value in inspected.items() if name in found and name != "run"}
+            assert_near(found, wanted | {"run": found["run"]})
+            assert found["inputs"][1]["piece"] == f"<to-{target}>"
+
+
+def test_a_page_has_lists_of_the_source_and_the_target_languages(page_file: Any, browser: Browser) -> None:
+    with driving(browser, page_file("languages")) as driver:
+        driver.open("translate")
+        lists = {name: driver.page.locator(f"select[data-focus='{name}']") for name in ("From", "To")}
+        lists["To"].wait_for()
+        assert lists["From"].locator("option").all_inner_texts() == ["English", "German"]
+        assert lists["To"].locator("option").all_inner_texts() == ["German", "French"]
+        driver.page.locator("#source").fill("the dog sings")
+        lists["To"].select_option("French")
+        driver.wait_until("document.querySelector('.output').lang === 'fr'")
+        assert driver.page.locator("#source").input_value() == "the dog sings"
+        lists["From"].select_option("German")
+        driver.wait_until("document.querySelector('.output').lang === 'en'")
+        assert lists["To"].locator("option").all_inner_texts() == ["English"]
 
 
 KINDS = {
@@ -622,6 +662,27 @@ def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], m
         'const say = () => manyheads.generate("der", { maxTokens: 8, seed: 3 }); return [await say(), await say()];'
     )
     assert len(set(run_module(modules / "language-modeling", script))) == 1
+
+
+def test_a_module_translates_in_each_direction(runs: dict[str, Path], modules: Path) -> None:
+    script = """
+      const model = await manyheads.load();
+      const failed = (work) => work().then(() => "no error", (error) => error.message);
+      const text = async (options) => (await model.translate("the dog", { beam: 1, ...options })).translation;
+      return {
+        directions: model.directions,
+        texts: [await text({ target: "fr" }), await text({ source: "en", target: "de" })],
+        errors: [await failed(() => text({})), await failed(() => text({ target: "it" }))],
+      };
+    """
+    found, own = run_module(modules / "languages", script), Translator.load(runs["languages"])
+    assert found["directions"] == [["en", "de"], ["de", "en"], ["en", "fr"]]
+    texts = [own.translate(["the dog"], target=target, beam_size=1)[0].translation for target in ("fr", "de")]
+    assert found["texts"] == texts
+    assert found["errors"] == [
+        "any to any is not one of the directions en-de, de-en, en-fr.",
+        "any to it is not one of the directions en-de, de-en, en-fr.",
+    ]
 
 
 def test_a_module_reports_errors(modules: Path) -> None:

@@ -86,6 +86,8 @@ def write_argos(
         "to_code": target,
         "to_name": language_name(data.target),
     }
+    if loaded.prefix:
+        (metadata["target_prefix"],) = loaded.tokenizers.target.pieces(loaded.prefix)
     with TemporaryDirectory(dir=path.parent) as name:
         folder = Path(name)
         model = folder / "model"

@@ -46,12 +46,14 @@ class Reference:
         limits: length limit of each output, in tokens.
         outputs: greedy output of each sentence, without the end mark.
         scores: log-probability of each token of each output, the end mark last.
+        prefix: tokens that every output was forced to begin with.
     """
 
     samples: Samples
     limits: list[int]
     outputs: list[list[int]]
     scores: list[list[float]]
+    prefix: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,22 +14,29 @@ from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.search.greedy import greedy_search
+from manyheads.search.interface import Stepper
 from manyheads.search.options import SearchOptions
+from manyheads.search.rules import RuledStepper
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 
 @torch.inference_mode()
-def reference(model: EncoderDecoder, samples: Samples) -> Reference:
-    """Decode the samples greedily, and score the outputs, in float32 on the CPU."""
+def reference(model: EncoderDecoder, samples: Samples, prefix: tuple[int, ...] = ()) -> Reference:
+    """Decode the samples greedily, all with outputs that begin with `prefix`, and score these.
+
+    The computation is in float32 on the CPU.
+    """
     longest = min(MAX_SAMPLE_TOKENS, model.config.max_positions - 1)
     rows = [row[:longest] for row in samples.rows]
     source = pad_rows(rows, PAD, last=EOS)
     limits = [min(len(row) + 10, longest) for row in rows]
-    stepper = EncoderDecoderStepper(model, source)
+    stepper: Stepper = EncoderDecoderStepper(model, source)
+    if prefix:
+        stepper = RuledStepper(stepper, len(rows), rules=[], prefixes=[prefix] * len(rows))
     found = greedy_search(stepper, SearchOptions(length_penalty=0.0), torch.tensor(limits), SPECIAL_IDS)
     outputs = [list(hypothesis.tokens) for hypothesis in found]
     scores = token_scores(model(source, decoder_input(outputs)), outputs)
-    return Reference(Samples(rows, samples.origin), limits, outputs, scores)
+    return Reference(Samples(rows, samples.origin), limits, outputs, scores, prefix)
 
 
 def decoder_input(outputs: Sequence[Sequence[int]]) -> torch.Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
@@ -29,14 +30,14 @@ from manyheads.interop.argos import check_argos
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
-from manyheads.interop.parity import Parity, Reference, compare
+from manyheads.interop.parity import Parity, compare
 from manyheads.interop.reference import reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.runs.outcome import read_curves
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import available_pairs, samples_of
+from manyheads.tasks.corpus import available_pairs, languages_of, samples_of
 from manyheads.tasks.labels import Labels
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.scoring import stream_of
@@ -44,6 +45,7 @@ from manyheads.tasks.options import plain_search
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.texts import encode_texts
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.languages import LanguageProfile
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.precision import pick_device
 from transformer_doctor.report import Diagnosis, Finding, Report, make_report
@@ -91,13 +93,14 @@ def examine_run(
             else "not on this machine: what needs it was left out (--set data.root=DIR says where it is)"
         )
         listener.message("examining the model")
-        report += examine_trained(trained, listener)
+        for name, part in _directions_of(trained):
+            report += _name_direction(examine_trained(part, listener), name)
+            facts |= {f"{name} {fact}".strip(): text for fact, text in part.facts.items()}
         unigram_loss = trained.unigram_loss()
         if isinstance(trained, TrainedTranslator):
             opened = LoadedModel(config, trained.tokenizers, trained.model.cpu())
             with listener.phase("comparing the exports"):
-                report += _compare_exports(run.path, opened, trained.facts)
-        facts |= trained.facts
+                report += _compare_exports(run.path, opened, facts)
     if curves.losses or curves.validations:
         report += make_report(curve_findings(curves, unigram_loss), [_CURVES])
     else:
@@ -114,14 +117,7 @@ def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None)
     model = run.load(config, lambda: task.build_model(config, tokenizers, classes))
     if isinstance(model, EncoderDecoder):
         translator = Translator(config, tokenizers, model)
-
-        def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:
-            return [(result.translation, not result.truncated) for result in translator.translate(texts)]
-
-        return TrainedTranslator(
-            config, tokenizers, model, train, valid, logged_loss, engine=translator.engine,
-            options=plain_search(config.search), longest_source=translator.longest_source, translate=translate,
-        )  # fmt: skip
+        return _trained_translator(translator, train, valid, logged_loss, languages_of(run))
     if isinstance(model, TextClassifier):
         classifier = Classifier(config, source, Labels.of_run(run), model)
         return TrainedClassifier(
@@ -143,6 +139,49 @@ def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None)
     return TrainedModel(config, tokenizers, model, train, valid, logged_loss)
 
 
+def _trained_translator(
+    translator: Translator,
+    train: list[Pair],
+    valid: list[Pair],
+    logged_loss: float | None,
+    profiles: Mapping[str, LanguageProfile],
+) -> TrainedTranslator:
+    """Return a translator with its text."""
+    config = translator.config
+
+    def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:
+        return [(result.translation, not result.truncated) for result in translator.translate(texts)]
+
+    return TrainedTranslator(
+        config, translator.tokenizers, translator.model, train, valid, logged_loss, engine=translator.engine,
+        options=plain_search(config.search), longest_source=translator.longest_source, translate=translate,
+        profiles=profiles,
+    )  # fmt: skip
+
+
+def _directions_of(trained: TrainedModel) -> Iterator[tuple[str, TrainedModel]]:
+    """Yield the name and the translator of each direction, with its own text; else "" and the model itself."""
+    if not isinstance(trained, TrainedTranslator) or not trained.config.data.pairs:
+        yield "", trained
+        return
+    views, logged_loss, profiles = trained.config.for_directions(), trained.logged_loss, trained.profiles
+    for view in views:
+        train = _available_text(view, "train", _TRAIN // len(views))
+        valid = _available_text(view, "valid", _VALID // len(views))
+        translator = Translator(view, trained.tokenizers, trained.model)
+        part = _trained_translator(translator, train, valid, logged_loss, profiles)
+        part.train_counts = trained.train_counts  # one vocabulary for all directions
+        yield "-".join(view.languages), part
+
+
+def _name_direction(report: Report, name: str) -> Report:
+    """Return a report whose findings say the direction."""
+    if not name:
+        return report
+    findings = [replace(finding, evidence=f"{name}: {finding.evidence}") for finding in report.findings]
+    return replace(report, findings=findings)
+
+
 def _available_text(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first clean pairs of a split that have a target; none where its text is not on this machine."""
     return [pair for pair in available_pairs(config, split, most) if has_text(pair.target)]
@@ -152,12 +191,10 @@ def _compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> R
     """Compare the exports beside a run with the run (invariant O), and add a fact about each of them."""
     findings: list[Finding] = []
     checks: list[str] = []
-    expected: Reference | None = None
-    for path in _find_exports(run, opened.config):
-        expected = expected or reference(opened.model, samples_of(opened))
+    for path, view in _find_exports(run, opened):
         checks = [_EXPORTS]
         try:
-            facts[f"export {path.name}"] = _compare_export(path, opened, expected).line()
+            facts[f"export {path.name}"] = _compare_export(path, view).line()
         except ParityError as error:
             findings.append(run_finding("export-differs", f"{path}: {error}"))
         except MissingExtraError as error:
@@ -168,17 +205,22 @@ def _compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> R
     return make_report(merge_findings(findings), checks, skipped)
 
 
-def _find_exports(run: Path, config: Config) -> Iterator[Path]:
-    """Yield the exports of a run: inside it, or beside it, with the name of the run at the beginning."""
+def _find_exports(run: Path, opened: LoadedModel) -> Iterator[tuple[Path, LoadedModel]]:
+    """Yield the exports of a run: inside it, or beside it, with the name of the run at the beginning.
+
+    Each comes with the run as it was exported: an Argos package holds one direction.
+    """
     run = run.resolve()
+    views = [opened, *opened.directions()]
     near = [path for path in run.parent.iterdir() if path.name.startswith(run.name) and path != run]
     for path in sorted([*run.iterdir(), *near]):
         document = _carried_config(path)
         if document is not None:
-            if document == json.loads(config_to_json(config)):
-                yield path
+            view = next((view for view in views if document == json.loads(config_to_json(view.config))), None)
+            if view is not None:
+                yield path, view
         elif path.is_dir() and is_marian(path):
-            yield path
+            yield path, opened
 
 
 def _carried_config(path: Path) -> object | None:
@@ -193,8 +235,9 @@ def _carried_config(path: Path) -> object | None:
     return None
 
 
-def _compare_export(path: Path, opened: LoadedModel, expected: Reference) -> Parity:
+def _compare_export(path: Path, opened: LoadedModel) -> Parity:
     """Compare an export with the run; raise `ParityError` if they differ."""
+    expected = reference(opened.model, samples_of(opened), opened.prefix)
     if path.suffix == ".argosmodel":
         return check_argos(path, opened, expected)
     if is_export(path):

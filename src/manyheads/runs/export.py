@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from manyheads.runs.export_settings import (
     TextComparison,
     compare_texts,
     compare_without_lost_settings,
+    join_comparisons,
     setting_lines,
 )
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
@@ -101,15 +102,16 @@ def export(
             parity = _write_text_model(draft, directory, to, listener)
     else:
         opened = load_run(run)
-        expected = reference(opened.model, samples_of(opened))
+        if config.data.pairs and to == "argos" and out.suffix == ".argosmodel":
+            raise UsageError(f"{out} is one file, and an Argos package holds one direction. Name a folder: -o DIR.")
         with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
                 writer = _WRITERS[to]
                 if to == "argos":
                     version = PACKAGE_VERSION if package_version is None else package_version
                     writer = partial(_as_argos, version=version, language=language)
-                parity = writer(draft, opened, numbers, expected)
-                texts = _compare_lines(draft, opened, to, numbers)
+                parity = writer(draft, opened, numbers)
+                texts = join_comparisons([_compare_lines(draft, view, to, numbers) for view in opened.directions()])
             if to == "huggingface" and not starts_from_zero(opened.model):
                 listener.message(f"warning: {TRAINED_START}")
             if to != "argos":
@@ -117,8 +119,9 @@ def export(
                     write_atomically(draft / "README.md", _card_of(opened, to).encode())
             if numbers != "float32":
                 listener.message(f"measuring what {numbers} costs on this machine")
-                with ctranslate2_engines(opened, numbers, expected, device) as engines:
-                    cost = measure_cost(opened, numbers, engines, force=force, listener=listener)
+                first, *_ = opened.directions()
+                with ctranslate2_engines(first, numbers, _reference(first), device) as engines:
+                    cost = measure_cost(first, numbers, engines, force=force, listener=listener)
     return Export(out, to, numbers, size_of(out), parity, texts, cost)
 
 
@@ -163,6 +166,16 @@ def _card_of(opened: LoadedModel, to: str) -> str:
     return with_line(card, card_line_of_translator(opened))
 
 
+def _reference(opened: LoadedModel) -> Reference:
+    """Return what a direction of a run gives, to compare an export with it."""
+    return reference(opened.model, samples_of(opened), opened.prefix)
+
+
+def _worst(parities: Sequence[Parity]) -> Parity:
+    """Return the largest differences of an export, of all directions."""
+    return max(parities, key=lambda parity: parity.largest)
+
+
 def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:
     """Compare an export with its run on lines of text that use the settings of the run.
 
@@ -175,44 +188,49 @@ def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> T
     if to != "ctranslate2":
         return compare_without_lost_settings(opened, to)
     metadata, engine = load_ctranslate2(draft, compute_type="float32", device="cpu")
-    translator = Translator(metadata.config, metadata.tokenizers, engine)
+    translator = Translator(opened.config, metadata.tokenizers, engine)
     lines = setting_lines(opened)
     outputs = [result.translation for result in translator.translate(lines, beam_size=1)]
     return compare_texts(opened, to, lines, outputs, exact=numbers == "float32")
 
 
-def _as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
+def _as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str) -> Parity:
     """Write and compare a CTranslate2 folder."""
     write_ctranslate2(draft, opened.config, opened.tokenizers, opened.model, numbers)
-    return check_ctranslate2(draft, expected)
+    return _worst([check_ctranslate2(draft, _reference(view)) for view in opened.directions()])
 
 
 def _as_argos(
-    draft: Path,
-    opened: LoadedModel,
-    numbers: str,
-    expected: Reference,
-    version: str = PACKAGE_VERSION,
-    language: Language = "en",
+    draft: Path, opened: LoadedModel, numbers: str, version: str = PACKAGE_VERSION, language: Language = "en"
 ) -> Parity:
-    """Write and compare an Argos package in a temporary folder."""
-    data = opened.config.data
-    path = draft / f"{package_name(data.source, data.target, version)}.argosmodel"
-    card = _card_of(opened, "argos")
-    write_argos(path, opened, numbers, korean_card(card) if language == "ko" else card, version)
-    return check_argos(path, opened, expected)
+    """Write and compare an Argos package of each direction in a temporary folder."""
+    parities = []
+    for view in opened.directions():
+        data = view.config.data
+        path = draft / f"{package_name(data.source, data.target, version)}.argosmodel"
+        card = _card_of(view, "argos")
+        write_argos(path, view, numbers, korean_card(card) if language == "ko" else card, version)
+        parities.append(check_argos(path, view, _reference(view)))
+    return _worst(parities)
 
 
-def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str, expected: Reference) -> Parity:
+def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str) -> Parity:
     """Write a MarianMT folder and compare it: in transformers if that is installed, else read back."""
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
+    expected = [_reference(view) for view in opened.directions()]
     if has_transformers():
-        return check_marian(draft, marian_numbers(opened.model), expected)
-    exported = reference(read_marian(draft).model, expected.samples)
-    return compare(expected, exported.scores, exported.outputs, "float32", "the MarianMT folder")
+        return _worst([check_marian(draft, marian_numbers(opened.model), one) for one in expected])
+    exported = read_marian(draft).model
+    again = [reference(exported, one.samples, one.prefix) for one in expected]
+    return _worst(
+        [
+            compare(one, other.scores, other.outputs, "float32", "the MarianMT folder")
+            for one, other in zip(expected, again, strict=True)
+        ]
+    )
 
 
-_Writer = Callable[[Path, LoadedModel, str, Reference], Parity]
+_Writer = Callable[[Path, LoadedModel, str], Parity]
 _WRITERS: dict[str, _Writer] = {
     "ctranslate2": _as_ctranslate2,
     "argos": _as_argos,

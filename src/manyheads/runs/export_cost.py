@@ -26,7 +26,7 @@ from manyheads.interop.reference import decoder_input, reference, token_scores
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.interface import Hypothesis
-from manyheads.search.options import SearchOptions
+from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.options import plain_search
 from manyheads.text.tokenizer import EOS
@@ -213,7 +213,9 @@ class ScoringEngine(Protocol):
     def compute_type(self) -> str:
         """Return the number format of the computation."""
 
-    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions) -> list[list[Hypothesis]]:
+    def search(
+        self, rows: Sequence[Sequence[int]], options: SearchOptions, constraints: Sequence[Constraints] = ()
+    ) -> list[list[Hypothesis]]:
         """Return the outputs of each source."""
 
     def score(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[float]]:
@@ -291,7 +293,9 @@ def compare_engines(
     if pairs:
         rows = [row[:most] for row in tokenizers.source.encode([pair.source for pair in pairs])]
         targets = [row[:most] for row in tokenizers.target.encode([pair.target for pair in pairs])]
-        origin = f"validation sentences, {config.search.method}"
+        targets = [[*opened.prefix, *row] for row in targets]
+        of_direction = f" of {'-'.join(config.languages)}" if opened.prefix else ""
+        origin = f"validation sentences{of_direction}, {config.search.method}"
     else:
         greedy = reference(opened.model, random_samples(tokenizers.source))
         rows, targets, origin = greedy.samples.rows, greedy.outputs, "rows of random pieces"
@@ -324,7 +328,8 @@ def search(
     outputs: list[tuple[int, ...]] = []
     for first in range(0, len(rows), _GROUP):
         group = rows[first : first + _GROUP]
-        outputs += [hypotheses[0].tokens for hypotheses in engine.search(group, options)]
+        forced = [Constraints(opened.prefix)] * len(group) if opened.prefix else []
+        outputs += [hypotheses[0].tokens for hypotheses in engine.search(group, options, forced)]
         advance(len(group))
     return outputs
 

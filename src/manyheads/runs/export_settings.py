@@ -156,6 +156,13 @@ def compare_without_lost_settings(opened: LoadedModel, to: str) -> TextCompariso
     )
 
 
+def join_comparisons(parts: Sequence[TextComparison]) -> TextComparison:
+    """Return the comparisons of all directions as one."""
+    lines, same = sum(part.lines for part in parts), sum(part.same for part in parts)
+    example = next((part.example for part in parts if part.example), ())
+    return TextComparison(lines, same, parts[0].lost, example)
+
+
 def _translate(opened: LoadedModel, config: Config, lines: Sequence[str]) -> list[str]:
     translator = Translator(config, opened.tokenizers, opened.model)
     return [result.translation for result in translator.translate(lines, beam_size=1)]

@@ -24,8 +24,8 @@ from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
 from manyheads.languages import normal_form
-from manyheads.runs.about import card_of, describe, examples_of
-from manyheads.runs.export_settings import TextComparison, compare_texts, setting_lines
+from manyheads.runs.about import card_of, describe_all, direction_name
+from manyheads.runs.export_settings import TextComparison, compare_texts, join_comparisons, setting_lines
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import PageModel, model_document, page_of_run
 from manyheads.shell import command_line
@@ -174,7 +174,7 @@ def export_for_browsers(
                 costs.PageEngine(costs.rounded_model(loaded.model), numbers),
             )
             cost = costs.measure_cost(
-                LoadedModel(loaded.config, loaded.tokenizers, loaded.model),
+                LoadedModel(loaded.config, loaded.tokenizers, loaded.model).directions()[0],
                 numbers,
                 engines,
                 force=force,
@@ -212,10 +212,15 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     reference = require("manyheads.interop.reference", purpose="The comparison with the run")
     if isinstance(loaded, Translator):
         opened = LoadedModel(loaded.config, loaded.tokenizers, loaded.model)
-        expected = reference.reference(loaded.model, samples_of(opened))
+        expected = [
+            reference.reference(loaded.model, samples_of(view), view.prefix) for view in opened.directions()
+        ]
     else:
-        expected = reference.reference_of_text_model(loaded.model, _marked_samples(loaded))
-    return compare_packed(model.head(), model.packed.block(), expected, numbers, decodes=loaded.config.spec.decodes)
+        expected = [reference.reference_of_text_model(loaded.model, _marked_samples(loaded))]
+    decodes, head, block = loaded.config.spec.decodes, model.head(), model.packed.block()
+    parities = [compare_packed(head, block, one, numbers, decodes=decodes) for one in expected]
+    compared = [parity for parity in parities if parity is not None]
+    return max(compared, key=lambda parity: parity.largest, default=None)
 
 
 def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
@@ -226,13 +231,14 @@ def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComp
     """
     if not isinstance(model.loaded, Translator):
         return None
-    translator = model.loaded
-    run = LoadedModel(translator.config, translator.tokenizers, translator.engine)
-    lines = setting_lines(run)
-    outputs = translate_packed(model.head(), model.packed.block(), lines)
-    if outputs is None:
-        return None
-    return compare_texts(run, to, lines, outputs, exact=numbers == "float32")
+    translator, head, block, found = model.loaded, model.head(), model.packed.block(), []
+    for view in LoadedModel(translator.config, translator.tokenizers, translator.engine).directions():
+        lines = setting_lines(view)
+        outputs = translate_packed(head, block, lines, direction_name(model.header["page"]["run"], view.config))
+        if outputs is None:
+            return None
+        found.append(compare_texts(view, to, lines, outputs, exact=numbers == "float32"))
+    return join_comparisons(found)
 
 
 def _marked_samples(loaded: Classifier | Generator) -> list[list[int]]:
@@ -275,7 +281,12 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
-        page |= dict(zip(("source", "target"), map(normal_form, config.languages), strict=True))
+        directions = [
+            dict(zip(("source", "target"), map(normal_form, view.languages), strict=True))
+            | {"run": direction_name(name, view), "prefix": target.language_prefix(view.data.target)}
+            for view in config.for_directions()
+        ]
+        page |= directions[0] | {"run": name, "directions": directions if config.data.pairs else None}
         kinds = literal_kinds() if config.search.copy_literals else ()
         page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds] or None}
         page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
@@ -303,7 +314,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str =
     loaded, name = model.loaded, run.resolve().name
     document = model_document(inspect_weights(loaded, run, name), card) if is_installed("torch") else None
     about = {
-        "models": [describe(loaded.config, name, examples=examples_of(run))],
+        "models": describe_all(loaded.config, name, run),
         "parts": ["inspection", *(["model"] if document else []), "curves"],
         "char_limit": _CHAR_LIMIT,
         "project": project,

@@ -21,6 +21,7 @@ from manyheads.languages import base_language
 from manyheads.runs.export_settings import described_losses
 from manyheads.tasks.corpus import training_corpora
 from manyheads.tasks.registry import task_of
+from manyheads.text.reserved import language_symbol
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
 
@@ -59,7 +60,25 @@ def _usage_of_run(config: Config) -> str:
     """Describe the use of a run."""
     usages, own = _card_texts()["usage"], config.task
     text: str = usages[own if own in usages else "other"]["manyheads"]
-    return text.replace("{command}", config.spec.command)
+    return _with_direction(text.replace("{command}", config.spec.command), config)
+
+
+def _with_direction(usage: str, config: Config) -> str:
+    """Return the description of the use of a translator, with the choice of a direction where it has several."""
+    if not config.data.pairs:
+        return usage
+    symbol = f'tokenizer.convert_tokens_to_ids("{language_symbol("TARGET")}")'
+    chosen = {
+        "translate DIRECTORY": "translate DIRECTORY --from SOURCE --to TARGET",
+        'translate(["..."])': 'translate(["..."], target="TARGET", source="SOURCE")',
+        "{ beam: 5 }": '{ beam: 5, target: "TARGET", source: "SOURCE" }',
+        "padding=True))": f"padding=True), forced_bos_token_id={symbol})",
+    }
+    for text, replacement in chosen.items():
+        usage = usage.replace(text, replacement)
+    if "translate_batch" in usage:
+        usage += f"\n{_card_texts()['usage']['translation']['symbol'].strip()}"
+    return usage
 
 
 def _source_lines(config: Config) -> list[str]:
@@ -103,7 +122,7 @@ def _usage_of_export(config: Config, tokenizers: TokenizerPair, to: str) -> str:
         files = {".json": ("source.spm", "target.spm")}
     source, target = files.get(tokenizers.source.suffix, ("", ""))
     pieces = usages["pieces"].format(source=source, target=target) if source else ""
-    return str(usages[to]).replace("{pieces}", pieces).rstrip()
+    return _with_direction(str(usages[to]).replace("{pieces}", pieces).rstrip(), config)
 
 
 @cache
@@ -117,12 +136,16 @@ def _facts_of(config: Config, tokenizers: TokenizerPair, labels: Sequence[str]) 
     size = f"{tokenizers.source.size:,}"
     if not tokenizers.joint and tokenizers.target.size != tokenizers.source.size:
         size += f" and {tokenizers.target.size:,}"
-    corpora = ([text] if isinstance(text, str) else text for text in (data.train, *data.more))
+    texts = dict.fromkeys(part.train for part in training_corpora(data))
+    corpora = ([text] if isinstance(text, str) else text for text in texts)
+    directions = config.directions if config.spec.reads_pairs else [config.languages]
     first_labels = ", ".join(labels[:10]) + (", ..." if len(labels) > 10 else "")
     return {
-        "languages": ", ".join(dict.fromkeys(map(base_language, config.languages))),
+        "languages": ", ".join(dict.fromkeys(base_language(code) for pair in directions for code in pair)),
         "source": config.languages[0],
         "target": config.languages[1],
+        "from": directions[0][0],
+        "to": directions[0][1],
         "language": data.language,
         "version": __version__,
         "layers": "+".join(str(count) for count in config.layers if count),
@@ -153,6 +176,6 @@ def _fill(template: str, facts: dict[str, object], origin: str, library: str, us
     `library` is the program that reads the model; `usage` has SOURCE and TARGET for the languages of a translator.
     """
     texts = _card_texts()
-    usage = usage.replace("SOURCE", str(facts["source"])).replace("TARGET", str(facts["target"]))
+    usage = usage.replace("SOURCE", str(facts["from"])).replace("TARGET", str(facts["to"]))
     text: str = texts[template]
     return text.format(**facts, origin=texts["origin"][origin].format(**facts), library=library, usage=usage)

@@ -36,6 +36,9 @@ export interface TranslateOptions {
   beam?: number;
   /** Number of hypotheses. Default: 1. */
   nBest?: number;
+  /** Languages of a model of several, such as "de"; one may be left out where the other decides. */
+  source?: string;
+  target?: string;
   /** Ends the search with an error when it is aborted. */
   signal?: AbortSignal;
 }
@@ -58,7 +61,9 @@ export interface Model {
   /** Name of the run. */
   readonly name: string;
   readonly task: "translation" | "classification" | "language-modeling";
-  /** Language codes of a translator, such as "de". */
+  /** Source and target language of each direction of a model of several languages. */
+  readonly directions?: [string, string][];
+  /** Language codes of a translator, such as "de"; of the first direction where there are several. */
   readonly source?: string;
   readonly target?: string;
   /** Language code of a classifier or a language model. */

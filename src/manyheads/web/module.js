@@ -20,13 +20,14 @@ class Model {
   /** @param {PageModel} loaded */
   constructor(loaded) {
     this.#loaded = loaded;
-    const { run, source, target, language, labels } = loaded.settings;
+    const { run, source, target, language, labels, directions } = loaded.settings;
     this.name = run;
     this.task = loaded.model.task;
     this.source = source;
     this.target = target;
     this.language = language;
     this.labels = labels;
+    this.directions = directions?.map((one) => [one.source, one.target]);
   }
 
   /** Return the loaded model; throw an error if it is closed or its task has another method.
@@ -40,11 +41,12 @@ class Model {
 
   /** Translate a text; see TranslateOptions.
       @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>} */
-  async translate(text, { beam, nBest, signal } = {}) {
+  async translate(text, { beam, nBest, source = "", target = "", signal } = {}) {
     for (const [name, value] of Object.entries({ beam, nBest })) {
       if (value !== undefined && !(Number.isInteger(value) && value > 0)) throw new RangeError(`${name} = ${value} must be a whole number from 1 on.`);
     }
-    return /** @type {PageTranslator} */ (this.#check("translate")).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
+    const translator = /** @type {PageTranslator} */ (this.#check("translate"));
+    return (source || target || this.directions ? translator.to(source, target) : translator).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
   }
 
   /** Return the classes of a text, the likeliest first; none for a blank text.

@@ -24,12 +24,12 @@ const argmax = (row) => bestTokens(row, 1)[0].token;
 
 /** Compute { scores, output } of a request.
     @type {(model: EngineModel, request: ParityRequest) => Promise<{ scores: number[], output: number[] }>} */
-async function computeReference(model, { source, target, limit, ids }) {
+async function computeReference(model, { source, target, limit, prefix, ids }) {
   const { bos, eos, pad } = model.special;
   if (model.task === "translation") {
     const { logits } = model.forward([...source, eos], [bos, ...target]);
     const rows = logProbabilityRows(model, logits, model.vocabulary, [pad, bos]);
-    const [{ tokens }] = await translateIds(model, source, { beamSize: 1, maxLengthRatio: 0, maxLengthOffset: limit });
+    const [{ tokens }] = await translateIds(model, source, { beamSize: 1, maxLengthRatio: 0, maxLengthOffset: limit, prefix });
     return { scores: [...target, eos].map((token, t) => rows[t][token]), output: tokens };
   }
   if (model.task === "classification") {
@@ -50,7 +50,7 @@ async function main(paths) {
   const results = [];
   for (const request of JSON.parse(String(requests))) {
     const { text } = request;
-    results.push(text === undefined ? await computeReference(model, request) : (await /** @type {PageTranslator} */ (pageModel(model, header)).translate(text, { beam: 1 })).translation);
+    results.push(text === undefined ? await computeReference(model, request) : (await /** @type {PageTranslator} */ (pageModel(model, header)).direction(request.model).translate(text, { beam: 1 })).translation);
   }
   process.stdout.write(JSON.stringify(results));
 }

@@ -26,7 +26,7 @@ from manyheads.interop.ctranslate2.spec import build_spec, piece_names
 from manyheads.interop.parity import Parity, Reference, compare, random_samples
 from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.options import SearchOptions
+from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import BOS, PAD, TokenizerPair
 
@@ -98,7 +98,8 @@ def compare_engine(
         max_length_offset=max(expected.limits),
         batch_tokens=4_096,
     )
-    outputs = [list(hypotheses[0].tokens) for hypotheses in engine.search(rows, options)]
+    forced = [Constraints(expected.prefix)] * len(rows) if expected.prefix else []
+    outputs = [list(hypotheses[0].tokens) for hypotheses in engine.search(rows, options, forced)]
     scores = engine.score(rows, expected.outputs)
     return compare(expected, scores, outputs, numbers, name)
 

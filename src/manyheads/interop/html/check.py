@@ -52,7 +52,7 @@ def compare_packed(head: str, tensors: bytes, expected: Reference, numbers: str,
     """
     rows = zip(expected.samples.rows, expected.outputs, expected.limits, strict=True)
     requests: list[dict[str, Any]] = [
-        {"source": row, "target": output, "limit": limit} if decodes else {"ids": row}
+        {"source": row, "target": output, "limit": limit, "prefix": expected.prefix} if decodes else {"ids": row}
         for row, output, limit in rows
     ]
     answers = _compute_packed(head, tensors, requests)
@@ -62,9 +62,12 @@ def compare_packed(head: str, tensors: bytes, expected: Reference, numbers: str,
     return compare(expected, scores, outputs, numbers, "the exported model")
 
 
-def translate_packed(head: str, tensors: bytes, texts: Sequence[str]) -> list[str] | None:
-    """Return the greedy translations of lines by a page; None without Node.js. See `compare_packed`."""
-    return _compute_packed(head, tensors, [{"text": text} for text in texts])
+def translate_packed(head: str, tensors: bytes, texts: Sequence[str], model: str) -> list[str] | None:
+    """Return the greedy translations of lines by a page; None without Node.js. See `compare_packed`.
+
+    `model` is the name of a direction on the page.
+    """
+    return _compute_packed(head, tensors, [{"text": text, "model": model} for text in texts])
 
 
 def _compute_packed(head: str, tensors: bytes, requests: Sequence[dict[str, Any]]) -> list[Any] | None:

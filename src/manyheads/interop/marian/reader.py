@@ -223,6 +223,7 @@ def check_marian(folder: Path, number: Sequence[int], expected: Reference, *, tr
         max_length=max(expected.limits) + 2,
         bad_words_ids=[[i] for i in sorted({int(numbers[PAD]), int(numbers[BOS])} - {int(numbers[EOS])})],
         forced_eos_token_id=None,
+        forced_bos_token_id=int(numbers[expected.prefix[0]]) if expected.prefix else None,
     )
     ids = {their_id: i for i, their_id in enumerate(number) if i != BOS}
     outputs = [[ids[i] for i in row] for row in greedy[:, 1:].tolist()]

@@ -220,8 +220,7 @@ def _generation_settings(config: Config, model: EncoderDecoder) -> dict[str, Any
 def _tokenizer_settings(config: Config) -> dict[str, Any]:
     return {
         "tokenizer_class": "MarianTokenizer",
-        "source_lang": config.data.source,
-        "target_lang": config.data.target,
+        **dict(zip(("source_lang", "target_lang"), config.languages, strict=True)),
         "unk_token": "<unk>",
         "eos_token": "</s>",
         "pad_token": "<pad>",

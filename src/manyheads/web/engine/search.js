@@ -15,7 +15,7 @@ export class SearchCancelled extends Error {}
 /** Translate a source of ids without begin and end symbols; return at most nBest outputs, best first.
 
    options; their defaults are those of the model:
-     beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with),
+     beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with), skip (number of its first ids that are no part of the outputs),
      headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
      causal (false: without the causal mask; each step then recomputes every prefix),
      crossAttention (true: the best output gets crossAttention (L, H, T, S), from each of its tokens to the source with its end symbol),
@@ -29,9 +29,11 @@ export async function translateIds(model, ids, options = {}) {
     const Search = options.causal === false ? RecomputingSearch : BeamSearch;
     search = new Search(model, encoding, { ...options, maxLength: maxOutputLength(model, ids.length, options) });
     await runSteps(search, options);
-    const outputs = search.outputs();
+    const { skip = 0, lengthPenalty = model.search.length_penalty } = options;
+    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty);
     if (options.crossAttention) {
-      const inputs = [model.special.bos, ...outputs[0].tokens].slice(0, Math.max(1, outputs[0].tokens.length));
+      const tokens = [...(options.prefix ?? []).slice(0, skip), ...outputs[0].tokens];
+      const inputs = [model.special.bos, ...tokens].slice(0, Math.max(1, tokens.length));
       outputs[0].crossAttention = model.targetAttention(encoding, inputs, options).cross;
     }
     return outputs;
@@ -39,6 +41,14 @@ export async function translateIds(model, ids, options = {}) {
     search?.close();
     encoding.release();
   }
+}
+
+/** Return outputs, best first, without their first tokens, and without the share of these in the scores.
+    @type {(outputs: Output[], count: number, lengthPenalty: number) => Output[]} */
+function withoutFirst(outputs, count, lengthPenalty) {
+  if (!count) return outputs;
+  const shorter = outputs.map(({ tokens, tokenScores, ended }) => ({ ...makeOutput([], [...tokenScores].slice(count), ended, lengthPenalty), tokens: [...tokens].slice(count) }));
+  return shorter.sort((a, b) => b.score - a.score);
 }
 
 /** Return the maximum length of an output in tokens, without the end symbol (SearchOptions.longest).

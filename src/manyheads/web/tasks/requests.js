@@ -27,8 +27,9 @@ export function pageModel(model, header) {
 /** Answer a request; `control` has pause and signal (see engine/search.js).
     @type {(loaded: PageModel, path: string, body: PageRequest, control?: Control) => Promise<object>} */
 export async function answerRequest(loaded, path, body, control = {}) {
-  const { q = "", ...rest } = body;
+  const { q = "", model, ...rest } = body;
   const options = { ...rest, ...control };
+  if (loaded instanceof PageTranslator) loaded = loaded.direction(model);
   if (path === "api/translate") return translateSentences(/** @type {PageTranslator} */ (loaded), q, options);
   if (path === "line") return /** @type {PageTranslator} */ (loaded).translate(q, { ...options, alignment: true });
   if (path === "api/inspect") return loaded.inspect(q, options);

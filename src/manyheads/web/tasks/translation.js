@@ -20,10 +20,27 @@ export class PageTranslator {
     this.model = model;
     this.tokenizers = tokenizers;
     this.settings = settings;
+    this.prefix = settings.prefix ?? []; // the symbol of the target language, in a vocabulary that has it
     this.longest = model.settings.max_positions - 1;
     this.sources = settings.sources ? new SourceModel(settings.sources) : undefined;
     const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
     this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
+  }
+
+  /** Return the translator of a direction by the name that the page gives it; the same without several directions.
+      @type {(name: string | undefined) => PageTranslator} */
+  direction(name) {
+    const found = this.settings.directions?.find(({ run }) => run === name);
+    return found ? new PageTranslator(this.model, this.tokenizers, { ...this.settings, ...found, directions: null }) : this;
+  }
+
+  /** Return the translator of a direction by its languages; "" leaves out the choice. Throw an error unless exactly one direction fits.
+      @type {(source: string, target: string) => PageTranslator} */
+  to(source, target) {
+    const own = this.settings.directions ?? [this.settings];
+    const fitting = own.filter((one) => [one.source, ""].includes(source) && [one.target, ""].includes(target));
+    if (fitting.length !== 1) throw new RangeError(`${source || "any"} to ${target || "any"} is not one of the directions ${own.map((one) => `${one.source}-${one.target}`).join(", ")}.`);
+    return this.direction(fitting[0].run);
   }
 
   /**
@@ -33,7 +50,8 @@ export class PageTranslator {
    */
   async translate(text, { beam = this.model.search.beam_size, nBest = 1, alignment = false, changes, pause, signal } = {}) {
     const line = this.splitter.line(text);
-    const options = { beamSize: Math.max(beam, nBest), nBest, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
+    const { prefix } = this;
+    const options = { beamSize: Math.max(beam, nBest), nBest, prefix, skip: prefix.length, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
     const outputs = [];
     for (const ids of line.parts) outputs.push(await translateIds(this.model, ids.slice(0, this.longest), options));
     return this.assemble(line, outputs, alignment);
@@ -77,7 +95,8 @@ export class PageTranslator {
   /** Return the attention of each token of an output to the source and its end symbol, averaged over the heads of a layer.
       @type {(ids: number[], output: Output) => Float64Array[]} */
   alignmentWeights(ids, output) {
-    return this.meanHeads(/** @type {Float32Array} */ (output.crossAttention), Math.max(1, output.tokens.length), Math.min(ids.length, this.longest) + 1);
+    const skip = this.prefix.length, rows = Math.max(1, output.tokens.length + skip);
+    return this.meanHeads(/** @type {Float32Array} */ (output.crossAttention), rows, Math.min(ids.length, this.longest) + 1).slice(skip);
   }
 
   /** Average weights (L, H, T, S) over the heads of the layer that aligns words: rows (T, S).
@@ -150,7 +169,8 @@ export class PageTranslator {
       @type {(ids: number[], options: InspectOptions & { engine: EngineOptions }) => Promise<{ hypotheses: Output[], tree: BeamTree | null, given: number }>} */
   async findOutputs(ids, { beam = this.model.search.beam_size, prefix = [], target, pause, signal, engine }) {
     const { model, tokenizers } = this;
-    const complete = prefix.at(-1) === EOS, forcedIds = complete ? prefix.slice(0, -1) : prefix;
+    const complete = prefix.at(-1) === EOS, given = complete ? prefix.slice(0, -1) : prefix;
+    const forcedIds = this.prefix.every((token, t) => given[t] === token) ? given : [...this.prefix, ...given];
     checkLength(forcedIds.length, "prefix", this.longest, true);
     if (target === undefined && !complete) {
       const lengthPenalty = model.search.length_penalty;
@@ -158,7 +178,7 @@ export class PageTranslator {
       const hypotheses = await translateIds(model, ids, { beamSize: beam, nBest: beam, prefix: forcedIds, onStep: (record) => recorder.step(record), pause, signal, ...engine });
       return { hypotheses, tree: recorder.tree(withEndSymbol(hypotheses[0])), given: forcedIds.length };
     }
-    const forced = target === undefined ? forcedIds : tokenizers.target.encode(target);
+    const forced = target === undefined ? forcedIds : [...this.prefix, ...tokenizers.target.encode(target)];
     checkLength(forced.length, "target", this.longest, true);
     const tokenScores = this.tokenScores([...ids, EOS], [...forced, EOS], engine);
     return { hypotheses: [makeOutput([...forced, EOS], tokenScores, true, model.search.length_penalty)], tree: null, given: forced.length + 1 };
@@ -180,7 +200,7 @@ export class PageTranslator {
     const words = [];
     for (const { word, ids: rest } of withoutEachWord(source, ids)) {
       const drops = this.tokenScores([...rest, EOS], output, engine).map((score, t) => baseline[t] - score);
-      const [best] = rest.length ? await translateIds(this.model, rest, { beamSize: 1, nBest: 1, pause, signal, ...engine }) : [null];
+      const [best] = rest.length ? await translateIds(this.model, rest, { beamSize: 1, nBest: 1, prefix: this.prefix, pause, signal, ...engine }) : [null];
       words.push({ word, drop: drops.reduce((sum, drop) => sum + drop, 0), drops, output: best ? target.decode(best.tokens) : "" });
     }
     return { columns: target.pieces(output), words };
