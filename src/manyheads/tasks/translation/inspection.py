@@ -69,8 +69,8 @@ def inspect_translation(
         UsageError: the sentence, its target or the prefix is too long, empty, or impossible as an output; or the
             translator is not a single model in PyTorch, or has several directions (`Translator.to` chooses one).
     """
-    translator = translator.to()
     engine = single_model(translator)
+    translator = translator.to()
     source_side, target_side = translator.tokenizers.source, translator.tokenizers.target
     config, model = translator.config, engine.models[0]
     search = inspected_search(translator, options)
