@@ -17,7 +17,7 @@ from tests.tolerances import printed
 
 from manyheads.errors import UsageError
 from manyheads.inspection.base import _FORMATS
-from manyheads.inspection.charts import HeatMap, Table, shown, tick_text, ticks, visible
+from manyheads.inspection.charts import Axis, HeatMap, Table, shown, tick_text, ticks, visible
 from manyheads.inspection.colours import ink_on, shade
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.inspection.lines import chart_lines, csv_of
@@ -66,7 +66,7 @@ def test_axes_of_attention_and_alignment_are_named_by_side_and_language(found: T
         assert all(name in shown for name in names), view
         assert all(name in "\n".join(found.lines(view)) for name in names) or view == "heads"
     chart = found.charts("attention", AttentionSelection("encoder"))[0]
-    assert (chart.row_title, chart.column_title) == ("source (German), query", "source (German), key")  # type: ignore[union-attr]
+    assert (chart.rows.title, chart.columns.title) == ("source (German), query", "source (German), key")  # type: ignore[union-attr]
 
 
 def test_signed_values_have_a_scale_about_zero(all_inspections: list[Inspection]) -> None:
@@ -152,9 +152,8 @@ def test_the_policy_allows_the_style_that_the_page_has(found: TranslationInspect
 
 
 def test_hostile_text_is_shown_and_not_interpreted(all_inspections: list[Inspection]) -> None:
-    chart = HeatMap(
-        HOSTILE, HOSTILE, [HOSTILE], [HOSTILE], np.ones((1, 1), np.float32), row_title=HOSTILE, column_title="x"
-    )
+    rows, columns = Axis(HOSTILE, [HOSTILE]), Axis("x", [HOSTILE])
+    chart = HeatMap(HOSTILE, HOSTILE, rows, columns, np.ones((1, 1), np.float32))
 
     class Hostile(type(all_inspections[3])):  # type: ignore[misc]
         title = HOSTILE
@@ -174,7 +173,7 @@ def test_hostile_text_is_shown_and_not_interpreted(all_inspections: list[Inspect
 
 
 def test_a_cell_that_a_spreadsheet_would_compute_is_escaped() -> None:
-    chart = HeatMap("", "", ["=1+1"], ["-"], np.ones((1, 1), np.float32), row_title="r", column_title="c")
+    chart = HeatMap("", "", Axis("r", ["=1+1"]), Axis("c", ["-"]), np.ones((1, 1), np.float32))
     assert csv_of([chart]) == "r \\ c,-\r\n'=1+1,1.0\r\n"
 
 
@@ -199,7 +198,8 @@ def test_rows_of_a_heat_map_are_aligned(found: TranslationInspection, width: int
 
 def test_the_largest_weight_of_a_row_is_a_number() -> None:
     weights = np.array([[0.1, 0.65, 0.25], [0.9, 0.1, 0.0]], np.float32)
-    chart = HeatMap("t", "", ["나", "b"], ["x", "y", "z"], weights, row_title="target", column_title="source")
+    rows, columns = Axis("target", ["나", "b"]), Axis("source", ["x", "y", "z"])
+    chart = HeatMap("t", "", rows, columns, weights)
     lines = chart_lines(chart, 80)
     assert lines[2:] == [
         "Rows: target. Columns: source.",
@@ -209,16 +209,16 @@ def test_the_largest_weight_of_a_row_is_a_number() -> None:
         " b │0.90",
     ]
     hidden = np.array([[False, False, True], [False, False, False]])
-    chart = HeatMap("t", "", ["나", "b"], ["x"] * 3, weights, row_title="", column_title="", hidden=hidden)
+    chart = HeatMap("t", "", rows, columns, weights, hidden=hidden)
     assert chart_lines(chart, 80)[5] == "나 │     0.65 ·"
 
 
 def test_a_large_map_names_its_sampling_and_a_map_with_names_is_complete() -> None:
     values = np.zeros((70, 90), np.float32)
     indices = [str(index) for index in range(90)]
-    plain = HeatMap("t", "", indices[:70], [], values, row_title="", column_title="")
+    plain = HeatMap("t", "", Axis("", indices[:70]), Axis(""), values)
     assert chart_lines(plain, 80)[3] == "Shown: one row in 2, one column in 4."
-    named = HeatMap("t", "", indices[:70], indices, values, row_title="", column_title="")
+    named = HeatMap("t", "", Axis("", indices[:70]), Axis("", indices), values)
     rows = [line for line in chart_lines(named, 80) if "│" in line]
     assert len(rows) == 3 * 70
 

@@ -95,8 +95,8 @@ def test_entropies_are_a_row_for_each_head() -> None:
     shown = Curves((found,))
     (chart,) = shown.charts("attention-entropy")
     assert isinstance(chart, HeatMap)
-    assert chart.rows == ["layer 0 head 0", "layer 0 head 1", "layer 1 head 0", "layer 1 head 1"]
-    assert chart.columns == ["20", "40"]
+    assert chart.rows.names == ["layer 0 head 0", "layer 0 head 1", "layer 1 head 0", "layer 1 head 1"]
+    assert chart.columns.names == ["20", "40"]
     assert chart.values.tolist() == [[1.0, 1.0], [0.5, 0.5], [0.25, 0.25], [0.125, 0.125]]
     assert chart.hidden is None
     assert "entropy of the attention (nats)" in shown.to_svg("attention-entropy")

@@ -17,6 +17,7 @@ from tests.tolerances import within
 from manyheads.errors import MissingExtraError, UsageError
 from manyheads.inspection.beam_tree import BeamNode, BeamTree
 from manyheads.inspection.charts import (
+    Axis,
     Bar,
     Bars,
     Chart,
@@ -34,15 +35,14 @@ from manyheads.inspection.svg import svg_of
 TABLE = Table("title", "note", ("token", "rank"), (("dog", 1), ("cat", 2)))
 VALUES = np.linspace(0, 1, 6, dtype=np.float32).reshape(2, 3)
 NODE = BeamNode(0, None, 0, 5, "dog", -0.5, -0.5, -0.5, 1, "finished", None, True)
+AXES = Axis("r", ["a", "b"]), Axis("c", ["c", "d", "e"])
 CHARTS: dict[str, Chart] = {
     "table": TABLE,
-    "heat map": HeatMap("title", "", ["a", "b"], ["c", "d", "e"], VALUES, row_title="r", column_title="c"),
+    "heat map": HeatMap("title", "", *AXES, VALUES),
     "bars": Bars(TABLE, (Bar("a", 0.3, doubtful=True), Bar("b", 0.7, "x"))),
     "lines": Lines(TABLE, (Line("loss", (1.0, 2.0), (3.0, 1.0)),), "step", "nats"),
     "links": Links(TABLE, ("ein",), ("a",), ((0, 0, 0.5),), "source", "target"),
-    "thumbnails": Thumbnails(
-        TABLE, VALUES.reshape(1, 1, 2, 3), np.ones((1, 1), np.float32), ["a", "b"], ["c", "d", "e"], "r", "c"
-    ),
+    "thumbnails": Thumbnails(TABLE, VALUES.reshape(1, 1, 2, 3), np.ones((1, 1), np.float32), *AXES),
     "tree": Tree(TABLE, BeamTree(1, 1.0, 1, "beam-full", (NODE,))),
 }
 

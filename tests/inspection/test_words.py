@@ -100,7 +100,7 @@ def test_all_views_are_drawn_without_a_missing_text(
 
 
 @pytest.mark.parametrize(
-    "attribute", ["title", "note", "row_title", "column_title", "legend", "value_title", "x_title"]
+    "attribute", ["title", "note", "rows.title", "columns.title", "legend", "value_title", "x_title"]
 )
 def test_titles_axes_and_legends_are_korean(documents: list[Document], attribute: str) -> None:
     seen = 0
@@ -109,7 +109,8 @@ def test_titles_axes_and_legends_are_korean(documents: list[Document], attribute
             with words.written_in("ko"):
                 charts = document.charts(view)
             for chart in charts:
-                text = getattr(chart, attribute, None)
+                owner, _, name = attribute.rpartition(".")
+                text = getattr(getattr(chart, owner, None) if owner else chart, name, None)
                 if text and not (view == "tokens" and attribute == "note"):  # the note is the text itself
                     assert HANGUL.search(text), (view, text)
                     seen += 1

@@ -61,15 +61,22 @@ class Drawing:
         return self.data.note
 
 
+@dataclass(frozen=True)
+class Axis:
+    """The meaning of the rows or columns of a heat map, and their names; no names if there are too many to read."""
+
+    title: str
+    names: Sequence[str] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class HeatMap:
     """Values as shades.
 
     Attributes:
         title, note: title, and the line below it.
-        rows, columns: names; empty if there are too many to read.
+        rows, columns: axes.
         values: (R, C).
-        row_title, column_title: meaning of the rows and of the columns.
         legend: meaning of the values, with their unit.
         high: value of the lightest shade; 0 has the darkest.
         signed: whether the shades go from -high to high on a scale of two colours, in which 0 is white.
@@ -79,11 +86,9 @@ class HeatMap:
 
     title: str
     note: str
-    rows: Sequence[str]
-    columns: Sequence[str]
+    rows: Axis
+    columns: Axis
     values: Array
-    row_title: str
-    column_title: str
     legend: str = ""
     high: float = 1.0
     signed: bool = False
@@ -99,10 +104,10 @@ class HeatMap:
     def data(self) -> Table:
         """Return the values with 6 decimals; rows and columns without a name are numbered."""
         height, width = self.values.shape
-        names = [*self.rows, *map(str, range(len(self.rows), height))]
-        columns = [*self.columns, *map(str, range(len(self.columns), width))]
+        names = [*self.rows.names, *map(str, range(len(self.rows.names), height))]
+        columns = [*self.columns.names, *map(str, range(len(self.columns.names), width))]
         rows = [round_cells(name, *line) for name, line in zip(names, self.values.tolist(), strict=True)]
-        return Table(self.title, self.note, (f"{self.row_title} \\ {self.column_title}", *columns), tuple(rows))
+        return Table(self.title, self.note, (f"{self.rows.title} \\ {self.columns.title}", *columns), tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -202,15 +207,13 @@ class Links(Drawing):
 class Thumbnails(Drawing):
     """A small heat map for each layer and head, with its entropy: (L, H, R, C) and (L, H).
 
-    All of them have the same names and titles of rows and columns; `legend` is the meaning of the shades.
+    All of them have the same axes; `legend` is the meaning of the shades.
     """
 
     weights: Array
     entropy: Array
-    rows: Sequence[str]
-    columns: Sequence[str]
-    row_title: str
-    column_title: str
+    rows: Axis
+    columns: Axis
     legend: str = ""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyheads.inspection.base import Document, ViewFunction
-from manyheads.inspection.charts import HeatMap, Line, Lines, Table
+from manyheads.inspection.charts import Axis, HeatMap, Line, Lines, Table
 from manyheads.inspection.metrics import RunCurves
 from manyheads.inspection.views import KIND_TITLES
 from manyheads.inspection.words import localize, names_of
@@ -92,11 +92,9 @@ class Curves(Document):
                 yield HeatMap(
                     localize("Entropy of the {kind} of {run}", kind=localize(KIND_TITLES[kind]), run=run.name),
                     localize("Mean over the validation text: 0 is attention to one token alone, more is wider."),
-                    [_head_name(series.name) for series in of_kind],
-                    [f"{step:,}" for step in steps],
+                    Axis(localize("head"), [_head_name(series.name) for series in of_kind]),
+                    Axis(localize(_STEP), [f"{step:,}" for step in steps]),
                     values,
-                    row_title=localize("head"),
-                    column_title=localize(_STEP),
                     legend=localize("entropy of the attention (nats)"),
                     high=float(max(1e-6, values.max())),
                     hidden=missing if missing.any() else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from manyheads.inspection.base import Inspection, ViewFunction
 from manyheads.inspection.beam_tree import BeamTree
+from manyheads.inspection.charts import Axis
 from manyheads.inspection.model import ModelInspection
 from manyheads.inspection.parts import (
     Alignment,
@@ -24,7 +25,6 @@ from manyheads.inspection.parts import (
 )
 from manyheads.inspection.views import (
     Axes,
-    Axis,
     alignment_chart,
     alternatives_chart,
     attention_chart,

@@ -76,14 +76,14 @@ def _table_lines(chart: Table | Thumbnails, width: int) -> list[str]:
 
 def _heat_map_lines(chart: HeatMap, width: int) -> list[str]:
     """Return the titles of the axes, and shade blocks; see `terminal.heat_map`."""
-    titles = {"rows": visible(chart.row_title), "columns": visible(chart.column_title)}
+    titles = {"rows": visible(chart.rows.title), "columns": visible(chart.columns.title)}
     lines = [localize("Rows: {rows}. Columns: {columns}.", **titles)]
-    if not chart.columns:
+    if not chart.columns.names:
         chart, notes = _thin(chart, width)
         lines += notes
     rows, columns = (
         [fit(visible(name), min(_LABEL_COLUMNS, cell_len(visible(name)))).rstrip() for name in names]
-        for names in (chart.rows, chart.columns)
+        for names in (chart.rows.names, chart.columns.names)
     )
     return lines + heat_map(chart.values, rows, columns, width=width, high=chart.high, hidden=chart.hidden)
 
@@ -92,11 +92,11 @@ def _thin(chart: HeatMap, width: int) -> tuple[HeatMap, list[str]]:
     """Return a heat map with only some evenly spaced rows and columns, and a line that says so."""
     rows, columns = chart.values.shape
     row_step, column_step = -(-rows // _MAX_ROWS), max(1, -(-columns // max(1, (width - 30) // 2)))
-    names = chart.rows or [str(row) for row in range(rows)]
+    names = chart.rows.names or [str(row) for row in range(rows)]
     fewer = replace(
         chart,
-        rows=names[::row_step],
-        columns=tuple(map(str, range(0, columns, column_step))),
+        rows=replace(chart.rows, names=names[::row_step]),
+        columns=replace(chart.columns, names=tuple(map(str, range(0, columns, column_step)))),
         values=chart.values[::row_step, ::column_step],
         hidden=None if chart.hidden is None else chart.hidden[::row_step, ::column_step],
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyheads.inspection.base import Inspection, ViewFunction
-from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Line, Lines, Table, round_cells
+from manyheads.inspection.charts import Axis, Bar, Bars, Chart, HeatMap, Line, Lines, Table, round_cells
 from manyheads.inspection.codec import Array
 from manyheads.inspection.words import localize, names_of
 
@@ -154,11 +154,9 @@ def _position_charts(positions: Positions) -> list[Chart]:
     signal_chart = HeatMap(
         localize("Positions ({kind})", kind=kind),
         localize(_POSITION_NOTES[kind]),
-        [],
-        [],
+        Axis(localize("position")),
+        Axis(localize("dimension")),
         signal,
-        row_title=localize("position"),
-        column_title=localize("dimension"),
         legend=localize("value of the position encoding"),
         high=_largest(signal),
         signed=True,
@@ -170,11 +168,9 @@ def _position_charts(positions: Positions) -> list[Chart]:
             if kind != "rotary"
             else "Mean cosine between a vector rotated to the one position and to the other."
         ),
-        [],
-        [],
+        Axis(localize("position")),
+        Axis(localize("position")),
         products,
-        row_title=localize("position"),
-        column_title=localize("position"),
         legend=localize("cosine" if kind == "rotary" else "dot product"),
         high=_largest(products),
         signed=True,

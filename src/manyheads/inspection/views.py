@@ -9,7 +9,7 @@ import numpy as np
 
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import STOPS, BeamTree, reason
-from manyheads.inspection.charts import Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, round_cells
+from manyheads.inspection.charts import Axis, Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, round_cells
 from manyheads.inspection.parts import (
     Alignment,
     Alternative,
@@ -38,14 +38,6 @@ _MASK_NOTES = {
 
 
 _ATTENTION_LEGEND = "attention weight (share of its row)"
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The tokens along an axis of attention weights, and their meaning."""
-
-    title: str
-    tokens: list[str]
 
 
 Axes = dict[str, tuple[Axis, Axis]]  # kind of attention: its queries (rows) and keys (columns)
@@ -100,11 +92,9 @@ def attention_chart(attentions: Sequence[Attention], selection: AttentionSelecti
     return HeatMap(
         localize("{kind}, layer {layer}, {head}", kind=kind, layer=layer, head=head).capitalize(),
         localize("Each row adds up to 1: the attention of the token at the left to each token above."),
-        rows.tokens,
-        columns.tokens,
+        rows,
+        columns,
         attention.of(layer, selection.head),
-        row_title=rows.title,
-        column_title=columns.title,
         legend=localize(_ATTENTION_LEGEND),
         hidden=attention.mask == 0,
     )
@@ -126,10 +116,8 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
         data,
         attention.weights,
         attention.entropy,
-        rows.tokens,
-        columns.tokens,
-        row_title=rows.title,
-        column_title=columns.title,
+        rows,
+        columns,
         legend=localize(_ATTENTION_LEGEND),
     )
 
@@ -141,11 +129,9 @@ def mask_chart(attentions: Sequence[Attention], selection: AttentionSelection, a
     return HeatMap(
         localize("Mask of the {kind}", kind=localize(KIND_TITLES[attention.kind])),
         localize("1 = may attend. {note}", note=localize(_MASK_NOTES[attention.kind])),
-        rows.tokens,
-        columns.tokens,
+        rows,
+        columns,
         attention.mask,
-        row_title=rows.title,
-        column_title=columns.title,
         legend=localize("1 = may attend"),
         hidden=attention.mask == 0,
     )
@@ -269,11 +255,9 @@ def occlusion_charts(occlusion: Occlusion, text: Text, output: str, column_title
     heat_map = HeatMap(
         localize("Each word left out, for each {part}", part=part),
         localize("Above 0, it becomes less likely without the word; below 0, more likely."),
-        [bar.label for bar in bars.bars],
-        list(occlusion.columns),
+        Axis(row_title, [bar.label for bar in bars.bars]),
+        Axis(column_title, occlusion.columns),
         drops,
-        row_title=row_title,
-        column_title=column_title,
         legend=localize("drop of the log-probability (nats)"),
         high=float(max(1e-6, np.abs(drops).max(initial=0.0))),
         signed=True,

@@ -10,25 +10,23 @@ import pytest
 from tests.inspection.svg.drawing import marks, texts, view_of
 from tests.tolerances import within
 
-from manyheads.inspection.charts import HeatMap, Table, Thumbnails
+from manyheads.inspection.charts import Axis, HeatMap, Table, Thumbnails
 from manyheads.inspection.colours import hexadecimal, shade
 from manyheads.inspection.svg import svg_of
 
-SOURCE, TARGET = ["▁Ein", "▁Hund", "läuft", ".", "</s>"], ["▁A", "▁dog", "</s>"]
+SOURCE = Axis("source (German)", ["▁Ein", "▁Hund", "läuft", ".", "</s>"])
+TARGET = Axis("target (English)", ["▁A", "▁dog", "</s>"])
 WEIGHTS = np.linspace(0, 1, 15, dtype=np.float32).reshape(3, 5)
 
 
 def heat_map(**more: object) -> HeatMap:
-    settings = {"row_title": "target (English)", "column_title": "source (German)", "legend": "weight", **more}
-    return HeatMap("title", "note", TARGET, SOURCE, WEIGHTS, **settings)  # type: ignore[arg-type]
+    return HeatMap("title", "note", TARGET, SOURCE, WEIGHTS, "weight", **more)  # type: ignore[arg-type]
 
 
 def heads(count: int = 4, layers: int = 2) -> Thumbnails:
     weights = np.broadcast_to(WEIGHTS, (layers, count, *WEIGHTS.shape))
-    return Thumbnails(
-        Table("heads", "", ("layer",), ((0,),)), weights, np.ones((layers, count), np.float32), TARGET, SOURCE,
-        row_title="target (English)", column_title="source (German)", legend="weight",
-    )  # fmt: skip
+    data = Table("heads", "", ("layer",), ((0,),))
+    return Thumbnails(data, weights, np.ones((layers, count), np.float32), TARGET, SOURCE, "weight")
 
 
 @pytest.mark.parametrize("width", [None, 77.0])
@@ -48,7 +46,7 @@ def test_axes_and_scale_are_named_outside_the_cells(chart: HeatMap | Thumbnails,
 def test_every_token_is_named_where_the_names_fit_and_some_tokens_elsewhere() -> None:
     assert {"␣Ein", "␣Hund", "läuft", ".", "</s>", "␣A", "␣dog"} <= set(texts(svg_of([heat_map()])))
     many = [f"t{number}" for number in range(120)]
-    svg = svg_of([HeatMap("", "", many, many, np.zeros((120, 120), np.float32), "rows", "columns")])
+    svg = svg_of([HeatMap("", "", Axis("rows", many), Axis("columns", many), np.zeros((120, 120), np.float32))])
     shown = [mark for text, mark in texts(svg).items() if re.fullmatch(r"t\d+", text)]
     rows = sorted((mark for mark in shown if mark.attributes["text-anchor"] == "end"), key=lambda one: one.top)
     assert rows[0].text == "t0"
@@ -71,7 +69,7 @@ def test_a_signed_scale_has_white_in_the_middle_and_two_equally_dark_colours() -
 
 def test_the_scale_of_signed_values_is_symmetric_about_zero() -> None:
     values = np.array([[-1.0, 0.0, 2.0]], np.float32)
-    chart = HeatMap("", "", ["r"], ["a", "b", "c"], values, "r", "c", high=2.0, signed=True)
+    chart = HeatMap("", "", Axis("r", ["r"]), Axis("c", ["a", "b", "c"]), values, high=2.0, signed=True)
     assert (chart.low, chart.high) == (-2.0, 2.0)
     svg = svg_of([chart])
     assert {"−2", "0", "2"} <= set(texts(svg))

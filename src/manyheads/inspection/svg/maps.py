@@ -32,8 +32,10 @@ def draw_heat_map(chart: HeatMap, room: float) -> Canvas:
     canvas = Canvas()
     rows, columns = chart.values.shape
     most = min(_MAX_NAME_WIDTH, room / 3)
-    row_names, column_names = ([clip(name, most) for name in names] for names in (chart.rows, chart.columns))
-    title = _row_title(chart.row_title, rows * min(_CELL, room / (columns + 3)))
+    row_names, column_names = (
+        [clip(name, most) for name in names] for names in (chart.rows.names, chart.columns.names)
+    )
+    title = _row_title(chart.rows.title, rows * min(_CELL, room / (columns + 3)))
     left = _TITLE * len(title) + (widest(row_names) if row_names else 30) + 6
     overhang = text_width(column_names[-1]) * 0.7 if column_names else 12
     height = _MAX_HEIGHT if row_names else _BARE_HEIGHT
@@ -46,7 +48,7 @@ def draw_heat_map(chart: HeatMap, room: float) -> Canvas:
         _draw_numbered_cells(canvas, chart, left, top, size)
     else:
         _draw_shades(canvas, chart, left, top, size)
-    _draw_axis_titles(canvas, title, chart.column_title, (left, top), (columns * size, rows * size))
+    _draw_axis_titles(canvas, title, chart.columns.title, (left, top), (columns * size, rows * size))
     masked = chart.hidden is not None and bool(chart.hidden.any())
     _draw_scale(canvas, chart, min(left, room / 3), canvas.height + 20, chart.hidden_title if masked else "")
     return canvas
@@ -114,7 +116,7 @@ def _draw_numbered_cells(canvas: Canvas, chart: HeatMap, left: float, top: float
     for row, line in enumerate(chart.values.tolist()):
         for column, value in enumerate(line):
             x, y = left + column * size, top + row * size
-            title = f"{chart.rows[row]} / {chart.columns[column]}: {value:.4f}"
+            title = f"{chart.rows.names[row]} / {chart.columns.names[column]}: {value:.4f}"
             if chart.hidden is not None and chart.hidden[row, column]:
                 _draw_hidden_cell(canvas, x, y, size - 1, f"{title} ({chart.hidden_title})")
                 continue
@@ -215,7 +217,9 @@ def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
     canvas = Canvas()
     layers, heads, rows, columns = chart.weights.shape
     most = min(_MAX_NAME_WIDTH, room / 5)
-    row_names, column_names = ([clip(name, most, 10) for name in names] for names in (chart.rows, chart.columns))
+    row_names, column_names = (
+        [clip(name, most, 10) for name in names] for names in (chart.rows.names, chart.columns.names)
+    )
     left = _TITLE + max(widest(row_names, 10), 48.0) + 6
     per_line = max(heads, 1)
     while per_line > 1 and _small_cell(room - left, per_line, columns) < _MIN_SMALL_CELL:
@@ -242,8 +246,8 @@ def draw_thumbnails(chart: Thumbnails, room: float) -> Canvas:
             canvas.text(x, top + rows * size + 13, entropy, size=10)
     _draw_axis_titles(
         canvas,
-        [chart.row_title],
-        chart.column_title,
+        [chart.rows.title],
+        chart.columns.title,
         (left, first),
         (min(per_line, heads) * wide - _GAP, canvas.height - first),
     )
