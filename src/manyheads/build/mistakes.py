@@ -65,7 +65,7 @@ def wrong_names(steps: Mapping[str, Step], texts: Iterable[str]) -> list[str]:
     for name, step in steps.items():
         for text in step.texts:
             if text in steps and text not in writers:
-                kind = vars(steps[text])["kind"]
+                kind = steps[text].kind
                 mistakes.append(f'steps.{name}: text "{text}" is of kind {kind}, which writes no text.')
             elif text not in writers:
                 mistakes.append(f'steps.{name}: text "{text}" is unknown{hint(text, writers)}')

@@ -97,7 +97,7 @@ class Builder:
 
     def status(self, name: str, statuses: Mapping[str, StepStatus]) -> StepStatus:
         """Return the status of a step, from the `statuses` of the steps that it depends on."""
-        kind, earlier = vars(self.plan.steps[name])["kind"], Record.read(self.record_path(name))
+        kind, earlier = self.plan.steps[name].kind, Record.read(self.record_path(name))
         waiting = [step for step in self.plan.needed(name) if step in statuses and statuses[step].reasons]
         if waiting:
             self.check_files(name, waiting)

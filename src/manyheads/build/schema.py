@@ -20,9 +20,11 @@ class Step(Section):
 
     Attributes:
         product: "text" for files text.LANGUAGE, "model" for a run directory, "files" for others.
+        kind: its name in `KINDS`.
     """
 
     product: ClassVar[Literal["text", "model", "files"]]
+    kind: str
 
     @property
     def texts(self) -> tuple[str, ...]:

@@ -154,16 +154,13 @@ def run_step(context: BuildContext, name: str, folder: Path) -> dict[str, Any]:
     """
     step = context.plan.steps[name]
     folder.mkdir(parents=True, exist_ok=True)
-    for kind, run in _RUN.items():
-        if isinstance(step, kind):
-            result = dict(run(context, name, step, folder))
-            if isinstance(step, MixStep | TranslateStep | DistilStep):
-                files = chain.from_iterable(input_files(context.plan, name).values())
-                copy_sources(files, folder / f"text.{context.plan.source}")
-            if context.language == "ko" and isinstance(step, TrainStep | ExportStep):
-                write_korean_card(folder / result.get("path", ""))
-            return result
-    raise AssertionError(step)
+    result = dict(_RUN[step.kind](context, name, step, folder))
+    if isinstance(step, MixStep | TranslateStep | DistilStep):
+        files = chain.from_iterable(input_files(context.plan, name).values())
+        copy_sources(files, folder / f"text.{context.plan.source}")
+    if context.language == "ko" and isinstance(step, TrainStep | ExportStep):
+        write_korean_card(folder / result.get("path", ""))
+    return result
 
 
 def _run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
@@ -259,13 +256,14 @@ def _run_evaluate(context: BuildContext, name: str, step: EvaluateStep, folder: 
     }
 
 
-_RUN: dict[type[Step], Callable[..., Mapping[str, Any]]] = {
-    ConvertStep: _run_convert,
-    CleanStep: _run_clean,
-    MixStep: _run_mix,
-    TranslateStep: _run_translate,
-    DistilStep: _run_translate,
-    TrainStep: _run_train,
-    ExportStep: _run_export,
-    EvaluateStep: _run_evaluate,
+_RUN: dict[str, Callable[..., Mapping[str, Any]]] = {
+    "convert": _run_convert,
+    "clean": _run_clean,
+    "mix": _run_mix,
+    "train": _run_train,
+    "translate": _run_translate,
+    "distil": _run_translate,
+    "fine-tune": _run_train,
+    "export": _run_export,
+    "evaluate": _run_evaluate,
 }
