@@ -57,7 +57,7 @@ def test_the_progress_of_lines_is_shown_on_a_terminal_alone(
 
     file = tmp_path / "text"
     file.write_bytes(b"one\ntwo\nthree")
-    monkeypatch.setattr("manyheads.cli.progress.open_progress", lambda settings: nullcontext(Recorder()))
+    monkeypatch.setattr("manyheads.cli.progress.open_progress", lambda *_: nullcontext(Recorder()))
     monkeypatch.setattr(sys, "stderr", stderr)
     output = (tmp_path / "out").open("wb")
     with click.Context(click.Command("translate")), output, line_progress("translating", file, output) as advance:
@@ -72,9 +72,7 @@ def test_the_progress_of_lines_is_not_mixed_with_an_output_on_the_same_terminal(
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr(
-        "manyheads.cli.progress.open_progress", lambda settings: pytest.fail("the progress is shown")
-    )
+    monkeypatch.setattr("manyheads.cli.progress.open_progress", lambda *_: pytest.fail("the progress is shown"))
     monkeypatch.setattr(sys, "stderr", Terminal())
     with line_progress("translating", tmp_path / "text", Output()) as advance:
         advance(1)

@@ -18,7 +18,8 @@ from manyheads.cli.options import (
     training_device_option,
     with_device,
 )
-from manyheads.cli.verbs import current_settings, echo_result, verb, verb_group
+from manyheads.cli.streams import progress_display
+from manyheads.cli.verbs import echo_result, verb, verb_group
 
 
 @verb_group("bench")
@@ -45,10 +46,9 @@ def train(
     settings = load_config(resolve_recipe(config), with_device(overrides, device))
 
     # imports torch: only once the configuration is valid
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.bench_train import bench_train
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         speed = bench_train(settings, rounds=rounds, updates=updates, listener=progress)
     echo_result(speed, as_json=as_json)
 
@@ -92,10 +92,9 @@ def decode(
     as_json: bool,
 ) -> None:
     """Measure how fast RUN translates its test set, for each beam size and batch size."""
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.bench_decode import bench_decode
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         speed = bench_decode(
             run,
             precision=precision,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from manyheads.cli.options import PATH, complete_recipes, device_option, executor_options, json_option, option
+from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
 
 if TYPE_CHECKING:
@@ -64,9 +65,8 @@ def build(
     announce_loading()  # imports torch: only once the plan is valid
     from manyheads.build.runner import Builder
     from manyheads.build.steps import BuildContext
-    from manyheads.cli.progress import open_progress
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         language = current_settings().language or "en"
         builder = Builder(BuildContext(loaded, progress, device, scheduler, workers, language))
         if dry_run:

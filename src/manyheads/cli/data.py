@@ -21,6 +21,7 @@ from manyheads.cli.options import (
     option,
     set_option,
 )
+from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import UsageError
 from manyheads.shell import command_line, quote
@@ -56,7 +57,6 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
     languages whose names hold NAME. A full NAME of an index downloads this corpus into files of lines. Both need
     the program mtdata.
     """
-    from manyheads.cli.progress import open_progress
     from manyheads.data import download
     from manyheads.data.catalogue import CORPORA
 
@@ -73,7 +73,7 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
         lines = ("{name}\n  {description}\n  Terms: {terms}".format(**corpus) for corpus in corpora)
         echo(corpora, lines, as_json=as_json)
         return
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         folder = download.fetch(name, root, listener=progress.message)
     echo(
         {"name": name, "root": str(folder)}, [f"Use it with: --set {quote(f'data.root={folder}')}"], as_json=as_json
@@ -82,12 +82,11 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
 
 def _fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
     """List corpora of the public indexes, or download the corpus with exactly this name."""
-    from manyheads.cli.progress import open_progress
     from manyheads.data.download import unknown_corpus
     from manyheads.data.public_index import fetch_entry, find_entries, is_entry_name
 
     if is_entry_name(name):
-        with open_progress(current_settings()) as progress:
+        with progress_display() as progress:
             result = fetch_entry(name, root, languages, progress.message)
         following = f"Next: {command_line('manyheads', 'data', 'split', *result.files)}"
         echo(result.to_json(), [*result.lines(), following], as_json=as_json)
@@ -188,13 +187,12 @@ def _languages_of(files: tuple[Path, ...], source: str | None, target: str | Non
 
 def divide(files: tuple[Path, ...], out: Path, languages: tuple[str, str], options: SplitOptions) -> SplitResult:
     """Divide a text, with a progress display."""
-    from manyheads.cli.progress import open_progress
     from manyheads.data.lines import count_lines
     from manyheads.data.split import split_corpus
 
     total = 2 * count_lines(files[0]) if files[0].is_file() else None  # the text is read twice
     with (
-        open_progress(current_settings()) as progress,
+        progress_display() as progress,
         progress.phase("dividing the text", total, "pairs") as advance,
     ):
         return split_corpus(files, out, languages, options, advance)
@@ -218,10 +216,9 @@ def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     settings = load_config(resolve_recipe(config), overrides)
 
     # imports torch: only once the configuration is valid
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.examine_config import examine_config_text
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         result = examine_config_text(settings, config, listener=progress)
     language = current_settings().language or "en"
     echo(result.to_json(language), result.lines(language), as_json=as_json)

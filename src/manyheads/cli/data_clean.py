@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.cli.options import config_argument, executor_options, folder_option, json_option, set_option
-from manyheads.cli.verbs import current_settings, echo, verb
+from manyheads.cli.streams import progress_display
+from manyheads.cli.verbs import echo, verb
 from manyheads.shell import command_line
 
 
@@ -36,10 +37,9 @@ def clean(
     settings = load_config(path, overrides)
 
     # imports torch: only once the configuration is valid
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.clean import clean as clean_text
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         report = clean_text(settings, out, workers=workers, scheduler=scheduler, listener=progress)
     limit = [] if settings.data.limit is None else ["data.limit=none"]  # what is left was read with it
     kept = [text for text in overrides if not text.strip().startswith(("data.train", "data.limit", "clean."))]

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from manyheads.cli.options import executor_options, folder_option, json_option, language_option, option
-from manyheads.cli.verbs import current_settings, echo, verb
+from manyheads.cli.streams import progress_display
+from manyheads.cli.verbs import echo, verb
 from manyheads.errors import UsageError
 from manyheads.shell import command_line
 
@@ -74,7 +75,6 @@ def convert(
     A line end within a text becomes a blank. Pairs without text on a side, damaged units of TMX and XLIFF, and
     messages that are untranslated or fuzzy are left out and counted. No file is overwritten.
     """
-    from manyheads.cli.progress import open_progress
     from manyheads.data.convert import ConvertOptions, convert_files
     from manyheads.data.executors import open_executor
     from manyheads.data.formats.text import TextRequest
@@ -86,7 +86,7 @@ def convert(
     options = ConvertOptions(name, request, licence, origin, keep_access_keys)
     with (
         open_executor(scheduler, workers) as executor,
-        open_progress(current_settings()) as progress,
+        progress_display() as progress,
         progress.phase("converting", None, "pairs") as advance,
     ):
         result = convert_files(files, out, options, advance, executor if workers or scheduler else None)

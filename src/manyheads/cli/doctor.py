@@ -17,6 +17,7 @@ from manyheads.cli.options import (
     set_option,
     with_device,
 )
+from manyheads.cli.streams import open_output, progress_display
 from manyheads.cli.verbs import (
     announce_loading,
     current_settings,
@@ -125,12 +126,10 @@ def _write_challenge(
     if form not in ("text", "json"):
         raise UsageError(f"--format {form} is not for --challenge. Use text or json.")
     announce_loading()
-    from manyheads.cli.progress import open_progress
-    from manyheads.cli.streams import open_output
     from manyheads.runs.challenge import challenge_run
     from manyheads.runs.import_model import opened_run
 
-    with open_progress(current_settings()) as progress, opened_run(Path(subject), overrides, progress) as run:
+    with progress_display() as progress, opened_run(Path(subject), overrides, progress) as run:
         result = challenge_run(run, overrides=overrides, device=device or "cpu", listener=progress)
     result = replace(result, subject=subject)
     text = json_text(result.to_json()) if form == "json" else "\n".join(map(in_chosen_language, result.lines()))
@@ -141,8 +140,6 @@ def _write_challenge(
 
 def _write_report(report: Diagnosis, form: str, language: Language, output: Path | None) -> None:
     """Write a report in the form given to a file or to stdout; with a file, print the verdict to stderr."""
-    from manyheads.cli.streams import open_output
-
     to_file = output is not None and str(output) != "-"
     if form == "text":
         lines = fold_lines(report.lines(language), None if to_file else terminal_width())
@@ -175,20 +172,17 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
         if overrides:
             raise UsageError(f"--set is for a configuration or a run: {subject} is a model.")
         announce_loading()
-        from manyheads.cli.progress import open_progress
-
-        with open_progress(current_settings()) as progress:
+        with progress_display() as progress:
             from manyheads.training.precision import pick_device
 
             return examine_model(subject, options, device and str(pick_device(device)), progress)
     options.refuse()
     if _is_run(Path(subject)):
         announce_loading()
-        from manyheads.cli.progress import open_progress
         from manyheads.runs.examine_run import examine_run
         from manyheads.runs.import_model import opened_run
 
-        with open_progress(current_settings()) as progress, opened_run(Path(subject), overrides, progress) as run:
+        with progress_display() as progress, opened_run(Path(subject), overrides, progress) as run:
             report = examine_run(run, overrides=overrides, device=device or "cpu", listener=progress)
         return replace(report, document={**report.document, "subject": subject})
     from manyheads.config.load import load_config, resolve_recipe
@@ -196,10 +190,10 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
     config = load_config(resolve_recipe(subject), with_device(overrides, device))
 
     announce_loading()
-    from manyheads.cli.progress import open_progress  # imports torch: only once the configuration is valid
+    # imports torch: only once the configuration is valid
     from manyheads.runs.examine_config import examine_config
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         return examine_config(config, subject, listener=progress)
 
 

@@ -21,8 +21,8 @@ from manyheads.cli.options import (
     run_option,
     set_option,
 )
-from manyheads.cli.streams import open_output
-from manyheads.cli.verbs import announce_loading, current_settings, echo_result, verb
+from manyheads.cli.streams import open_output, progress_display
+from manyheads.cli.verbs import announce_loading, echo_result, verb
 from manyheads.data.lines import text_line
 
 if TYPE_CHECKING:
@@ -77,7 +77,6 @@ def evaluate(
 
     announce_loading()
     from manyheads.checkpoint import RunDirectory
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.compare import Comparison
     from manyheads.runs.compare import compare as compare_run
     from manyheads.runs.evaluate import evaluate as evaluate_run
@@ -98,7 +97,7 @@ def evaluate(
     score: Callable[..., Scored | Comparison] = evaluate_run
     if against is not None:
         score = partial(compare_run, other=against)
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         result = score(
             run,
             split=split,

@@ -15,6 +15,7 @@ from manyheads.cli.options import (
     run_argument,
     run_output_option,
 )
+from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, translate_card, verb
 from manyheads.errors import UsageError
 from manyheads.shell import command_line
@@ -90,10 +91,9 @@ def export(
         example = command_line("manyheads", "export", run, "--to", to, "-o", "DEST")
         raise UsageError(f"Say once where to write the export, as in {example}.")
     announce_loading()
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         if to in FOR_BROWSERS:
             result = export_for_browsers(
                 run, destination, to, quantization, force=force, listener=progress, project=project_url
@@ -150,10 +150,9 @@ def import_(
     you use it. MODEL may also be an Argos package (.argosmodel), or a CTranslate2 directory of an
     encoder-decoder with its SentencePiece models; the comparison needs the extra ct2.
     """
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.import_model import import_model
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         imported = import_model(
             model,
             output or Path("runs", Path(model).absolute().name.removesuffix(".argosmodel")),
@@ -178,10 +177,9 @@ def push(run: Path, name: str, private: bool, as_json: bool) -> None:
 
     The README.md of RUN must name a licence.
     """
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.export import push as push_run
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         address = push_run(run, name, private=private, listener=progress)
     echo({"run": str(run), "name": name, "address": address}, [f"{run}: {address}"], as_json=as_json)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.options import FOLDER, PATH, complete_recipes, device_option, language_option, option
-from manyheads.cli.verbs import announce_loading, current_settings, verb
+from manyheads.cli.streams import progress_display
+from manyheads.cli.verbs import announce_loading, verb
 from manyheads.errors import DataError, UsageError
 from manyheads.files import os_errors
 from manyheads.shell import command_line
@@ -101,10 +102,9 @@ def _configure_text(
         text = find_text(root, text.source, text.target)
 
     announce_loading()
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.suggest import suggest
 
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         suggestion = suggest(text, root, path.parent, minutes=minutes, device=device, listener=progress)
     _write(path, suggestion.toml.encode())
     click.echo(f"{path}: settings for {suggestion.pairs:,} pairs of {text.source} and {text.target} in {root}")

@@ -23,7 +23,7 @@ from manyheads.cli.options import (
     option,
     run_argument,
 )
-from manyheads.cli.streams import open_output, refuse_closed
+from manyheads.cli.streams import open_output, progress_display, refuse_closed
 from manyheads.cli.verbs import current_settings, in_chosen_language, verb, warn
 from manyheads.errors import UsageError
 
@@ -186,7 +186,6 @@ def inspect(
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
-    from manyheads.cli.progress import open_progress
     from manyheads.inspection.views import AttentionSelection
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
@@ -194,7 +193,7 @@ def inspect(
     if text == "-":
         refuse_closed(sys.stdin, "input", "a text")
     content = sys.stdin.read().strip("\n") if text == "-" else text
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         inspection = inspect_run(
             run,
             content,

@@ -8,10 +8,10 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import click
 
@@ -21,6 +21,9 @@ from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
 from manyheads.files import is_stream, locked_output, os_errors, writing
 from manyheads.training.log import Advance, no_advance
+
+if TYPE_CHECKING:
+    from manyheads.cli.progress import Progress
 
 _SHOWN_NUMBERS = 10  # line numbers that a warning names
 
@@ -71,6 +74,13 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         yield stack.enter_context(file)
 
 
+def progress_display(unit: str = "tokens") -> AbstractContextManager[Progress]:
+    """Open the progress display of the command line that is being run; see `open_progress`."""
+    from manyheads.cli.progress import open_progress  # imports rich
+
+    return open_progress(current_settings(), unit)
+
+
 @contextmanager
 def line_progress(name: str, file: Path, output: BinaryIO | None = None) -> Iterator[Advance]:
     """Show the number of finished lines of a file on stderr, if stderr is a terminal and the output is not.
@@ -83,10 +93,9 @@ def line_progress(name: str, file: Path, output: BinaryIO | None = None) -> Iter
     if not sys.stderr.isatty() or (output is not None and output.isatty()):
         yield no_advance
         return
-    from manyheads.cli.progress import open_progress  # imports rich
 
     total = count_lines(file) if file.is_file() and file.suffix not in COMPRESSIONS else None
-    with open_progress(current_settings()) as progress, progress.phase(name, total, "lines") as advance:
+    with progress_display() as progress, progress.phase(name, total, "lines") as advance:
         yield advance
 
 

@@ -20,9 +20,9 @@ from manyheads.cli.options import (
     training_device_option,
     with_device,
 )
+from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import (
     announce_loading,
-    current_settings,
     echo,
     in_chosen_language,
     program_name,
@@ -57,7 +57,6 @@ def _train(
 
     # imports torch: only once the configuration is valid
     announce_loading()
-    from manyheads.cli.progress import open_progress
     from manyheads.cli.progress_line import duration
     from manyheads.evaluation.verdicts import verdict_lines
     from manyheads.runs.outcome import training_verdict
@@ -65,7 +64,7 @@ def _train(
     from manyheads.training.distributed import is_main_process
 
     unit = "texts" if settings.spec.reads_labels else "tokens"
-    with open_progress(current_settings(), unit) as progress:
+    with progress_display(unit) as progress:
         summary = train_run(
             settings, output or _RUNS / path.stem, listener=progress, force=force, start_time=start_time
         )
@@ -128,11 +127,10 @@ def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> 
 def demo(pair: str, output: Path | None, device: str) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
     announce_loading()
-    from manyheads.cli.progress import open_progress
     from manyheads.runs.demo import demo as run_demo
 
     output = output or _RUNS / f"demo-{pair}"
-    with open_progress(current_settings()) as progress:
+    with progress_display() as progress:
         run_demo(
             pair,
             output,
