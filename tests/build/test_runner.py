@@ -57,29 +57,24 @@ def test_a_changed_setting_is_named_and_only_dependent_steps_run_again(copy: Pat
     assert len((copy / "out" / "mixed" / "text.de").read_text("utf-8").splitlines()) == 10
 
 
-def test_a_changed_input_is_named(copy: Path) -> None:
-    plan = plan_of(copy)
-    (copy / "train.en").write_bytes((copy / "train.en").read_bytes() + b"x\n")
-    assert reasons(builder_of(plan))["backward"] == "input changed: parallel"
+def test_a_changed_or_deleted_input_is_named_and_a_touched_one_is_no_change(copy: Path) -> None:
+    builder, path = builder_of(plan_of(copy)), copy / "train.en"
+    path.touch()
+    assert set(reasons(builder).values()) == {UP_TO_DATE}
+    path.write_bytes(path.read_bytes() + b"x\n")
+    assert reasons(builder)["backward"] == "input changed: parallel"
+    path.unlink()
+    with pytest.raises(DataError, match=r"step backward: its input parallel is missing: .*train\.en"):
+        builder.build()
 
 
-def test_a_file_that_was_only_touched_is_no_change(copy: Path) -> None:
-    plan = plan_of(copy)
-    (copy / "train.en").touch()
-    assert set(reasons(builder_of(plan)).values()) == {UP_TO_DATE}
-
-
-def test_dependent_steps_do_not_run_again_if_a_step_gives_the_same_product(copy: Path) -> None:
-    builder = builder_of(plan_of(copy))
-    shutil.rmtree(copy / "out" / "back")
-    assert reasons(builder)["back"].startswith("product missing: ")
-    assert build_and_list(builder) == ["back"]  # mixed needs nothing: its input has the same content
-
-
-def test_a_changed_product_is_made_again(copy: Path) -> None:
-    builder = builder_of(plan_of(copy))
-    (copy / "out" / "back" / "text.de").write_text("x\n", encoding="utf-8")
-    assert reasons(builder)["back"].startswith("product changed: ")
+@pytest.mark.parametrize("damaged", ["missing", "changed"])
+def test_a_product_is_made_again_and_dependent_steps_do_not_run_if_it_is_the_same(damaged: str, copy: Path) -> None:
+    builder, path = builder_of(plan_of(copy)), copy / "out" / "back" / "text.de"
+    path.unlink()
+    if damaged == "changed":
+        path.write_text("x\n", encoding="utf-8")
+    assert reasons(builder)["back"].startswith(f"product {damaged}: ")
     assert build_and_list(builder) == ["back"]
 
 
@@ -92,13 +87,6 @@ def test_a_chosen_step_runs_alone_and_its_missing_input_is_named(copy: Path, tmp
         builder.build(["mixd"])
     with pytest.raises(DataError, match="step mixed reads the product of step back, which is not made"):
         builder_of(plan_of(tmp_path / "new")).build(["mixed"])
-
-
-def test_a_deleted_input_is_named(copy: Path) -> None:
-    plan = plan_of(copy)
-    (copy / "train.de").unlink()
-    with pytest.raises(DataError, match=r"step backward: its input parallel is missing: .*train\.de"):
-        builder_of(plan).build()
 
 
 def test_a_missing_input_of_a_later_step_is_named_before_the_first_step_runs(tmp_path: Path) -> None:
@@ -125,9 +113,8 @@ def test_an_interrupted_step_resumes(state: str, copy: Path, monkeypatch: pytest
         patched.setattr(Record, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             builder.build()
-    assert (
-        copy / "out" / "back" / "text.de"
-    ).read_bytes() == text  # the old product stays until the new one is complete
+    kept = (copy / "out" / "back" / "text.de").read_bytes()
+    assert kept == text, "the old product stays until the new one is complete"
     assert reasons(builder)["back"] == "interrupted: goes on"
     builder.build()
     record = Record.read(builder.record_path("back"))
