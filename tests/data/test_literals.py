@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.letters import has_letters
 from manyheads.data.literals import (
+    _LAYOUT_SIGN,
     _SIGN,
     _join_patterns,
     _literals_of,
+    layout_kinds,
     literal_kinds,
     placeholders_of,
     spans_to_translate,
@@ -61,7 +63,7 @@ LONG_LINES = [
     part * (5_000 // len(part)) + end + "z {x}"
     for part in ("(", "[", "{", "<", "%", "$", "#", ":", "`", "\\", "/", ".", "a", "1", "&", "a@", "a.", "a/",
                  "[a", "{{", "{a ", "%(", "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ",
-                 "0123-", "[%", "{#", "{a, plural, b {", "a_")
+                 "*a", "_a ", "~~a", "|", "> ", "\t", "   ", "0123-", "[%", "{#", "{a, plural, b {", "a_")
     for end in ("", "@")
 ]  # fmt: skip
 
@@ -132,20 +134,21 @@ def test_the_time_for_a_long_line_grows_with_its_length() -> None:
 
 def test_patterns_have_no_groups_and_mean_the_same_in_python_and_javascript() -> None:
     for kind in literal_kinds():
-        assert _join_patterns((), same=False).groups == 0
+        assert _join_patterns(literal_kinds, ()).groups == 0
         assert "\\s" not in kind.pattern.replace("\\\\", "")
         assert "(?P" not in kind.pattern
 
 
-@given(st.text(alphabet="ab <>{}@.:/wh1😀가 \n%$#[]_&;-+`\\(),", max_size=40))
+@given(st.text(alphabet="ab <>{}@.:/wh1😀가① \t%$#[]_&;-+`\\(),*_~|>•", max_size=40))
 def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     spans = spans_to_translate(text)
+    needs = tuple(kind.needs for kind in literal_kinds())
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(any(map(str.isalpha, text[start:end])) for start, end in spans)
-    assert _SIGN.search(text) or not _join_patterns((), same=False).search(text), (
-        "the quick search misses no literal"
-    )
+    signs = _SIGN.search(text) or _LAYOUT_SIGN.search(text)
+    assert signs or not _join_patterns(literal_kinds, needs).search(text), "the quick search misses no literal"
+    assert _LAYOUT_SIGN.search(text) or not _join_patterns(layout_kinds, needs).search(text)
 
 
 @pytest.mark.parametrize(

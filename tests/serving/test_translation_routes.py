@@ -11,11 +11,16 @@ from typing import Any
 
 import pytest
 from tests.serving.process import ENGLISH, GERMAN, Server, serving
+from tests.tasks.documents import HTML_PARTS, PARTS, documents, word_translator
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
+from manyheads.search.options import SearchOptions
+from manyheads.serving.batching import Batcher
+from manyheads.serving.inspection_routes import _translate_sentences
 from manyheads.serving.models import LanguageDetector, Models
 from manyheads.serving.queue_items import RequestHandle
+from manyheads.serving.settings import ServeSettings
 from manyheads.serving.translation_routes import _TranslationRequest, _translations
 from manyheads.text.languages import make_profile
 
@@ -136,6 +141,23 @@ def test_a_text_in_an_unknown_script_is_not_translated_from_the_language_that_th
     query = _TranslationRequest(["강아지"], is_list=False, source="auto", target="de", html=False, alternatives=0)
     found = _translations(SimpleNamespace(models=models), query, RequestHandle())  # type: ignore[arg-type]
     assert found == {"translatedText": "강아지", "detectedLanguage": {"confidence": 0.0, "language": "en"}}
+
+
+@pytest.mark.parametrize(("kind", "table"), [("text", PARTS), ("html", HTML_PARTS)])
+def test_what_comes_out_of_300_documents_has_their_structure(kind: str, table: dict[str, list[str]]) -> None:
+    """The model drops everything but words."""
+    translator, texts = word_translator(), documents(table)
+    settings, metrics = ServeSettings(), SimpleNamespace(count_texts=lambda *counts: None)
+    batcher = Batcher(workers=1, max_tokens=10_000, max_wait=0.0)
+    models = Models(translators={("de", "en"): translator})
+    service: Any = SimpleNamespace(models=models, batcher=batcher, settings=settings, metrics=metrics)
+    query = _TranslationRequest(texts, is_list=True, source="de", target="en", html=kind == "html", alternatives=0)
+    assert _translations(service, query, RequestHandle())["translatedText"] == texts
+    batcher.close(5)
+    shown = [_translate_sentences(translator, text, 1, SearchOptions())["translation"] for text in texts]
+    assert shown == [one.translation for one in translator.translate(texts)], (
+        "the page divides a text as the server"
+    )
 
 
 def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:

@@ -46,6 +46,9 @@ LANGUAGES = ["de", "en", "fr", "es", "el", "ar", "ur", "hi", "zh", "ja", "ko", "
         ("en-ko", "Does a dog run?", "개가 달린다.", "개가 달린다?"),
         ("de-tr", "insel", "Isparta", "ısparta"),
         ("de-it", "die Hunde", "I cani", "i cani"),
+        ("de-en", "„Ein Hund läuft.“", "A dog runs.", "„A dog runs.“"),
+        ("de-en", "«Ein Hund»?", "A dog", "«A dog»?"),
+        ("ja-en", "「はい。」", "Yes", "「Yes.」"),
         ("hy-en", "նա վազում է։", "He runs.", "he runs."),
     ],
 )
@@ -84,6 +87,9 @@ def test_the_mark_at_the_end_and_a_small_letter_at_the_beginning_are_those_of_th
         ("de-en", "iPhones sind gut", "The phones are good"),
         ("de-en", "example.com ist gut", "The site is good"),
         ("de-en", "3 hunde", "Dogs"),
+        ("de-en", "„Ein“ oder „zwei“", "One or two"),
+        ("de-en", "„Ein Hund", "A dog"),
+        ("de-en", "„Ein Hund“", '"A dog"'),
         ("ka-en", "ძაღლი", "Dog"),
         ("src-tgt", "ein Hund?", "A dog."),
     ],
@@ -96,7 +102,7 @@ def test_a_translation_that_fits_or_that_the_rules_do_not_cover_is_left_as_it_is
 
 
 LETTERS = st.sampled_from(
-    [*'aAIİßé Dr.etc usw?!…:;,。？，؟۔·’"»“)¿¡-3%🙂', "\u200b", "\ufeff", "\u0301", "\ufe0f", "\ud800"]
+    [*'aAIİßé Dr.etc usw?!…:;,。？，؟۔·’"»“„「」)¿¡-3%🙂', "\u200b", "\ufeff", "\u0301", "\ufe0f", "\ud800"]
 )
 TEXTS = st.text(max_size=12) | st.lists(LETTERS, max_size=14).map("".join)
 
@@ -106,7 +112,7 @@ TEXTS = st.text(max_size=12) | st.lists(LETTERS, max_size=14).map("".join)
 def test_any_text_is_matched_once_for_all(source: str, output: str, source_language: str, language: str) -> None:
     languages = source_language, language
     found = match_source(output, source, languages)
-    assert len(found) <= len(output) + 3
+    assert len(found) <= len(output) + 5
     assert match_source(found, source, languages) == found
 
 

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tasks.documents import documents, word_translator
 from tests.tasks.translation.test_translator import (
     LETTERS,
     MAX_POSITIONS,
@@ -76,8 +77,40 @@ def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length
 @given(LAYOUTS, st.sampled_from(["auto", "sentences", "none"]), st.booleans())
 def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings) -> None:
     options = {"copy_literals": settings, "lower_capitals": settings}
+    text = text.replace("```", "``")  # blocks of code have several lines
     parts = [part for one in _LINE_ENDS.split(text) for part in split_line(one, split, **options).parts]
     assert split_line(text, split, **options).parts == parts
+
+
+@pytest.mark.parametrize("split", ["auto", "sentences", "none"])
+def test_what_comes_out_of_300_documents_has_their_structure(split) -> None:
+    """The model drops everything but words."""
+    made, texts = word_translator(), documents()
+    found = made.translate(texts, options=SearchOptions(split=split, match_source=True))
+    assert [one.translation for one in found] == texts
+    unmatched = made.translate(texts, options=SearchOptions(split=split))
+    streamed = ["".join(made.stream(text, options=SearchOptions(split=split))) for text in texts]
+    assert streamed == [one.translation for one in unmatched]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("- Ein Hund\n  - „Ja“, sagt er.", ["Ein Hund", "„Ja“, sagt er."]),
+        (
+            "1. Ein Hund\n3. Mai 2020\n1. mai\n2020. 5. 3. Katze",
+            ["Ein Hund", "3. Mai 2020", "1. mai", "2020. 5. 3. Katze"],
+        ),
+        ("Name:\tTom\n„Ja“\t„Nein“", ["Name:", "Tom", "„Ja“", "„Nein“"]),
+        ("| a | b |\nc || d\ne|f", ["a", "b", "c || d", "e|f"]),
+        ("```\nx = y\n```\nEin Hund\n~~~ ab\n# c", ["Ein Hund", "~~~ ab", "c"]),
+        ("#tag -x *a* #1", ["#tag -x *a* #1"]),
+        ("Ein  Hund - ja. > 3", ["Ein  Hund - ja. > 3"]),
+    ],
+)
+def test_marks_of_the_layout_are_copied_without_a_setting(text: str, parts: list[str]) -> None:
+    line = split_line(text, "auto", trained_length=100)
+    assert [line.part_text(part) for part in range(len(line.parts))] == parts
 
 
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,8 +16,11 @@ from typing import Any
 from manyheads.data.letters import has_letters
 
 _PART = re.compile("<([a-z_]+)>")
-_SIGN = re.compile(  # every literal has one of these; most lines of prose have none
-    r"[@{}%<$`\[\\#&+~\u231a-\u23ff\u2600-\u27bf\u2b1b-\u2b55\U0001f000-\U0001faff]|/\w|__|\*\||-[0-9A-Fa-f]{4}-"
+_LAYOUT_SIGN = re.compile(
+    r"^[\W\u2460-\u2473]|^\w{1,3}[.)]|[|\t]|   "
+)  # every literal of the layout has one of these
+_SIGN = re.compile(  # every other literal has one of these; most lines of prose have none
+    r"[@{}%<$`\[\\#&+~*_\u231a-\u23ff\u2600-\u27bf\u2b1b-\u2b55\U0001f000-\U0001faff]|/\w|-[0-9A-Fa-f]{4}-"
     r"|:(?:(?<!\w:)[A-Za-z+-]|(?<=tel:)\w|(?<=mailto:)\w|//)|\.(?<=\w\.)\w",
     re.ASCII,
 )
@@ -33,6 +36,7 @@ class Kind:
     pattern: str
     needs: str
     same: bool
+    layout: bool
     forms: tuple[str, ...]
 
 
@@ -62,53 +66,67 @@ def literal_kinds() -> tuple[Kind, ...]:
             "|".join(map(complete, kind["patterns"])),
             kind.get("needs", ""),
             kind.get("same", False),
+            kind.get("layout", False),
             tuple(kind.get("forms", ())),
         )
         for kind in _table()["kinds"]
     )
 
 
-@cache
-def _join_patterns(needs: tuple[str, ...], *, same: bool) -> re.Pattern[str]:
-    """Return the pattern of all kinds, or of those with `same`, whose `needs` are empty or among those given."""
-    kinds = [
-        kind for kind in literal_kinds() if (kind.same or not same) and (not kind.needs or kind.needs in needs)
-    ]
-    return re.compile("|".join(kind.pattern for kind in kinds), re.ASCII)
+def layout_kinds() -> tuple[Kind, ...]:
+    """Return the kinds that are copied whatever the settings: marks before and between the texts of a document."""
+    return tuple(kind for kind in literal_kinds() if kind.layout)
+
+
+def _same_kinds() -> tuple[Kind, ...]:
+    return tuple(kind for kind in literal_kinds() if kind.same)
+
+
+_Kinds = Callable[[], tuple[Kind, ...]]
 
 
 @cache
-def _all_needs() -> Sequence[str]:
-    return [kind.needs for kind in literal_kinds() if kind.needs]
+def _join_patterns(kinds: _Kinds, needs: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of all of these kinds whose `needs` are empty or among those given."""
+    return re.compile("|".join(kind.pattern for kind in kinds() if not kind.needs or kind.needs in needs), re.ASCII)
 
 
-def _literals_of(text: str) -> list[tuple[int, int]]:
+@cache
+def _needs_of(kinds: _Kinds) -> Sequence[re.Pattern[str]]:
+    return [re.compile(kind.needs, re.ASCII) for kind in kinds() if kind.needs]
+
+
+def _literals_of(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[int, int]]:
     """Return the (start, end) offsets of the literals of a text."""
-    if not _SIGN.search(text):
+    if not _LAYOUT_SIGN.search(text) and (kinds is layout_kinds or not _SIGN.search(text)):
         return []
-    needs = tuple(needed for needed in _all_needs() if re.search(needed, text))
-    return [match.span() for match in _join_patterns(needs, same=False).finditer(text)]
+    needs = tuple(needed.pattern for needed in _needs_of(kinds) if needed.search(text))
+    return [match.span() for match in _join_patterns(kinds, needs).finditer(text)]
 
 
 def placeholders_of(text: str) -> list[str]:
     """Return the literals of a text that a translation of it must have too, in order."""
-    return _join_patterns((), same=True).findall(text) if _SIGN.search(text) else []
+    return _join_patterns(_same_kinds, ()).findall(text) if _SIGN.search(text) else []
 
 
-def spans_to_translate(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) offsets of the parts of a text between literals, without white space at the ends.
+def spans_to_translate(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[int, int]]:
+    """Return the (start, end) offsets of the parts of a line between literals, without white space at the ends.
 
     Parts without a letter are left out: numbers and marks are the same in both languages.
+
+    Args:
+        text: the line.
+        kinds: `literal_kinds` or `layout_kinds`.
     """
-    literals = _literals_of(text)
+    literals = _literals_of(text, kinds)
     borders = [0, *(border for span in literals for border in span), len(text)]
     spans = []
     for index in range(0, len(borders), 2):
         start, end = borders[index : index + 2]
-        if index and (marks := _AFTER.match(text, start, end)):
+        if index and not text[start - 1].isspace() and (marks := _AFTER.match(text, start, end)):
             start = marks.end()
         part = text[start:end]
-        if end < len(text):
+        if end < len(text) and not text[end].isspace():
             part = part.rstrip(_BEFORE)
         if has_letters(part):
             first = start + len(part) - len(part.lstrip())

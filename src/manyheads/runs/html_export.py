@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.checkpoint.arrays import TensorFile
-from manyheads.data.literals import literal_kinds
+from manyheads.data.literals import layout_kinds, literal_kinds
 from manyheads.decoding.native.language_model import with_fixed_bias
 from manyheads.decoding.native.weights import FloatArray
 from manyheads.decoding.native_engine import tied_matrices
@@ -287,8 +287,8 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
             for view in config.for_directions()
         ]
         page |= directions[0] | {"run": name, "directions": directions if config.data.pairs else None}
-        kinds = literal_kinds() if config.search.copy_literals else ()
-        page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds] or None}
+        kinds = literal_kinds() if config.search.copy_literals else layout_kinds()
+        page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds]}
         page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
         page |= {"sources": loaded.sources.to_json() if loaded.sources else None}
         target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)

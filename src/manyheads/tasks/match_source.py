@@ -1,4 +1,4 @@
-"""Match a translation to its source: the mark at its end, and a small letter at its beginning.
+"""Match a translation to its source: its end mark, a small letter at its beginning, quotation marks around it.
 
 An end mark is of one of the kinds ".?!…:;,". Closing quotes and brackets may stand behind it.
 """
@@ -19,6 +19,11 @@ _TO_KIND = str.maketrans({mark: kind for kind, marks in _SAME_KIND.items() for m
 # Full stops of the languages whose marks are matched: Thai has no marks, and Armenian asks inside of a word.
 _STOPS = frozenset(".。।۔")
 _OPENING = {"?": "¿", "!": "¡"}  # of Spanish
+_QUOTATION = '"„“”«»‟「」『』'
+_CLOSING = {'"': '"', "„": "“”", "“": "”", "”": "”", "«": "»", "»": "«", "「": "」", "『": "』"}
+_QUOTED = re.compile(  # a text in quotation marks that holds no others
+    rf"\s*(?P<open>[{_QUOTATION}])[^{_QUOTATION}]+(?P<close>[{_QUOTATION}])(?P<marks>[.?!…:;,]?)\s*"
+)
 _CAPITAL_NOUNS = frozenset(("de", "lb", "nds", "gsw"))
 _DOTTED = frozenset(("tr", "az"))  # languages that write I with a dot and without
 # A word that is no part of an address, a name of a file or a formula.
@@ -26,7 +31,9 @@ _WORD = re.compile(r"[^\W\d_]++(?:['’-][^\W\d_]++)*+(?![\w@/\\]|[.:]\w)")
 
 
 def match_source(output: str, source: str, languages: tuple[str, str]) -> str:
-    """Return a translation with the kind of end mark of its source, and its small first letter.
+    """Return a translation with the kind of end mark of its source, its small first letter and its quotation marks.
+
+    A source that is a quotation as a whole gives its quotation marks to a translation without any.
 
     Left as they are: the end mark in languages with other marks, after an emoji and after an abbreviation; the
     first letter in German, of the English I, of a word with another capital and of a name that the source has; all
@@ -39,9 +46,20 @@ def match_source(output: str, source: str, languages: tuple[str, str]) -> str:
     """
     if not all(map(script_of, languages)):
         return output
+    output = _match_quotation(output, source)
     if _STOPS.issuperset(map(full_stop, languages)):
         output = _match_end(output, source, languages)
     return _match_first_letter(output, source, languages[1])
+
+
+def _match_quotation(output: str, source: str) -> str:
+    quoted = _QUOTED.fullmatch(source)
+    if not quoted or quoted["close"] not in _CLOSING.get(quoted["open"], "") or not has_text(output):
+        return output
+    if any(mark in output for mark in _QUOTATION):
+        return output
+    body = output.rstrip(".?!…:;,") if quoted["marks"] else output
+    return f"{quoted['open']}{body}{quoted['close']}{output[len(body) :]}"
 
 
 def _match_end(output: str, source: str, languages: tuple[str, str]) -> str:

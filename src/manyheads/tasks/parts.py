@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from itertools import chain
 from typing import Literal
 
 from manyheads.data.letters import has_letters, has_text
-from manyheads.data.literals import spans_to_translate
+from manyheads.data.literals import layout_kinds, literal_kinds, spans_to_translate
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
 _LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
+_CODE = re.compile(r"(`{3,}|~{3,})[^`]*\Z")  # a line that begins a block of code
 Split = Literal["auto", "sentences", "none"]
 
 
@@ -163,18 +165,18 @@ class Splitter:
 
     def stretches(self, text: str) -> list[Span]:
         """Return the spans that are not copied: the lines of a text, or what lies between literals in them."""
-        lines = self.translated_lines(text)
-        if not self.copy_literals:
-            return lines
+        kinds = literal_kinds if self.copy_literals else layout_kinds
         return [
             (start + first, start + last)
-            for start, end in lines
-            for first, last in spans_to_translate(text[start:end])
+            for start, end in self.translated_lines(text)
+            for first, last in (
+                spans_to_translate(text[start:end], kinds) if self.tokenizer.knows_letters else [(0, end - start)]
+            )
         ]
 
     def translated_lines(self, text: str) -> list[Span]:
         """Return the spans of the lines of a text that are not copied as a whole."""
-        return [span for span in line_spans(text) if self.translates(text[slice(*span)])]
+        return [span for span in _outside_code(text) if self.translates(text[slice(*span)])]
 
     def units(self, text: str) -> list[Span]:
         """Return the spans of the translated lines of a text, or of the sentences of a line that is too long."""
@@ -206,6 +208,24 @@ class Splitter:
             parts += [row] if len(row) <= self.limit else self.encode(_slices(text, pieces))
             cut_sentences += len(pieces) > 1
         return spans, parts, cut_sentences
+
+
+def _outside_code(text: str) -> list[Span]:
+    """Return the spans of the lines of a text without blocks of code, which begin and end with ``` or ~~~."""
+    outside: list[Span] = []
+    held: list[Span] = []  # lines since a mark that may begin a block
+    mark = ""
+    for span in line_spans(text):
+        line = text[slice(*span)]
+        if mark and line.startswith(mark) and not line.strip(mark[0]):
+            held, mark = [], ""
+        elif mark:
+            held.append(span)
+        elif begin := _CODE.match(line):
+            held, mark = [span], begin[1]
+        else:
+            outside.append(span)
+    return outside + held
 
 
 def _in_capitals(text: str) -> bool:

@@ -277,7 +277,7 @@ interface SplitterOptions {
   split: "auto" | "sentences" | "none";
   trainedLength: number;
   longest: number;
-  literals?: LiteralKind[] | null;
+  literals: LiteralKind[];
   lowerCapitals?: boolean;
 }
 
@@ -324,7 +324,7 @@ interface PageSettings {
   directions?: { run: string; source: string; target: string; prefix: number[] }[] | null;
   language: string;
   labels: string[];
-  literals: LiteralKind[] | null;
+  literals: LiteralKind[];
   lower_capitals: boolean;
   sources: SourceModelDescription | null;
   max_length: number;

@@ -17,11 +17,14 @@ import pytest
 
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.letters import has_letters, has_text
-from manyheads.data.literals import literal_kinds
+from manyheads.data.literals import layout_kinds, literal_kinds
 from manyheads.web.scripts import WEB
 
 DRIVER = Path(__file__).with_name("driver.mjs")
-LITERALS = [{"pattern": kind.pattern, "needs": kind.needs} for kind in literal_kinds()]
+LITERALS, LAYOUT = (
+    [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds]
+    for kinds in (literal_kinds(), layout_kinds())
+)
 
 
 class Browser:

@@ -7,8 +7,9 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.tasks.documents import documents
 from tests.tasks.test_parts import LETTERLESS, SPACE, WORDS
-from tests.web.text.browser import LITERALS, Browser, first_difference, open_browser, quick_texts
+from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, open_browser, quick_texts
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer
@@ -40,7 +41,7 @@ def in_javascript(options: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "tokenizer": "bytes", **{names.get(name, name): value for name, value in options.items()},
-        "literals": LITERALS if options["copy_literals"] else None,
+        "literals": LITERALS if options["copy_literals"] else LAYOUT,
     }  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def as_json(line: Line) -> dict[str, Any]:
 def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, options: dict[str, Any]) -> None:
     rng = random.Random(1)
     layouts = ["".join(rng.choices([*LETTERLESS, *SPACE, *SPACE, *WORDS], k=9)) for _ in range(80)]
-    texts = [*(text[:300] for text in quick_texts()), *layouts]
+    texts = [*(text[:300] for text in quick_texts()), *layouts, *documents()]
     splitter = Splitter(TOKENIZER, **options)
     units = [[list(span) for span in splitter.units(text)] for text in texts]
     assert first_difference(texts, units, browser.call("units", in_javascript(options), texts)) == ""

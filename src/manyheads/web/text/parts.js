@@ -4,6 +4,7 @@ import { Literals } from "./literals.js";
 import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
 import { characterAt, characterBefore, hasLetters, hasText, isWide } from "./unicode.js";
 
+const CODE = /^(`{3,}|~{3,})[^`]*$/u; // a line that begins a block of code
 const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
 
 /** Return the texts of spans.
@@ -56,18 +57,18 @@ function blankBetween(before, last, first) {
 
 /**
  * A splitter of lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
- * training data and of the model in tokens; `language` is the source language; `literals` are the kinds of text to copy, if any. White
+ * training data and of the model in tokens; `language` is the source language; `literals` are the kinds of text to copy. White
  * space stays as it is, and so do line ends within a line: each of its lines is split by itself. A line, a sentence or a piece without a
  * letter is copied, unless the tokenizer knows no letters.
  */
 export class Splitter {
   /** @param {SplitterOptions} options */
-  constructor({ tokenizer, language, split, trainedLength, longest, literals = null, lowerCapitals = false }) {
+  constructor({ tokenizer, language, split, trainedLength, longest, literals, lowerCapitals = false }) {
     this.tokenizer = tokenizer;
     this.language = language;
     this.split = split;
     this.lowerCapitals = lowerCapitals;
-    this.literals = literals && new Literals(literals);
+    this.literals = new Literals(literals);
     this.limit = Math.min(trainedLength, longest);
   }
 
@@ -112,15 +113,15 @@ export class Splitter {
   /** Return the spans that are not copied: the lines of a text, or what lies between literals in them.
       @type {(text: string) => Span[]} */
   stretches(text) {
-    const lines = this.translatedLines(text), { literals } = this;
-    if (!literals) return lines;
-    return lines.flatMap(([start, end]) => literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last]));
+    const lines = this.translatedLines(text);
+    if (!this.tokenizer.knowsLetters) return lines;
+    return lines.flatMap(([start, end]) => this.literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last]));
   }
 
   /** Return the spans of the lines of a text that are not copied as a whole.
       @type {(text: string) => Span[]} */
   translatedLines(text) {
-    return lineSpans(text).filter((span) => this.translates(text.slice(...span)));
+    return outsideCode(text).filter((span) => this.translates(text.slice(...span)));
   }
 
   /** Return the spans of the translated lines of a text, or of the sentences of a line that is too long.
@@ -154,6 +155,24 @@ export class Splitter {
     }
     return { spans, parts, cutSentences };
   }
+}
+
+/** Return the spans of the lines of a text without blocks of code, which stand between lines of three backquotes or tildes.
+    @type {(text: string) => Span[]} */
+function outsideCode(text) {
+  /** @type {Span[]} */
+  const outside = [];
+  /** Lines since a mark that may begin a block. @type {Span[]} */
+  let held = [];
+  let mark = "";
+  for (const span of lineSpans(text)) {
+    const line = text.slice(...span), begin = CODE.exec(line);
+    if (mark && line.startsWith(mark) && [...line].every((character) => character === mark[0])) [held, mark] = [[], ""];
+    else if (mark) held.push(span);
+    else if (begin) [held, mark] = [[span], begin[1]];
+    else outside.push(span);
+  }
+  return [...outside, ...held];
 }
 
 /** Return whether a text has at least two letters, all of them capitals.
