@@ -86,7 +86,7 @@ def train_run(folder: Path) -> Path:
             "d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1,
             "norm": "post", "positions": "sinusoidal", "tied_embeddings": "all",
         },
-        "training": {"steps": 10, "batch_tokens": 500, "save_every": 10, "valid_sentences": 0, "device": "cpu"},
+        "training": {"steps": 10, "batch_tokens": 500, "save_every": 10, "valid_sentences": 20, "device": "cpu"},
     }  # fmt: skip
     train(Config.model_validate(values), folder / "run")
     return folder / "run"

@@ -173,6 +173,16 @@ def test_a_run_translates(runs: Path) -> None:
 
 
 @compiled
+def test_given_translations_are_scored(runs: Path, tmp_path: Path) -> None:
+    for name, text in (("a", "abc\ndef\n"), ("b", "cba\nfed\n")):
+        (tmp_path / name).write_text(text)
+    ((code, out, _),) = manyheads(("score", runs / "translator", tmp_path / "a", tmp_path / "b"))
+    assert code == 0
+    assert all(float(line) < 0 for line in out.splitlines())
+    assert len(out.splitlines()) == 2
+
+
+@compiled
 def test_translating_a_line_imports_nothing_that_only_other_work_needs(runs: Path) -> None:
     manyheads(["-q", "translate", runs / "translator"], given="abc\n")  # compiles the decoder if it must
     listing = f"import atexit\natexit.register(lambda: print(*sys.modules))\n{PROGRAM}"

@@ -38,6 +38,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "classify": ("rows/*/loss", []),
     "cluster": ("two workers against one/*/by processor time", []),
     "clean": ("rates/pairs a second/*", []),
+    "confidence": ("rows/lines", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),

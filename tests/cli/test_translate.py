@@ -19,7 +19,7 @@ from manyheads.cli.streams import (
     input_lines,
     write_results,
 )
-from manyheads.cli.translate import _translations as translations_of
+from manyheads.cli.translate import translate_batches
 from manyheads.errors import DataError
 from manyheads.runs.translate_file import TRUNCATED, output_lines, warnings_of
 from manyheads.tasks.assembly import WARNINGS
@@ -65,7 +65,7 @@ def translations(
     constraints: ConstraintFiles | None = None,
 ) -> Iterator[Translation]:
     translate_lines = partial(translator.translate, n_best=n_best)
-    return translations_of(translate_lines, batches(lines, size), constraints or ConstraintFiles())
+    return translate_batches(translate_lines, batches(lines, size), constraints or ConstraintFiles())
 
 
 def write(

@@ -123,6 +123,8 @@ def test_json_holds_the_alignment_the_alternatives_and_the_hypotheses(trained, t
         "truncated": False,
         "sentences": 1,
         "warnings": [],
+        "confidence": None,
+        "confidence_level": None,
     }
 
 

@@ -149,7 +149,10 @@ def test_the_columns_of_the_help_are_those_that_exist() -> None:
 
 def test_an_unknown_column_is_refused(trained, text, tmp_path, capsys) -> None:
     from_file(trained, text, tmp_path / "out", "--columns", "score,length", code=2)
-    assert "there is no column 'length'. Choose from score, truncated, repeated." in capsys.readouterr().err
+    assert (
+        "there is no column 'length'. Choose from score, truncated, repeated, confidence."
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--json"], ["--stream", "--beam", "1"]])

@@ -22,6 +22,7 @@ from manyheads.serving.models import LanguageDetector, Models
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.settings import ServeSettings
 from manyheads.serving.translation_routes import _TranslationRequest, _translations
+from manyheads.tasks.confidence import ConfidenceModel
 from manyheads.text.languages import make_profile
 
 SENTENCE = GERMAN[0]
@@ -158,6 +159,29 @@ def test_what_comes_out_of_300_documents_has_their_structure(kind: str, table: d
     assert shown == [one.translation for one in translator.translate(texts)], (
         "the page divides a text as the server"
     )
+
+
+def test_a_text_has_the_level_of_the_confidence_in_its_parts() -> None:
+    """A long part that is sure outweighs a short one that is not; text that is copied has no level."""
+    translator = word_translator()
+    translator.confidence = ConfidenceModel(0.5, (0.0, 0.0, 0.0, -0.2), 0.0, (0.4, 0.48))
+    service: Any = SimpleNamespace(
+        models=Models(translators={("de", "en"): translator}),
+        batcher=Batcher(workers=1, max_tokens=10_000, max_wait=0.0),
+        settings=ServeSettings(),
+        metrics=SimpleNamespace(count_texts=lambda *counts: None),
+    )
+    unsure = "a, , , , , , , , , , , b"
+    texts = ["Ein Hund läuft", unsure, f"<p>{unsure}</p><p>{'Ein Hund läuft ' * 20}</p>", "12"]
+
+    def levels(texts: list[str], *, is_list: bool) -> Any:
+        query = _TranslationRequest(texts, is_list=is_list, source="de", target="en", html=True, alternatives=0)
+        return _translations(service, query, RequestHandle()).get("confidenceLevel")
+
+    assert levels(texts, is_list=True) == ["high", "low", "high", None]
+    assert levels(texts[:1], is_list=False) == "high"
+    assert levels(texts[3:], is_list=False) is None
+    service.batcher.close(5)
 
 
 def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:

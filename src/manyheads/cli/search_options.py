@@ -49,6 +49,7 @@ _OPTIONS = (
     field_option(SearchOptions, "alternatives", "N", type=NOT_NEGATIVE, note=". Requires --json."),
     field_option(SearchOptions, "split", flag="--split-lines", type=click.Choice(["auto", "sentences", "none"])),
     field_option(SearchOptions, "match_source"),
+    field_option(SearchOptions, "min_confidence", "X", type=float),
 )
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from manyheads.search.options import SearchOptions
     from manyheads.tasks.translation.translator import Translation, Translator
 
-_COLUMNS = ("score", "truncated", "repeated")
+_COLUMNS = ("score", "truncated", "repeated", "confidence")
 
 
 def _parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -96,7 +96,8 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
     metavar="NAMES",
     callback=_parse_columns,
     help="Write a table for spreadsheets, tab-separated values with a header: the translation and the columns "
-    "named, such as score,truncated,repeated. The score is that of --n-best; truncated and repeated are 0 or 1.",
+    "named, such as score,truncated,repeated,confidence. The score is that of --n-best; truncated and repeated are "
+    "0 or 1; the confidence is from 0 to 1.",
 )
 @option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
 @option("--engine", type=click.Choice(["torch", "ctranslate2"]), default="torch", help="Inference engine.")
@@ -149,6 +150,7 @@ def translate(
         or options.beam_size not in (None, 1)
         or options.alignment
         or options.match_source
+        or options.min_confidence
         or forbid_file
         or require_file
         or glossary
@@ -156,7 +158,7 @@ def translate(
     ):
         raise click.UsageError(
             "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
-            "--match-source, --forbid-file, --require-file, --glossary and --columns.",
+            "--match-source, --min-confidence, --forbid-file, --require-file, --glossary and --columns.",
         )
     check_output(output, file)
     in_shards = not stream and not as_json and _both_files(file, output)
@@ -214,7 +216,7 @@ def translate(
             sink.writelines(map(text_line, header_lines(columns)))
             lines_of = partial(output_lines, n_best=options.n_best, columns=columns)
             with line_progress("translating", file, sink) as advance:
-                results = _translations(
+                results = translate_batches(
                     partial(translator.translate, options=job.options), batches(lines, size), constraints, advance
                 )
                 write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
@@ -248,12 +250,13 @@ def _shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[S
     constraints.finish()
 
 
-def _translations(
+def translate_batches(
     translate_lines: Callable[..., list[Translation]],
     line_batches: Iterable[list[str]],
     constraints: ConstraintFiles,
     advance: Advance = no_advance,
 ) -> Iterator[Translation]:
+    """Yield the translation of each line; `translate_lines` takes a batch, and its constraints as arguments."""
     for batch in line_batches:
         results = translate_lines(batch, **constraints.take(len(batch)))
         assert len(results) == len(batch)

@@ -18,6 +18,7 @@ _RUN_FILES = [
     "labels.json",
     "languages.json",
     "source_model.json",
+    "confidence.json",
     "README.md",
 ]
 _UPLOADED = [*_RUN_FILES, "metrics.jsonl"]

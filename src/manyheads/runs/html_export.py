@@ -291,6 +291,7 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
         page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds]}
         page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
         page |= {"sources": loaded.sources.to_json() if loaded.sources else None}
+        page |= {"confidence": loaded.confidence.to_json() if loaded.confidence else None}
         target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)
         return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": target_tokenizer}}
     page["language"] = normal_form(config.data.language)

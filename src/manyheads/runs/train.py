@@ -25,6 +25,7 @@ from manyheads.runs.model_card import trained_card
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
 from manyheads.runs.signals import Requests
 from manyheads.shell import command_line
+from manyheads.tasks.confidence import CONFIDENCE
 from manyheads.tasks.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.tasks.initialize import take_weights, with_initial_shape
 from manyheads.tasks.registry import prepare_task
@@ -121,7 +122,8 @@ def _train_here(
         forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
         task.begin(run, _environment(task.corpus))
-    if not (trainer.progress.complete and run.described):  # a kill may have come between the last save and the card
+    trained = not (trainer.progress.complete and run.described)
+    if trained:  # a kill may have come between the last save and the card
         requests.stop_message = lambda: trainer.stop_message
         with requests.recorded(listener, launched=world.size > 1):
             try:
@@ -129,6 +131,8 @@ def _train_here(
                 if not trainer.progress.complete:
                     raise Interrupted
                 _finish(run, trainer, config, watch)
+                if world.is_main:
+                    task.finish()
             except Interrupted:
                 listener.message(_stopped_text(trainer.progress))
                 requests.leave()
@@ -138,6 +142,8 @@ def _train_here(
                 raise
         if world.is_main:
             run.describe(trained_card(config, task.tokenizers, trainer.progress, task.classes))
+    elif world.is_main and not (run.path / CONFIDENCE).is_file():
+        task.finish()  # of an older version
     return _summary(run.path, trainer, config)
 
 

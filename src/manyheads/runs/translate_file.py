@@ -37,6 +37,7 @@ _COLUMNS: dict[str, Callable[[Translation], object]] = {
     "score": lambda translation: f"{translation.score:.4f}",
     "truncated": lambda translation: int(translation.truncated),
     "repeated": lambda translation: int("repetition" in translation.warnings),
+    "confidence": lambda translation: "" if translation.confidence is None else f"{translation.confidence:.4f}",
 }
 
 

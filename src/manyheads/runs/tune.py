@@ -23,6 +23,7 @@ from manyheads.runs.train import train
 from manyheads.runs.tune_checks import check_news, find_doubts
 from manyheads.runs.tune_text import TuningText, add_general, data_of, read_corrections, read_text, write_text
 from manyheads.shell import command_line
+from manyheads.tasks.confidence import CONFIDENCE
 from manyheads.tasks.corpus import LANGUAGES
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.source_model import SOURCES
@@ -276,7 +277,9 @@ def _place(out: Path, work: Path, base: RunDirectory, document: dict[str, Any]) 
     final = parse_config(values, origin=str(out))
     described = base if (base.path / LANGUAGES).is_file() else trained
     documents = {
-        name: described.document(name) for name in (LANGUAGES, SOURCES) if (described.path / name).is_file()
+        name: holder.document(name)
+        for holder, name in ((described, LANGUAGES), (described, SOURCES), (trained, CONFIDENCE))
+        if (holder.path / name).is_file()
     }
     environment = {name: value for name, value in trained.environment().items() if name != "sha256"}
     card = (trained.path / "README.md").read_text(encoding="utf-8")

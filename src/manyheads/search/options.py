@@ -98,7 +98,10 @@ class SearchOptions:
         split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
             than any training example (auto), or no line (none), which cuts a line at the model's limit.
         match_source: write the end mark of the source at the end of its translation, such as a question mark or
-            none, and begin with a small letter where the source does.
+            none, begin with a small letter where the source does, and put quotation marks around it where the
+            source has them around it.
+        min_confidence: leave a line empty if the confidence in its translation, from 0 to 1, is below
+            min_confidence; a warning names the line.
 
     Raises:
         UsageError: an option is out of its range.
@@ -119,12 +122,15 @@ class SearchOptions:
     token_scores: bool = True
     split: Literal["auto", "sentences", "none"] = "auto"
     match_source: bool = False
+    min_confidence: float = 0.0
 
     def __post_init__(self) -> None:
         for name, most in _MAX_VALUES.items():
             value, least = vars(self)[name], int(name in ("beam_size", "n_best", "batch_tokens"))
             if value is not None and not least <= value <= most:
                 raise UsageError(f"{name} = {value} must be {least} or more, and at most {most:,}.")
+        if not 0 <= self.min_confidence <= 1:
+            raise UsageError(f"min_confidence = {self.min_confidence} must be from 0 to 1.")
         if self.split not in _SPLITS:
             raise UsageError(f'split = "{self.split}" is none of "auto", "sentences", "none".')
 

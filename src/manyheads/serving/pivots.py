@@ -30,13 +30,20 @@ def find_pivots(pairs: Collection[Pair]) -> dict[Pair, tuple[Pair, Pair]]:
 
 
 def join(first: Translation, second: Translation) -> Translation:
-    """Return the translation of a source by way of another language, from the two translations on the way."""
+    """Return the translation of a source by way of another language, from the two translations on the way.
+
+    Its confidence is the lower one of the two.
+    """
+    known = [one for one in (first, second) if one.confidence is not None]
+    least = min(known, key=lambda one: one.confidence or 0.0, default=second)
     return replace(
         second,
         source=first.source,
         truncated=first.truncated or second.truncated,
         alignment=_join_alignments(first.alignment, second.alignment),
         warnings=list(dict.fromkeys([*first.warnings, *second.warnings])),
+        confidence=least.confidence,
+        confidence_level=least.confidence_level,
     )
 
 

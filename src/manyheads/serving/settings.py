@@ -41,7 +41,8 @@ class ServeSettings:
         max_wait_ms: maximum batching delay in milliseconds.
         beam: beam size; 1 is greedy search.
         glossary: file of terms and their translations, as for translate, for a server of one translator.
-        match_source: write the end mark of the source, and its small first letter, as LibreTranslate does.
+        match_source: write the end mark, the small first letter and the quotation marks of the source, as
+            LibreTranslate does.
         engine: inference engine.
         precision: number format of the torch engine; fp32 is exact, bf16 and int8 are faster.
         device: see `Translator.load`.

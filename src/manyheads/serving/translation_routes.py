@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
+from manyheads.tasks.result import Translation
 from manyheads.tasks.translation.translator import Translator
 
 _AUTO = "auto"
@@ -201,6 +203,7 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     results: list[list[str]] = [[document.unchanged] for document in documents]
     warnings: list[list[str]] = [[] for _ in documents]
     pivots: list[str | None] = [None for _ in documents]
+    levels: list[str | None] = [None for _ in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, confidence)) in enumerate(zip(documents, sources, strict=True)):
         if source == query.target or (confidence == 0 and models.detector.profiles):
@@ -219,10 +222,12 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
         own = [documents[index] for index in indices]
         translated = _translate_documents(service, models.route(pair), query, own, handle)
         pivot = models.pivots.get(pair)
-        for index, (texts, warned) in zip(indices, translated, strict=True):
-            results[index], warnings[index] = texts, warned
+        for index, (texts, warned, level) in zip(indices, translated, strict=True):
+            results[index], warnings[index], levels[index] = texts, warned, level
             pivots[index] = pivot[0][1] if pivot else None
-    return _translation_json(query, results, warnings, pivots, [_language_json(language) for language in sources])
+    return _translation_json(
+        query, results, warnings, levels, pivots, [_language_json(language) for language in sources]
+    )
 
 
 def _source_of(document: Document, query: _TranslationRequest, models: Models) -> LanguageConfidence:
@@ -242,10 +247,11 @@ def _translate_documents(
     query: _TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
-) -> list[tuple[list[str], list[str]]]:
-    """Translate documents of one language; return the translations of each, best first, and names of warnings.
+) -> list[tuple[list[str], list[str], str | None]]:
+    """Translate documents of one language; of two translators, the second translates the output of the first.
 
-    Of two translators, the second translates what the first has translated.
+    Returns:
+        For each document its translations, best first, the names of its warnings, and the level of its confidence.
     """
     *before, translator = (queued_translator(one, service.batcher, handle) for one in served)
     if before and query.terms:
@@ -270,21 +276,34 @@ def _translate_documents(
     remaining = iter(translated)
     parts = [[next(remaining) for _ in document.texts] for document in documents]
     return [
-        (document.assemble(own), list(dict.fromkeys(name for part in own for name in part.warnings)))
+        (
+            document.assemble(own),
+            list(dict.fromkeys(name for part in own for name in part.warnings)),
+            _level_of(translator, own),
+        )
         for document, own in zip(documents, parts, strict=True)
     ]
+
+
+def _level_of(translator: Translator, parts: Sequence[Translation]) -> str | None:
+    """Return the level of the mean confidence in the parts of a document, each weighted with its tokens."""
+    known = [(part.confidence, len(part.hypotheses[0].tokens)) for part in parts if part.confidence is not None]
+    if translator.confidence is None or not known:
+        return None
+    return translator.confidence.level(sum(map(math.prod, known)) / sum(tokens for _, tokens in known))
 
 
 def _translation_json(
     query: _TranslationRequest,
     results: list[list[str]],
     warnings: list[list[str]],
+    levels: list[str | None],
     pivots: list[str | None],
     languages: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return the JSON object of a response; for a single text, without lists.
 
-    Warnings and pivot languages are there if there are any.
+    Warnings, levels of confidence and pivot languages are there if there are any.
     """
     alternatives = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
     content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
@@ -294,6 +313,8 @@ def _translation_json(
         content["alternatives"] = alternatives
     if any(warnings):
         content["warnings"] = warnings
+    if any(levels):
+        content["confidenceLevel"] = levels
     if any(pivots):
         content["pivot"] = pivots
     return content if query.is_list else {name: values[0] for name, values in content.items()}

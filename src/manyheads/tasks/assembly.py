@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from manyheads.search.interface import Hypothesis, length_divisor
 from manyheads.search.options import SearchOptions
+from manyheads.tasks.confidence import ConfidenceModel, measure
 from manyheads.tasks.match_source import match_source
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line
@@ -32,6 +34,7 @@ WARNINGS = {
     "forbidden-phrase": "a forbidden phrase came out, spelled in an unusual way",
     "missing-phrase": "a required phrase did not come out",
     "broken-character": "bytes that form no character were left out, or completed to a character of the source",
+    "low-confidence": "left empty, because the confidence is below --min-confidence",
 }
 
 _MAX_PERIOD = 16  # tokens of a repeated passage
@@ -50,8 +53,10 @@ class Assembler:
         sources: SourceModel | None = None,
         languages: tuple[str, str] = ("", ""),  # of the source and the target
         *,
+        confidence: ConfidenceModel | None = None,
         trained: bool = True,  # whether the model was trained to translate between them
     ) -> None:
+        self.confidence = confidence
         self.languages = languages
         self.trained = trained
         self.tokenizers = tokenizers
@@ -81,7 +86,7 @@ class Assembler:
             return Translation(line.text, copied, truncated=False, alignment=links)
         best = by_rank[0]
         cut = any(len(ids) > self.longest_source for ids in line.parts)
-        return Translation(
+        translation = Translation(
             source=line.text,
             hypotheses=candidates,
             truncated=cut or not all(output.ended for output in best),
@@ -89,6 +94,18 @@ class Assembler:
             sentences=len(line.parts),
             warnings=self.warnings(line, best, candidates[0].text, constraints),
         )
+        return self.with_confidence(translation, line) if self.confidence else translation
+
+    def with_confidence(self, translation: Translation, line: Line) -> Translation:
+        """Return a translation with its confidence; without a candidate if it is below `min_confidence`."""
+        assert self.confidence is not None
+        measures = measure(translation.hypotheses[0].token_scores, line.parts, self.sources)
+        confidence = self.confidence.estimate(measures, translation.warnings, truncated=translation.truncated)
+        level = self.confidence.level(confidence)
+        if confidence < self.options.min_confidence:
+            warnings = [*translation.warnings, "low-confidence"]
+            translation = replace(translation, hypotheses=[], alignment=None, warnings=warnings)
+        return replace(translation, confidence=confidence, confidence_level=level)
 
     def candidate(self, line: Line, outputs: Sequence[Hypothesis]) -> Candidate:
         """Join the outputs of the parts of a line to one candidate."""

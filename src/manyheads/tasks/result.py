@@ -55,6 +55,10 @@ class Translation:
             are separated by blanks; None unless requested.
         sentences: number of parts of the line that were translated separately.
         warnings: names of the warnings about the best candidate (`assembly.WARNINGS`).
+        confidence: estimated chrF of the best candidate, from 0 to 1 (`ConfidenceModel`); None for a line that is
+            copied, and for a run without the model.
+        confidence_level: word for the confidence: "low" as in the lowest fifth of the validation text, "high" as in
+            its upper half, else "medium".
     """
 
     source: str
@@ -63,6 +67,8 @@ class Translation:
     alignment: str | None = None
     sentences: int = 1
     warnings: list[str] = field(default_factory=list)
+    confidence: float | None = None
+    confidence_level: str | None = None
 
     @property
     def translation(self) -> str:
@@ -85,4 +91,6 @@ class Translation:
             "truncated": self.truncated,
             "sentences": self.sentences,
             "warnings": self.warnings,
+            "confidence": self.confidence,
+            "confidence_level": self.confidence_level,
         }

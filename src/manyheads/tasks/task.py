@@ -243,6 +243,7 @@ class TrainingTask:
         too_long: number of training examples left out because they have too many tokens.
         classes: classes of a classifier, in the order of its outputs.
         documents: returns further JSON documents of the run directory, by file name.
+        finish: writes what the run directory holds of the trained model beside its weights.
     """
 
     task: AnyTask
@@ -256,6 +257,7 @@ class TrainingTask:
     too_long: int = 0
     classes: tuple[str, ...] = ()
     documents: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+    finish: Callable[[], None] = lambda: None
 
     def model(self) -> Transformer:
         """Build a new model on the CPU."""

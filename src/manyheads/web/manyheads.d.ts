@@ -14,6 +14,10 @@ export interface Translation {
   sentences: number;
   /** Names of the problems that were detected, such as "repetition". */
   warnings: string[];
+  /** Estimated chrF of the translation, from 0 to 1; null for text that is copied, and for a run without an estimate. */
+  confidence: number | null;
+  /** "low", "medium" or "high". */
+  confidence_level: string | null;
 }
 
 export interface Hypothesis {

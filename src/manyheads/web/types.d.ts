@@ -315,6 +315,13 @@ interface SourceModelDescription {
   limits: number[];
 }
 
+interface ConfidenceDescription {
+  bias: number;
+  weights: number[];
+  usual_ratio: number;
+  limits: number[];
+}
+
 interface PageSettings {
   run: string;
   facts: object;
@@ -327,6 +334,7 @@ interface PageSettings {
   literals: LiteralKind[];
   lower_capitals: boolean;
   sources: SourceModelDescription | null;
+  confidence: ConfidenceDescription | null;
   max_length: number;
   texts: number;
   longest: number;
@@ -711,6 +719,7 @@ interface SentenceTranslation {
   translation: string;
   hypotheses: Hypothesis[];
   warnings: string[];
+  confidence_level: string | null;
 }
 
 interface TextTranslation {

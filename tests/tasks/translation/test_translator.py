@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from torch import Tensor
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.decoding.engine import TorchEngine
-from manyheads.errors import UsageError
+from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.interface import Hypothesis
+from manyheads.tasks.confidence import ConfidenceModel, measure
+from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import SearchOptions, Translation, Translator
 from manyheads.text.tokenizer import BOS, EOS, train_tokenizers
 
@@ -246,3 +249,75 @@ def test_json_holds_the_documented_keys(line: str) -> None:
     assert value["translation"] == found.translation
     for one in value["hypotheses"]:
         assert one.keys() == {"text", "score", "tokens", "token_scores", "log_probability"}
+
+
+# --- confidence, and scores of given translations ---
+
+CONFIDENCE = ConfidenceModel(bias=0.0, weights=(0.0, 1.0, 0.0, 0.0), usual_ratio=0.0, limits=(0.31, 0.4))
+
+
+def confident_translator(**options: Any) -> Translator:
+    translator = make_translator(**options)
+    translator.confidence = CONFIDENCE
+    return translator
+
+
+def test_a_translation_has_its_confidence_and_lines_below_the_limit_are_left_empty() -> None:
+    translator, texts = confident_translator(end_bias=4.0), [*lines(), "", "12"]
+    found = translator.translate(texts)
+    known = [one for one in found if one.confidence is not None]
+    assert len(known) == 13, "all but the lines that are copied"
+    assert {one.confidence_level for one in known} == {"low", "medium", "high"}
+    for one in known:
+        measures = measure(one.hypotheses[0].token_scores, translator.tokenizers.source.encode([one.source]), None)
+        assert one.confidence == CONFIDENCE.estimate(measures, one.warnings, truncated=one.truncated)
+        assert one.to_json()["confidence_level"] == CONFIDENCE.level(one.confidence)
+    limit = sorted(one.confidence for one in known)[6]
+    for one, other in zip(
+        found, translator.translate(texts, options=SearchOptions(min_confidence=limit)), strict=True
+    ):
+        below = one.confidence is not None and one.confidence < limit
+        assert other.translation == ("" if below else one.translation)
+        assert ("low-confidence" in other.warnings) == below
+        assert other.confidence == one.confidence
+
+
+def test_a_limit_without_a_model_of_the_confidence_is_refused() -> None:
+    with pytest.raises(UsageError, match="no model of the confidence"):
+        make_translator().translate(["abc"], options=SearchOptions(min_confidence=0.5))
+    with pytest.raises(UsageError, match=r"min_confidence = 1\.5 must be from 0 to 1"):
+        SearchOptions(min_confidence=1.5)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_given_translations_have_the_scores_of_teacher_forcing(native: bool, tmp_path: Path) -> None:
+    translator = confident_translator(search={"no_repeat_ngram": 2, "max_length_ratio": 0.1})
+    if native:
+        translator = Translator.load(save_run(translator, tmp_path / "run"), device="cpu")
+    sources, targets = (
+        [*lines(seed=5), "ab", "", "abc", "a"],
+        [*lines(seed=6), "aaaaaaaa", "a", "", "b" * MAX_POSITIONS],
+    )
+    scored = translator.score(sources, targets)
+    assert [one.translation for one in scored] == [*targets[:14], "", "", ""]
+    assert [one.truncated for one in scored] == [*[False] * 16, True]
+    encoded = [
+        tokenizer.encode(texts[:14])
+        for tokenizer, texts in ((translator.tokenizers.source, sources), (translator.tokenizers.target, targets))
+    ]
+    for batch, nats, counts in target_nats(translator.model, *encoded):
+        for pair, row, count in zip(batch, nats, counts, strict=True):
+            (candidate,) = scored[pair].hypotheses
+            assert candidate.token_scores == approx([-value for value in row[:count].tolist()])
+            assert candidate.score == approx(-row[:count].mean().item())
+    assert all((one.confidence is None) == (native or not one.hypotheses) for one in scored)
+
+
+def test_the_model_of_the_confidence_of_a_run_is_read_and_a_damaged_one_named(tmp_path: Path) -> None:
+    path = save_run(make_translator(), tmp_path / "run")
+    assert Translator.load(path, device="cpu").confidence is None
+    (path / "confidence.json").write_text(json.dumps(CONFIDENCE.to_json()))
+    assert Translator.load(path, device="cpu").confidence == CONFIDENCE
+    (path / "confidence.json").write_text("{}")
+    with pytest.raises(RunError, match="holds no model of confidence"):
+        Translator.load(path, device="cpu")

@@ -12,6 +12,7 @@ const { Literals } = await load("literals.js");
 const { Line, Splitter } = await load("parts.js");
 const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
 const { SourceModel } = await load("sourcemodel.js");
+const { ConfidenceModel } = await load("confidence.js");
 const { loadTokenizer } = await load("tokenizer.js");
 
 /* Convert spans from UTF-16 units to characters, as Python counts them. */
@@ -74,6 +75,13 @@ const FUNCTIONS = {
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
   warnings: (name, fields, outputs, text, { model, ...expected }) =>
     translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), { ...expected, sources: model && new SourceModel(model) }),
+  confidence: (description, sources, outputs) => {
+    const model = new ConfidenceModel(description), surprise = sources && new SourceModel(sources);
+    return outputs.map(([scores, rows, warnings, truncated]) => {
+      const confidence = model.estimate(scores, rows, surprise, warnings, truncated);
+      return [confidence, model.level(confidence)];
+    });
+  },
   whole: (name, rows, source) => rows.map((ids) => {
     const { whole, broken } = tokenizers.get(name).wholeCharacters(ids, source);
     return [whole, broken];

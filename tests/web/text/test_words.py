@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.interop.parts import sentences
+from tests.tolerances import approx
 from tests.web.text.browser import (
     LITERALS,
     Browser,
@@ -22,6 +23,7 @@ from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
+from manyheads.tasks.confidence import ConfidenceModel, measure
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
@@ -134,6 +136,29 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         "forbidden-phrase",
         "missing-phrase",
     }
+
+
+def test_the_confidence_in_a_translation_is_that_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
+    rng = random.Random(1)
+    usual = tokenizer.encode(sentences(400))
+    sources = fit_source_model(usual, usual, tokenizer.size)
+    model = ConfidenceModel(bias=0.9, weights=(0.1, 0.2, -0.1, -0.1), usual_ratio=0.1, limits=(0.3, 0.5))
+    for known in (sources, None):
+        outputs: list[tuple[list[float], list[list[int]], list[str], bool]] = [
+            (
+                [-rng.expovariate(1) for _ in range(rng.randint(1, 30))],
+                rng.sample(usual, rng.randint(1, 3)),
+                rng.choice([[], [], ["sentence-cut"], ["repetition"]]),
+                rng.random() < 0.1,
+            )
+            for _ in range(100)
+        ]
+        found = browser.call("confidence", model.to_json(), known and known.to_json(), outputs)
+        for (scores, rows, warnings, truncated), (confidence, level) in zip(outputs, found, strict=True):
+            expected = model.estimate(measure(scores, rows, known), warnings, truncated=truncated)
+            assert confidence == approx(expected)
+            assert level == model.level(confidence)
+        assert {level for _, level in found} == {"low", "medium", "high"}
 
 
 def test_bytes_that_form_no_character_are_left_out_or_completed_as_by_python(browser: Browser) -> None:

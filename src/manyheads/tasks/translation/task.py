@@ -43,7 +43,7 @@ from manyheads.tasks.translation.augmented_batches import augmented_batches
 from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
-from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
+from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.reserved import language_symbol
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
@@ -83,6 +83,7 @@ class TranslationTask(Task[Translator]):
             loss=partial(translation_loss, smoothing=training.label_smoothing, r_drop=training.r_drop),
             updates=lambda world: CorpusUpdates(config, maker, world),
             validation=_validation(config, corpus, tokenizers),
+            finish=lambda: store_confidence(run, listener),
             too_long=store.too_long,
             documents=lambda: {
                 LANGUAGES: {name: profile.to_json() for name, profile in language_profiles(config, texts).items()},

@@ -24,11 +24,12 @@ from manyheads.search.interface import (
     never_cancelled,
     without_first,
 )
-from manyheads.search.options import SearchOptions
+from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.assembly import Assembler
+from manyheads.tasks.confidence import CONFIDENCE, ConfidenceModel
 from manyheads.tasks.directions import with_direction
 from manyheads.tasks.options import LineConstraints, line_constraints
-from manyheads.tasks.parts import Splitter
+from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.tasks.terms import check_terms, lack_terms, require_terms
 from manyheads.text.interface import growing_text
@@ -54,6 +55,7 @@ class Translator:
         tokenizers: tokenizers of source and target.
         engine: the search backend.
         sources: model of the training sources, which gives the warning "unlike-training"; None gives none.
+        confidence: model of the confidence in a translation; None gives none.
         glossary: terms with the translations that they must have, or None; see `with_glossary`.
         run: the run directory that was opened, or None.
         trained: whether the model was trained to translate between the languages of `config`; see `to`.
@@ -67,6 +69,7 @@ class Translator:
         tokenizers: TokenizerPair,
         engine: EncoderDecoder | Engine,
         sources: SourceModel | None = None,
+        confidence: ConfidenceModel | None = None,
     ) -> None:
         """Make a translator from objects in memory; a model gets a new `TorchEngine`. `load` opens a run."""
         self.config = config
@@ -77,13 +80,16 @@ class Translator:
             engine = TorchEngine([engine])
         self.engine = engine
         self.sources = sources
+        self.confidence = confidence
         self.glossary: Glossary | None = None
         self.trained = True
         self.run: RunDirectory | None = None
 
     def copy(self, *, config: Config | None = None, engine: Engine | None = None) -> Self:
         """Return a translator with another configuration or engine, and the same for the rest."""
-        copied = type(self)(config or self.config, self.tokenizers, engine or self.engine, self.sources)
+        copied = type(self)(
+            config or self.config, self.tokenizers, engine or self.engine, self.sources, self.confidence
+        )
         copied.glossary, copied.trained, copied.run = self.glossary, self.trained, self.run
         return copied
 
@@ -178,12 +184,12 @@ class Translator:
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of(cls.task)
         tokenizers = directory.tokenizers(config)
-        sources = _read_source_model(directory, tokenizers)
+        sources, confidence = _read_source_model(directory, tokenizers), _read_confidence(directory)
         number_format = parse_precision(precision)
         if not ensemble:
             try:
                 native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
-                loaded = cls(config, tokenizers, native, sources)
+                loaded = cls(config, tokenizers, native, sources, confidence)
                 loaded.run = directory
                 return loaded
             except NotNativeError as reason:
@@ -198,7 +204,7 @@ class Translator:
         models = [directory.model(config, tokenizers).to(torch_device)]
         models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
-        loaded = cls(config, tokenizers, TorchEngine(models, combine, number_format), sources)
+        loaded = cls(config, tokenizers, TorchEngine(models, combine, number_format), sources, confidence)
         loaded.run = directory
         return loaded
 
@@ -290,6 +296,11 @@ class Translator:
             options = replace(options, beam_size=beam_size)
         if n_best is not None:
             options = replace(options, n_best=n_best)
+        if options.min_confidence and self.confidence is None:
+            raise UsageError(
+                "min_confidence: this run has no model of the confidence. Give its `manyheads train` command once "
+                "more, which makes one from the validation text."
+            )
         options = options.complete(vars(self.config.search))
         rows = [self.shortened(part) for line in lines for part in line.parts]
         parts = [
@@ -299,13 +310,58 @@ class Translator:
         ]
         found = iter(self._search(rows, options, parts, stop))
         outputs = [[next(found) for _ in line.parts] for line in lines]
-        languages = self.config.data.source, self.config.data.target
-        assembler = Assembler(
-            self.tokenizers, options, self.longest_source, self.sources, languages, trained=self.trained
-        )
+        assembler = self.assembler(options)
         return [
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
+        ]
+
+    def assembler(self, options: SearchOptions) -> Assembler:
+        """Return the builder of translations from the outputs of a search with these options."""
+        return Assembler(
+            self.tokenizers,
+            options,
+            self.longest_source,
+            self.sources,
+            (self.config.data.source, self.config.data.target),
+            confidence=self.confidence,
+            trained=self.trained,
+        )
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, target: str = "", source: str = ""
+    ) -> list[Translation]:
+        """Return given translations with the scores that the model gives them: the targets are forced as outputs.
+
+        Each pair is one part, however long; a pair with an empty side, or longer than the model, has no candidate.
+        `Candidate.score` is the mean log-probability of a token, its end mark included, in nats. For a model of
+        several languages, `target` and `source` choose the direction; see `to`.
+        """
+        if target or source or self.config.data.pairs:
+            return self.to(target, source).score(sources, targets)
+        rows, outputs = self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets)
+        longest, longest_output = self.longest_source, self.longest_source - len(self.prefix) - 1
+        lines = [
+            Line(
+                text, [(0, len(text))], [row] if 0 < len(row) <= longest and 0 < len(ids) <= longest_output else []
+            )
+            for text, row, ids in zip(sources, rows, outputs, strict=True)
+        ]
+        options = SearchOptions(
+            beam_size=1, length_penalty=1.0, no_repeat_ngram=0, max_length_ratio=0.0, max_length_offset=0
+        ).complete(vars(self.config.search))
+        forced = [
+            (LineConstraints(Constraints(prefix=(*ids, EOS)), language=self.prefix), 0)
+            for line, ids in zip(lines, outputs, strict=True)
+            if line.parts
+        ]
+        found = iter(self._search([row for line in lines for row in line.parts], options, forced, None))
+        assembler, unscored = self.assembler(options), LineConstraints()
+        return [
+            assembler.translation(line, [next(found)], unscored)
+            if line.parts
+            else Translation(line.text, [], truncated=len(row) > longest or len(ids) > longest_output)
+            for line, row, ids in zip(lines, rows, outputs, strict=True)
         ]
 
     def _search(
@@ -432,6 +488,17 @@ def _read_source_model(run: RunDirectory, tokenizers: TokenizerPair) -> SourceMo
         return SourceModel.from_json(run.document(SOURCES), tokenizers.source.size)
     except ValueError as error:
         raise RunError(f"{path} is damaged: it holds no model of sources. Copy the run directory again.") from error
+
+
+def _read_confidence(run: RunDirectory) -> ConfidenceModel | None:
+    """Read the model of the confidence of a run; None if it has none."""
+    path = run.path / CONFIDENCE
+    if not path.is_file():
+        return None
+    try:
+        return ConfidenceModel.from_json(run.document(CONFIDENCE))
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: it holds no model of confidence. Remove it.") from error
 
 
 def _other_models(

@@ -68,7 +68,7 @@ async function buildTranslate(panel) {
       text = result.translation;
       notices.replaceChildren(...warningsOf(result.sentences).map((name) => para("notice", t(`warning.${name}`))));
       shown = para("translation", text);
-      speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) });
+      speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) }) + confidenceOf(result.sentences);
       if (result.sentences.length) {
         below.append(sentencesFigure(result.sentences, below), div("preview"), sentenceDetails(sentenceOf(result)));
         previewAttention(below);
@@ -151,6 +151,13 @@ function correctionForm(text) {
 /** Return the names of the warnings about any of several sentences.
     @type {(sentences: SentenceTranslation[]) => string[]} */
 const warningsOf = (sentences) => [...new Set(sentences.flatMap(({ warnings }) => warnings))];
+
+/** Return the words for the lowest confidence in the translations of several sentences; empty if there is none.
+    @type {(sentences: SentenceTranslation[]) => string} */
+function confidenceOf(sentences) {
+  const lowest = ["low", "medium", "high"].find((level) => sentences.some(({ confidence_level: own }) => own === level));
+  return lowest ? `, ${t(`confidence.${lowest}`)}` : "";
+}
 
 /** Show the cross-attention of the selected sentence in an exported page, whose readers see it without opening a view.
     @type {(below: HTMLElement) => Promise<void>} */

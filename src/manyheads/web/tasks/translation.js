@@ -3,6 +3,7 @@
 import { lengthDivisor, makeOutput, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
 import { Splitter } from "../text/parts.js";
+import { ConfidenceModel } from "../text/confidence.js";
 import { SourceModel } from "../text/sourcemodel.js";
 import { lineAlignment, pharaoh, translationWarnings, wordAlignment } from "../text/words.js";
 import { packArray } from "./arrays.js";
@@ -23,6 +24,7 @@ export class PageTranslator {
     this.prefix = settings.prefix ?? []; // the symbol of the target language, in a vocabulary that has it
     this.longest = model.settings.max_positions - 1;
     this.sources = settings.sources ? new SourceModel(settings.sources) : undefined;
+    this.confidence = settings.confidence && new ConfidenceModel(settings.confidence);
     const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
     this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
   }
@@ -65,15 +67,20 @@ export class PageTranslator {
     const best = outputs.map((ranked) => ranked[0]);
     if (!ranks && line.text) hypotheses.push({ text: line.text, score: 0, tokens: [], token_scores: [], log_probability: 0 });
     const attended = alignment && best.map((output, part) => ({ ...output, attention: this.alignmentWeights(line.parts[part], output) }));
+    const truncated = line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended);
+    const warnings = !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target, { sources: this.sources });
+    const confidence = ranks && this.confidence ? this.confidence.estimate(hypotheses[0].token_scores, line.parts, this.sources, warnings, truncated) : null;
     return {
       source: line.text,
       translation: hypotheses[0]?.text ?? "",
       score: hypotheses[0]?.score ?? 0,
       hypotheses,
       alignment: attended && hypotheses.length ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
-      truncated: line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended),
+      truncated,
       sentences: line.parts.length || 1,
-      warnings: !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target, { sources: this.sources }),
+      warnings,
+      confidence,
+      confidence_level: confidence === null || !this.confidence ? null : this.confidence.level(confidence),
     };
   }
 

@@ -1,0 +1,108 @@
+"""Measure how well the confidence in translations orders them: Spearman's correlation with their sentence chrF.
+
+    python benchmarks/confidence.py RUN SOURCE REFERENCE [--lines 2000] [--json]
+
+SOURCE and REFERENCE are files of lines that the run has not seen, in plain text or gzip; the search is that of the
+run. "worst found" is the share of the fifth of the lines with the lowest chrF that is among the fifth with the
+lowest confidence (0.2 by chance). "chrF by level" is the mean sentence chrF of each level, "confidence" the mean
+confidence, and "pairs in order" the share of lines to which `score` gives a higher score with their reference than
+with that of the next line.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import machine
+from manyheads.data.lines import read_lines
+from manyheads.evaluation.scores import metrics
+from manyheads.tasks.confidence import LEVELS
+from manyheads.tasks.translation import Translator
+from manyheads.tasks.translation.grouped import translate_in_groups
+from tiny import train_run
+
+Array = NDArray[np.float64]
+
+
+def ranks(values: Array) -> Array:
+    """Return the ranks of values; equal values share the mean of their ranks."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+
+
+def spearman(first: Array, second: Array) -> float:
+    """Return Spearman's correlation; 0 where all values of one side are equal."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    return float(np.corrcoef(ranks(first), ranks(second))[0, 1])
+
+
+def worst_found(confidence: Array, chrf: Array) -> float:
+    """Return the share of the fifth with the lowest chrF that is in the fifth with the lowest confidence."""
+    count = len(chrf) // 5
+    lowest, worst = (set(np.argsort(values, kind="stable")[:count].tolist()) for values in (confidence, chrf))
+    return len(lowest & worst) / count
+
+
+def measure_run(translator: Translator, sources: list[str], references: list[str]) -> dict[str, Any]:
+    """Translate the sources, and compare the confidence in each translation with its sentence chrF."""
+    kept = [number for number, text in enumerate(sources) if text.strip() and references[number].strip()]
+    sources, references = [sources[number] for number in kept], [references[number] for number in kept]
+    results = translate_in_groups(translator, sources)
+    metric = metrics("none")["chrf"]
+    chrf = np.array(
+        [
+            metric.sentence_score(result.translation, [reference]).score / 100
+            for result, reference in zip(results, references, strict=True)
+        ]
+    )
+    confidence = np.array([result.confidence for result in results])
+    levels = np.array([result.confidence_level for result in results])
+    own, other = (
+        np.array([result.score for result in translator.score(sources, texts)])
+        for texts in (references, [*references[1:], references[0]])
+    )
+    return {
+        "lines": len(results),
+        "Spearman": spearman(confidence, chrf),
+        "worst found": worst_found(confidence, chrf),
+        "chrF": float(chrf.mean()),
+        "confidence": float(confidence.mean()),
+        "chrF by level": {name: float(chrf[levels == name].mean()) for name in LEVELS if (levels == name).any()},
+        "pairs in order": float((own > other).mean()),
+    }
+
+
+def main() -> None:
+    parser = machine.parser(__doc__)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("source", type=Path, nargs="?")
+    parser.add_argument("reference", type=Path, nargs="?")
+    parser.add_argument("--lines", type=int, default=2_000)
+    arguments = machine.parse(parser, tiny={"lines": 20}, required=["run", "source", "reference"])
+    with tempfile.TemporaryDirectory() as folder:
+        run, source, reference = arguments.run, arguments.source, arguments.reference
+        if arguments.tiny:
+            run = train_run(Path(folder))
+            source, reference = (Path(folder) / f"test.{language}" for language in ("de", "en"))
+        translator = Translator.load(run, device="cpu")
+        sources, references = (list(islice(read_lines(path), arguments.lines)) for path in (source, reference))
+        rows = measure_run(translator, sources, references)
+    about = machine.about("sacrebleu")
+    if arguments.json:
+        print(json.dumps({"unit": "shares and correlations, from 0 to 1", **about, "rows": rows}))
+        return
+    print(machine.describe(about))
+    for name, value in rows.items():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""How sure a translator is of a translation: an estimate of its sentence chrF, fitted on validation text.
+
+The estimate is linear in what the search knows of an output: the mean log-probability and the mean probability of
+its tokens, the surprise of the source (`SourceModel`), and how unusual the ratio of the lengths is. An output with
+a sign of failure, such as a repetition, counts as low.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from manyheads.text.source_model import SourceModel
+
+CONFIDENCE = "confidence.json"  # name of the model in a run directory
+LEVELS = ("low", "medium", "high")
+MIN_PAIRS = 20  # validation pairs that a fit needs
+_LOW, _HIGH = 0.2, 0.5  # shares of the validation text below "medium", and below "high"
+_RIDGE = 0.05  # penalty of the standardised weights, as a share of the number of pairs
+_SIGNS_OF_FAILURE = frozenset(
+    ("untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character")
+)
+
+
+class OutputMeasures(NamedTuple):
+    """What the search knows of an output: see `measure`."""
+
+    log_probability: float  # mean of its tokens, in nats
+    probability: float  # mean of its tokens
+    surprise: float  # mean of the pieces of the source, in nats
+    length_ratio: float  # logarithm of target tokens / source tokens, both with their end marks
+
+
+def measure(
+    token_scores: Sequence[float], rows: Sequence[Sequence[int]], sources: SourceModel | None
+) -> OutputMeasures:
+    """Measure the translation of a line.
+
+    Args:
+        token_scores: log-probability of each token of the output, at least one, for all parts of the line.
+        rows: token ids of the parts of the source.
+        sources: model of the training sources; without it every source has the same surprise.
+    """
+    pieces, count = sum(len(row) + 1 for row in rows), len(token_scores)
+    return OutputMeasures(
+        sum(token_scores) / count,
+        sum(map(math.exp, token_scores)) / count,
+        sum(map(sources.surprise, rows)) / pieces if sources else 0.0,
+        math.log(count / pieces),
+    )
+
+
+@dataclass(frozen=True)
+class ConfidenceModel:
+    """The estimate of sentence chrF, from 0 to 1.
+
+    Attributes:
+        bias: constant term.
+        weights: weights of the mean log-probability, the mean probability, the surprise, and the distance of the
+            length ratio from the usual one.
+        usual_ratio: median of `OutputMeasures.length_ratio` of the validation text.
+        limits: levels "medium" and "high" are above these: a fifth of the validation text is not above the
+            first, half of it not above the second.
+    """
+
+    bias: float
+    weights: tuple[float, float, float, float]
+    usual_ratio: float
+    limits: tuple[float, float]
+
+    def estimate(self, measures: OutputMeasures, warnings: Sequence[str] = (), *, truncated: bool = False) -> float:
+        """Return the confidence in an output; with a sign of failure, at most half of the limit of "medium"."""
+        value = self.bias + sum(
+            weight * term for weight, term in zip(self.weights, _terms(measures, self.usual_ratio), strict=True)
+        )
+        if truncated or not _SIGNS_OF_FAILURE.isdisjoint(warnings):
+            value = min(value, self.limits[0] / 2)
+        return min(1.0, max(0.0, value))
+
+    def level(self, confidence: float) -> str:
+        """Return the word for a confidence, one of `LEVELS`."""
+        return LEVELS[sum(confidence > limit for limit in self.limits)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form that is stored in a run directory."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """Read the JSON form of `to_json`; raises `ValueError` for other content."""
+        try:
+            bias, ratio = float(content["bias"]), float(content["usual_ratio"])
+            first, second, third, fourth = map(float, content["weights"])
+            medium, high = map(float, content["limits"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("no model of confidence") from error
+        if not all(map(math.isfinite, (bias, ratio, first, second, third, fourth, medium, high))):
+            raise ValueError("no model of confidence")
+        return cls(bias, (first, second, third, fourth), ratio, (medium, high))
+
+
+def fit_confidence(measures: Sequence[OutputMeasures], chrf: Sequence[float]) -> ConfidenceModel:
+    """Fit the model on outputs and their sentence chrF, from 0 to 1, by ridge regression."""
+    usual = float(np.median([one.length_ratio for one in measures]))
+    terms = np.array([_terms(one, usual) for one in measures])  # (outputs, terms)
+    targets, means, deviations = np.array(chrf), terms.mean(0), terms.std(0) + 1e-9
+    standard = (terms - means) / deviations
+    matrix = standard.T @ standard + _RIDGE * len(targets) * np.eye(terms.shape[1])
+    weights = np.linalg.solve(matrix, standard.T @ (targets - targets.mean())) / deviations
+    bias = float(targets.mean() - weights @ means)
+    first, second, third, fourth = (round(weight, 6) for weight in weights.tolist())
+    low, high = np.quantile(np.clip(bias + terms @ weights, 0, 1), (_LOW, _HIGH)).round(4).tolist()
+    return ConfidenceModel(round(bias, 6), (first, second, third, fourth), round(usual, 6), (low, high))
+
+
+def _terms(measures: OutputMeasures, usual_ratio: float) -> tuple[float, float, float, float]:
+    return (*measures[:3], abs(measures.length_ratio - usual_ratio))
