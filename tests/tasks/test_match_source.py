@@ -47,6 +47,7 @@ LANGUAGES = ["de", "en", "fr", "es", "el", "ar", "ur", "hi", "zh", "ja", "ko", "
         ("de-tr", "insel", "Isparta", "ısparta"),
         ("de-it", "die Hunde", "I cani", "i cani"),
         ("de-en", "„Ein Hund läuft.“", "A dog runs.", "„A dog runs.“"),
+        ("de-en", "„Ein Hund läuft“", '"A dog" "runs', "„A dog runs“"),
         ("de-en", "«Ein Hund»?", "A dog", "«A dog»?"),
         ("ja-en", "「はい。」", "Yes", "「Yes.」"),
         ("hy-en", "նա վազում է։", "He runs.", "he runs."),

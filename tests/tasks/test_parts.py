@@ -104,7 +104,7 @@ def test_what_comes_out_of_300_documents_has_their_structure(split) -> None:
         ("Name:\tTom\n„Ja“\t„Nein“", ["Name:", "Tom", "„Ja“", "„Nein“"]),
         ("| a | b |\nc || d\ne|f", ["a", "b", "c || d", "e|f"]),
         ("```\nx = y\n```\nEin Hund\n~~~ ab\n# c", ["Ein Hund", "~~~ ab", "c"]),
-        ("#tag -x *a* #1", ["#tag -x *a* #1"]),
+        ("#tag -x *a* #1\n# 8 Hunde\n## Hunde", ["#tag -x *a* #1", "# 8 Hunde", "Hunde"]),
         ("Ein  Hund - ja. > 3", ["Ein  Hund - ja. > 3"]),
     ],
 )

@@ -20,6 +20,7 @@ _TO_KIND = str.maketrans({mark: kind for kind, marks in _SAME_KIND.items() for m
 _STOPS = frozenset(".。।۔")
 _OPENING = {"?": "¿", "!": "¡"}  # of Spanish
 _QUOTATION = '"„“”«»‟「」『』'
+_NO_QUOTATION = str.maketrans(dict.fromkeys(_QUOTATION))
 _CLOSING = {'"': '"', "„": "“”", "“": "”", "”": "”", "«": "»", "»": "«", "「": "」", "『": "』"}
 _QUOTED = re.compile(  # a text in quotation marks that holds no others
     rf"\s*(?P<open>[{_QUOTATION}])[^{_QUOTATION}]+(?P<close>[{_QUOTATION}])(?P<marks>[.?!…:;,]?)\s*"
@@ -33,7 +34,7 @@ _WORD = re.compile(r"[^\W\d_]++(?:['’-][^\W\d_]++)*+(?![\w@/\\]|[.:]\w)")
 def match_source(output: str, source: str, languages: tuple[str, str]) -> str:
     """Return a translation with the kind of end mark of its source, its small first letter and its quotation marks.
 
-    A source that is a quotation as a whole gives its quotation marks to a translation without any.
+    A source that is a quotation as a whole gives its quotation marks to a translation that is none.
 
     Left as they are: the end mark in languages with other marks, after an emoji and after an abbreviation; the
     first letter in German, of the English I, of a word with another capital and of a name that the source has; all
@@ -56,10 +57,11 @@ def _match_quotation(output: str, source: str) -> str:
     quoted = _QUOTED.fullmatch(source)
     if not quoted or quoted["close"] not in _CLOSING.get(quoted["open"], "") or not has_text(output):
         return output
-    if any(mark in output for mark in _QUOTATION):
+    if _QUOTED.fullmatch(output):
         return output
-    body = output.rstrip(".?!…:;,") if quoted["marks"] else output
-    return f"{quoted['open']}{body}{quoted['close']}{output[len(body) :]}"
+    bare = output.translate(_NO_QUOTATION).strip()
+    body = bare.rstrip(".?!…:;,") if quoted["marks"] else bare
+    return f"{quoted['open']}{body}{quoted['close']}{bare[len(body) :]}" if has_text(body) else output
 
 
 def _match_end(output: str, source: str, languages: tuple[str, str]) -> str:
