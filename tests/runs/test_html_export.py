@@ -36,6 +36,7 @@ from manyheads.runs.inspect import inspect_loaded, load_for_inspection
 from manyheads.runs.train import train
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tasks.classification.classifier import Classifier
+from manyheads.tasks.confidence import ConfidenceModel
 from manyheads.tasks.generation import GenerateOptions
 from manyheads.tasks.head_steps import inspect_head
 from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
@@ -61,6 +62,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     steps = {"steps": 120, "save_every": 60, "batch_tokens": 300, "warmup_steps": 20}
     several = make_languages_config(write_languages(folder / "languages-text"), model=deep, training=steps)
     train(several, folder / "languages")
+    confidence = ConfidenceModel(0.4, (0.05, 0.6, -0.02, -0.1), 0.1, (0.3, 0.5))
+    (folder / "de-en" / "confidence.json").write_text(json.dumps(confidence.to_json()), encoding="utf-8")
     return {
         "translation": folder / "de-en",
         "languages": folder / "languages",
@@ -153,10 +156,11 @@ def test_the_page_translates_like_python(runs: dict[str, Path], open_run: Any) -
     page = open_run("translation")
     translator = Translator.load(runs["translation"])
     for beam in (1, 3):
-        for text in ["", " ", *TEXTS, LONG, f"  {TEXTS[0]}\n\n***\r\n\t12:30\n{LONG}\n| --- | "]:
+        for text in ["", " ", *TEXTS, LONG, f"  {TEXTS[0]}\n\n***\r\n\t12:30\n- {LONG}\n| --- | "]:
             (expected,) = translator.translate([text], beam_size=beam, options=SearchOptions(alignment=True))
             found = page.evaluate("([text, beam]) => window.manyheads.translate(text, { beam })", [text, beam])
             assert_near(found, expected.to_json(), text)
+            assert (expected.confidence is None) == (not text.strip())
 
 
 INSPECTED = [
