@@ -373,6 +373,7 @@ def test_an_exported_page_opens_with_an_example_its_translation_and_its_attentio
         box, examples = reader.page.locator("#source"), examples_of(runs["translation"])
         assert box.input_value() == examples[0]
         assert reader.page.locator(".translation").inner_text()
+        reader.page.get_by_text(re.compile("(low|medium|high) confidence")).wait_for()
         button = reader.page.get_by_role("button", name="Try an example")
         seen = {examples[0]}
         for _ in examples[1:]:

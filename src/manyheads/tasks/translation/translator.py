@@ -298,8 +298,8 @@ class Translator:
             options = replace(options, n_best=n_best)
         if options.min_confidence and self.confidence is None:
             raise UsageError(
-                "min_confidence: this run has no model of the confidence. Give its `manyheads train` command once "
-                "more, which makes one from the validation text."
+                "min_confidence: this translator has no model of the confidence. A run gets one from its "
+                "`manyheads train` command, given once more; an export has none."
             )
         options = options.complete(vars(self.config.search))
         rows = [self.shortened(part) for line in lines for part in line.parts]
