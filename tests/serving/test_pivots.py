@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,10 @@ def test_a_translation_by_way_of_another_language_joins_warnings_and_alignments(
     assert found.alignment == "1-0 2-0 1-1 2-1 0-1"
     assert found.warnings == ["repetition", "length-ratio"]
     assert join(first, translation("x y", "u v", None)).alignment is None
+    unsure, sure = replace(first, confidence=0.2, confidence_level="low"), replace(first, confidence=0.7)
+    assert join(unsure, sure).confidence_level == join(sure, unsure).confidence_level == "low"
+    assert join(first, unsure).confidence == 0.2
+    assert join(first, first).confidence is None
 
 
 # --- a server ---

@@ -22,6 +22,8 @@ from manyheads.tasks.translation.mean_scoring import MeanEvaluation
 from manyheads.tasks.translation.scoring import Evaluation
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import other_language
+from manyheads.text.tokenizer import BOS, EOS
+from manyheads.training.objective import corpus_nll
 
 DIRECTIONS = ["en-de", "de-en", "en-fr"]
 SENTENCE = "the dog sleeps"
@@ -163,3 +165,29 @@ def test_a_translator_learns_to_write_the_language_that_is_asked_for(
     for target, first_words in words.items():
         found = translator.translate(["the dog sings", "a child reads", "the man plays"], target=target)
         assert all(one.translation.split()[0] in first_words for one in found), [one.translation for one in found]
+
+
+def test_a_run_of_several_directions_has_one_model_of_the_confidence_and_scores_pairs_of_each(
+    tmp_path: Path,
+) -> None:
+    training = {"steps": 2, "save_every": 2, "valid_sentences": 30}
+    folder = write_languages(tmp_path / "text")
+    for language in ("de", "en", "fr"):  # 12 pairs of each direction
+        with (folder / f"valid.{language}").open("a", encoding="utf-8") as file:
+            file.write((folder / f"test.{language}").read_text(encoding="utf-8"))
+    train(make_languages_config(folder, data={"test": None}, training=training), tmp_path / "run")
+    translator = Translator.load(tmp_path / "run", device="cpu")
+    assert translator.confidence is not None
+    pairs = [("der Hund", "the dog"), ("das Pferd springt", "horse jumps")]
+    sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+    for source, target in (("de", "en"), ("de", "fr")):
+        own = translator.to(target, source)
+        ids = own.tokenizers.source.encode(sources), own.tokenizers.target.encode(targets)
+        nats, tokens = corpus_nll(own.model, *ids, bos=BOS, eos=EOS, prefix=own.prefix)
+        scored = translator.score(sources, targets, target=target, source=source)
+        assert [one.translation for one in scored] == targets
+        assert sum(one.hypotheses[0].log_probability for one in scored) == approx(-nats)
+        assert sum(len(one.hypotheses[0].token_scores) for one in scored) == tokens
+        untrained = target == "fr"
+        assert all(("untrained-direction" in one.warnings) == untrained for one in scored)
+        assert not untrained or {one.confidence_level for one in scored} == {"low"}
