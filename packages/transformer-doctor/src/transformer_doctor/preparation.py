@@ -120,7 +120,7 @@ def prepare(adapter: ModelAdapter, seed: int) -> Iterator[Preparation]:
         if trial.error is not None:
             raise trial.error
         samples = trial.samples
-        samples.adapter = adapter = replace(adapter, tolerances=_measured_tolerances(adapter, samples))
+        samples.adapter = adapter = replace(adapter, tolerances=measured_tolerances(adapter, samples))
         remarks = (*trial.remarks, *_state_remarks(adapter, samples))
         yield Preparation(adapter, samples, remarks, not_finite)
 
@@ -255,7 +255,7 @@ class _LowestPrecision(TorchFunctionMode):
 
 
 @torch.no_grad()
-def _measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
+def measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
     """Measure how far rounding moves the scores: every weight is changed by a unit in the last place.
 
     The unit is that of the least precise dtype in the computation, under torch.autocast not that of the weights.

@@ -29,7 +29,8 @@ _PROBABILITY = 1e-3  # deviation from 1 of a sum of probabilities
 # float64 a sum in another order differs by 1e-15, and by 1e-7 where a part computes in float32 all the same; the
 # effect of positions in a new model is 1e-6 and more, and far more with stronger matrices. In float32 the order is
 # ignored where tokens have a large effect, and their order no more than rounding.
-_SAME_ORDER, _STRONGER, _LARGE, _MERE_ROUNDING = 1e-6, 4.0, 1e-2, 2
+_SAME_ORDER, _LARGE, _MERE_ROUNDING = 1e-6, 1e-2, 2
+STRONGER = 4.0  # factor of matrices that makes faint effects of a new model large
 FOR_DOUBLE = 2e8  # weights up to which a model is converted to float64
 
 
@@ -81,7 +82,7 @@ def _ignored_in_double(adapter: ModelAdapter, samples: Samples) -> str | None:
 
     evidence = _ignored_sides(adapter, samples, ignored)
     if evidence is not None:
-        with suppress(UsageError), stronger_matrices(adapter.module, _STRONGER):
+        with suppress(UsageError), stronger_matrices(adapter.module, STRONGER):
             return evidence if _ignored_sides(adapter, samples, ignored) else None
     return evidence
 
