@@ -55,7 +55,7 @@ def test_a_fault_is_named_within_twenty_updates(style: str, fault: str, name: st
 )
 def test_a_sound_training_draws_nothing(style: str, fault: str) -> None:
     """Every 64th update is examined again."""
-    further = (style, fault) == ("loop", "six batches, shuffled")
+    further = style == "published" or (style, fault) == ("loop", "six batches, shuffled")
     assert not watched_findings(style, fault, MORE_UPDATES if further else LAST_EXAMINED)
 
 
@@ -194,10 +194,11 @@ def test_the_trainer_of_transformers_is_watched(tmp_path: Path) -> None:
     data = [{"input_ids": row, "labels": row.masked_fill(row == 0, -100)} for row in rows(1, 64)]
     callback = trainer_callback(on_finding=lambda finding: None)
     arguments = transformers.TrainingArguments(
-        str(tmp_path), max_steps=4, save_steps=2, gradient_accumulation_steps=2, report_to=[], use_cpu=True
-    )
+        str(tmp_path), max_steps=20, save_steps=10, eval_strategy="steps", eval_steps=8, warmup_steps=5,
+        gradient_accumulation_steps=2, report_to=[], use_cpu=True,
+    )  # fmt: skip
     model = transformers.GPT2LMHeadModel(config)
-    transformers.Trainer(model, arguments, train_dataset=data, callbacks=[callback]).train()
+    transformers.Trainer(model, arguments, train_dataset=data, eval_dataset=data[:8], callbacks=[callback]).train()
     assert not callback.watched.findings
     assert "saved weights are those of the model" in callback.watched.report.asked
 
