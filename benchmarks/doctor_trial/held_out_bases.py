@@ -16,8 +16,8 @@ from benchmarks.doctor_trial.host_models import Small
 from torch import Tensor, nn
 from torch.nn import functional
 
-from specimens import peers
-from specimens.plain_trainings import fill
+from specimens import peers, plain_trainings
+from specimens.plain_trainings import D, fill
 from specimens.planted import BOS, EOS, PAD, VOCABULARY
 from specimens.rotary import Rotary
 from specimens.watched_trainings import Writer, nats, rows
@@ -95,6 +95,71 @@ def fused() -> nn.Module:
         state[name] = torch.cat(parts)
     model.load_state_dict(state, strict=False)
     return model
+
+
+class LowRank(nn.Module):
+    """A frozen projection with a trained one of rank 2 beside it."""
+
+    def __init__(self, plain: nn.Linear) -> None:
+        super().__init__()
+        self.plain = plain.requires_grad_(False)
+        self.down, self.up = (
+            nn.Linear(plain.in_features, 2, bias=False),
+            nn.Linear(2, plain.out_features, bias=False),
+        )
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.plain(x) + self.up(self.down(x))
+
+
+class Projections(nn.Module):
+    """Projections to queries, keys and values with adapters, and the fused matrix of their frozen parts."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(LowRank(nn.Linear(width, width)) for _ in range(3))
+        self.fused = nn.Linear(width, 3 * width).requires_grad_(False)
+        state = [part.plain.state_dict() for part in self.parts]
+        self.fused.load_state_dict({name: torch.cat([part[name] for part in state]) for name in state[0]})
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([part(x) for part in self.parts], -1)
+
+
+def adapted() -> dict[str, Any]:
+    """Return the arguments of a frozen language model whose attention is trained by adapters."""
+    arguments = plain_trainings.writing()
+    model = plain_trainings.Writer().requires_grad_(False)
+    model.qkv, model.out = Projections(D), LowRank(model.out)
+    optimizer = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], 1e-2)
+
+    def train_step(ids: Tensor) -> Tensor:
+        loss = nats(model(ids[:, :-1]), ids[:, 1:])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return {**arguments, "model": model, "train_step": train_step}
+
+
+class Pruned(Rotary):
+    """Attention with a learned bias by distance (as in T5), of which one head was pruned."""
+
+    def __init__(self) -> None:
+        super().__init__("halves")
+        self.kept, self.bias = torch.tensor([0, 2]), nn.Embedding(64, 3)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x, time = self.tokens(ids), torch.arange(ids.size(1))
+        bias = self.bias((time[:, None] - time).clamp(0, 63)).movedim(-1, 0)[self.kept]
+        bias = bias.masked_fill(time[:, None] < time, -torch.inf)
+        for project, norm in zip(self.project, self.norms, strict=True):
+            q, k, v = (part.unflatten(-1, (2, -1)).transpose(1, 2) for part in project(norm(x)).chunk(3, -1))
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q))
+            x = x + mixed.transpose(1, 2).flatten(2)
+        return self.out(x)
 
 
 def examined_file() -> Any:

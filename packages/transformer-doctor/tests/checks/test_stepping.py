@@ -136,3 +136,21 @@ def test_a_model_of_transformers_is_decoded_in_every_way() -> None:
     }  # fmt: skip
     assert ways <= {*report.asked}
     assert report.ok
+
+
+@pytest.mark.usefixtures("cache_alone")
+@pytest.mark.parametrize(
+    ("defect", "names"), [("", []), ("forgets", ["cache-differs"]), ("rows-mixed", ["cache-differs"])]
+)
+def test_a_state_whose_effect_is_below_rounding_is_asked_with_stronger_matrices(
+    defect: str, names: list[str]
+) -> None:
+    torch.manual_seed(0)
+    model = cached_decoders.States(defect)
+    for block in model.blocks:
+        block.out.weight.data.mul_(1e-5)
+    before = [weight.clone() for weight in model.parameters()]
+    report = cached_decoders.examined(model)
+    assert report.names == names
+    assert all(finding.evidence.startswith("with matrices 4 times as strong") for finding in report.findings)
+    assert all(map(torch.equal, before, model.parameters()))

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from specimens.plain_trainings import PLANTED as PLAIN
+from specimens.plain_trainings import D, Writer, nats, writing
 from specimens.sweep import covering
 from specimens.training_projects import PROJECTS
 from transformer_doctor import examine
@@ -86,3 +87,26 @@ def test_an_end_mark_with_the_id_of_padding_is_no_padding(ends: bool) -> None:
     gradient[-1, -1] = 1.0
     record.add([fed], [fed], None, 0, ends=ends)
     assert record.source_padding == 1.0
+
+
+@pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
+@pytest.mark.parametrize(("held", "names"), [("used", []), ("unused", ["parameters-without-gradient"])])
+def test_trained_adapters_of_layers_that_no_score_depends_on_are_named(held: str, names: list[str]) -> None:
+    torch.manual_seed(1)
+    model = Writer().requires_grad_(False)
+    model.adapter = torch.nn.Linear(D, 3 * D)
+    model.head.bias.requires_grad_(True)
+    hook = lambda module, args, result: result + model.adapter(args[0])  # noqa: E731
+    if held == "used":
+        model.qkv.register_forward_hook(hook)
+    optimizer = torch.optim.Adam([weight for weight in model.parameters() if weight.requires_grad], 1e-2)
+
+    def train_step(ids: Any) -> float:
+        optimizer.zero_grad()
+        loss = nats(model(ids[:, :-1]), ids[:, 1:])
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    report = examine(**{**writing(), "model": model, "train_step": train_step})
+    assert [finding.name for finding in report.findings if finding.severity != "note"] == names

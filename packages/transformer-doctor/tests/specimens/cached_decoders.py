@@ -218,7 +218,7 @@ class States(Base):
             q, k, v = block.project(x)
             k = k.softmax(-1)
             sums = (k[..., None] * v[..., None, :]).cumsum(2)
-            if state is not None:
+            if state is not None and not (self.defect == "forgets" and ids.size(1) > 1):
                 before = state[0 if self.defect == "values-layer" else number][:, :, None]
                 sums = sums + (before.roll(1, 0) if self.defect == "rows-mixed" else before)
             states.append(sums[:, :, -1])
@@ -300,6 +300,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (States, "values-layer"): "",
     (States, "rows-mixed"): "",
     (States, "position-zero"): "",
+    (States, "forgets"): "",
     (Seq2Seq, "position-zero"): "cache-position",
     (Seq2Seq, "rows"): "cache-rows",
     (Seq2Seq, "cross-layer"): "cache-cross",

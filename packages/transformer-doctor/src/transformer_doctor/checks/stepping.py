@@ -106,9 +106,7 @@ def check_cache(
     return report
 
 
-def _decode_all(
-    adapter: ModelAdapter, samples: Samples, call: CachedCall, checks: Sequence[str] | None
-) -> Report:
+def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, checks: Sequence[str] | None) -> Report:
     report, findings = Report(), list[Finding]()
 
     def compare(trials: Sequence[_Trial]) -> Report:

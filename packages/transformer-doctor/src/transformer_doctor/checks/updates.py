@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-from transformer_doctor.catalogue import CATALOGUE, model_finding
+from transformer_doctor.catalogue import CATALOGUE, in_case, model_finding
 from transformer_doctor.checks.step_tracer import FedIds
 from transformer_doctor.checks.training import TrainedBatch
 from transformer_doctor.checks.update_tracer import UpdateTracer
@@ -111,6 +111,11 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
         evidence = f"{len(used)} of {len(names)} parameters ({listed(used)}) get no gradient in {steps}"
         evidence += ", though scores depend on them"
         yield model_finding("parameters-without-gradient", evidence, "error" if in_optimizer else "warning")
+    chosen = adapter.module is not None and any(not one.requires_grad for one in adapter.module.parameters())
+    if chosen and not used and 2 * len(untouched) > len(names):
+        evidence = f"{len(untouched)} of {len(names)} parameters ({listed(untouched)}) get no gradient in {steps}"
+        evidence += ", no score depends on them, and others are frozen"
+        yield in_case(model_finding("parameters-without-gradient", evidence), "adapters-unused")
     unchanged = [name for name in unchanged if name in updates.reached]
     if unchanged and not warming:
         why = _reason_unchanged(updates, unchanged, rates)
