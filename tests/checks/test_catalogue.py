@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import manyheads
-from korean_evidence import stale_sentences
+from korean_evidence import disagreement, stale_sentences
 from manyheads.checks.catalogue import CATALOGUE, SENTENCES_IN_KOREAN, config_finding, explain, machine_finding
 from manyheads.checks.registry import _TRAINED, NEW_TRAINING
 from manyheads.checks.text import _LABELS, _LINES, _PAIRS
 from manyheads.runs.examine_run import _CURVES, _EXPORTS
-from transformer_doctor.texts import LANGUAGES, Language
+from transformer_doctor.texts import LANGUAGES, Language, load_texts
 
 ALL = [known for findings in CATALOGUE.values() for known in findings.values()]
 
@@ -43,6 +43,10 @@ def test_every_check_and_every_reason_has_a_korean_name() -> None:
 
 def test_no_korean_sentence_is_stale() -> None:
     assert stale_sentences(SENTENCES_IN_KOREAN, Path(manyheads.__file__).parent.rglob("*.py")) == []
+
+
+def test_both_files_hold_the_same_texts() -> None:
+    assert disagreement(load_texts("manyheads.checks", "findings")) == []
 
 
 def test_every_finding_has_a_korean_text() -> None:

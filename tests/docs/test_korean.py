@@ -22,8 +22,8 @@ from tests.docs.korean import (
     with_code,
 )
 
+from korean_evidence import flattened
 from manyheads.config.load import json_schema
-from transformer_doctor.texts import _flatten
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 PACKAGE = DOCS.parent / "src" / "manyheads"
@@ -176,7 +176,7 @@ def korean_texts() -> dict[str, str]:
     texts = {**PAGES, "README.ko.md": README}
     texts["glossary.md"] = texts["glossary.md"].split("\n## 표기\n")[0]
     for path in PACKAGE.rglob("*.ko.toml"):
-        texts[path.name] = "\n".join(text for _, text in _flatten(tomllib.loads(path.read_text("utf-8"))))
+        texts[path.name] = "\n".join(text for _, text in flattened(tomllib.loads(path.read_text("utf-8"))))
     for path in PACKAGE.rglob("ko.json"):
         name = path.relative_to(PACKAGE).as_posix()
         texts[name] = "\n".join(json.loads(path.read_text("utf-8")).values())

@@ -12,12 +12,31 @@ from typing import Any
 import pytest
 
 from transformer_doctor.report import Finding
-from transformer_doctor.texts import translate
+from transformer_doctor.texts import Language, placeholders, translate
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|: [A-Z]\w+(?:Error|Warning).*", re.DOTALL)  # texts, errors
+# Keys of the English file alone, as they hold no words.
+_NOT_TEXTS = {"severity", "exhibit", "check", "number", "origin"}
 _MADE_UP = 10  # letters of the evidence that tests make up
 _WORD = re.compile("[a-z]{3,}")
 _ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
+
+
+def flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts of a table and of those inside it, each with its dotted name."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flattened(value, f"{prefix}{name}.")
+        elif name not in _NOT_TEXTS:
+            yield f"{prefix}{name}", value
+
+
+def disagreement(texts: Mapping[Language, Mapping[str, Any]]) -> list[str]:
+    """Return the names that the texts of one language alone hold, and those whose placeholders differ."""
+    english, korean = (dict(flattened(texts[language])) for language in ("en", "ko"))
+    if list(english) != list(korean):
+        return sorted(english.keys() ^ korean.keys()) or ["the order of the names"]
+    return [name for name, text in english.items() if placeholders(text) != placeholders(korean[name])]
 
 
 def in_english(text: str, sentences: Mapping[str, str]) -> bool:

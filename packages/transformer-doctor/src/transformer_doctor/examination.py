@@ -18,7 +18,7 @@ from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, OutputCheck
 from transformer_doctor.checks.calls import run
 from transformer_doctor.checks.default_batches import default_collate, fitting_collate
-from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, structure_report
+from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, diagnose
 from transformer_doctor.checks.distances import DISTANCES, distance_report
 from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
@@ -139,7 +139,8 @@ def _check_outputs(
         report += make_report([], [], remarks=[*adapter.remarks, *prepared.remarks, *remarks])
         internals = trace_internals(adapter, samples)
         lengths, limit = _observe_lengths(adapter, samples, longest)
-        report += lengths + structure_report(adapter, symptoms, internals, limit)
+        findings = diagnose(adapter, symptoms, internals, limit)
+        report += lengths + make_report(findings, internals.asked, internals.skipped)
         if adapter.tolerances.exact and not samples.fixed_length:
             report += attempt([DISTANCES], lambda: distance_report(adapter, samples))
         report += attempt([PACKED], lambda: packing_report(adapter, samples))
@@ -174,14 +175,14 @@ def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Repo
         if obstacle:
             report += report_on(check.sentence, reason=obstacle)
         elif obstacle is not None:
-            report += attempt([check.sentence], partial(_observe, check, adapter, samples, symptoms))
+
+            def observe(check: OutputCheck = check) -> Report:
+                symptoms[check.symptom] = check.observe(adapter, samples) or ""
+                return report_on(check.sentence)
+
+            report += attempt([check.sentence], observe)
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
-
-
-def _observe(check: OutputCheck, adapter: ModelAdapter, samples: Samples, symptoms: dict[str, str]) -> Report:
-    symptoms[check.symptom] = check.observe(adapter, samples) or ""
-    return report_on(check.sentence)
 
 
 def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:

@@ -12,6 +12,7 @@ from transformer_doctor.report import Finding, Report
 from transformer_doctor.texts import Language
 
 Format = Literal["sarif", "junit", "markdown"]
+_CLASS = {"classname": "transformer_doctor"}
 
 
 def _to_sarif(report: Report, language: Language = "en") -> str:
@@ -59,7 +60,7 @@ def _to_junit(report: Report, language: Language = "en") -> str:
     for finding in report.findings_in(language):
         by_check.setdefault(finding.check or finding.title(), []).append(finding)
     for check, findings in by_check.items():
-        case = _add_case(suite, report.sentence(check, language))
+        case = ElementTree.SubElement(suite, "testcase", _CLASS, name=report.sentence(check, language))
         text = "\n".join(line for finding in findings for line in finding.lines(language))
         names = [finding.name for finding in findings if finding.severity != "note"]
         if names:
@@ -67,7 +68,7 @@ def _to_junit(report: Report, language: Language = "en") -> str:
         elif findings:
             ElementTree.SubElement(case, "system-out").text = text
     for check, reason in report.skipped:
-        case = _add_case(suite, report.sentence(check, language))
+        case = ElementTree.SubElement(suite, "testcase", _CLASS, name=report.sentence(check, language))
         ElementTree.SubElement(case, "skipped", message=report.sentence(reason, language))
     for attribute, path in {"tests": "testcase", "failures": "*/failure", "skipped": "*/skipped"}.items():
         suite.set(attribute, str(len(suite.findall(path))))
@@ -75,12 +76,8 @@ def _to_junit(report: Report, language: Language = "en") -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def _add_case(suite: ElementTree.Element, name: str) -> ElementTree.Element:
-    return ElementTree.SubElement(suite, "testcase", classname="transformer_doctor", name=name)
-
-
 def _to_markdown(report: Report, language: Language = "en") -> str:
-    return "\n".join(_markdown_lines(report, language)) + "\n"
+    return "".join(f"{line}\n" for line in _markdown_lines(report, language))
 
 
 def _markdown_lines(report: Report, language: Language) -> Iterator[str]:

@@ -15,22 +15,16 @@ from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.errors import headline
 from transformer_doctor.model_adapter import ModelAdapter
-from transformer_doctor.report import Finding, Report, make_report
+from transformer_doctor.report import Finding
 
 LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
 
 
-def structure_report(
-    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
-) -> Report:
-    """Return the diagnosis, and the checks of the internals of a model that were made and not made."""
-    return make_report(_diagnose(adapter, symptoms, internals, limit), internals.asked, internals.skipped)
-
-
-def _diagnose(
+def diagnose(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Iterator[Finding]:
+    """Yield what the outputs of a model and the attentions inside it show together."""
     structure = list(structure_findings(adapter, internals))
     fills = list(fill_findings(internals))
     yield from (*fills, *structure)
