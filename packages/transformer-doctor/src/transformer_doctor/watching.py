@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from transformer_doctor.checks.seen_loss import RIGHT_POSITIONS, SeenLoss, hash_of_ids
+from transformer_doctor.checks.updates import scores_depend_on
 from transformer_doctor.checks.watched_optimizer import (
     GRADIENTS,
     TIMES,
@@ -30,8 +31,9 @@ from transformer_doctor.checks.watched_optimizer import (
     watch_clipping,
 )
 from transformer_doctor.errors import UsageError, require
+from transformer_doctor.model_adapter import restore_modes
 from transformer_doctor.model_output import tensor_of
-from transformer_doctor.module_state import ModuleState, held_tensors
+from transformer_doctor.module_state import ModuleState
 from transformer_doctor.places import running_place
 from transformer_doctor.report import Finding, Report, make_report
 
@@ -279,7 +281,7 @@ class Watch:
             self.told.find("below-the-floor", evidence, RIGHT_POSITIONS)
         if held.steps + 1 != _DEPENDENCE or not held.untouched or self._call is None or _processes():
             return
-        if _depends_on(self.model, {id(held.weights[name]) for name in held.untouched}, *self._call):
+        if _depends_on(self.model, [held.weights[name] for name in held.untouched], *self._call):
             evidence = f"no gradient has reached {listed(sorted(held.untouched))}, and scores depend on some"
             self.told.find("parameters-without-gradient", evidence, UPDATES)
 
@@ -352,26 +354,17 @@ def _same(saved: Tensor, weight: Tensor) -> bool:
     return torch.equal(saved.to(weight.device, weight.dtype), weight.detach())
 
 
-def _depends_on(model: nn.Module, changed: set[int], module: nn.Module, args: Any, named: Any) -> bool:
-    modes, state = [(part, part.training) for part in model.modules()], ModuleState(model)
+def _depends_on(model: nn.Module, weights: Sequence[Tensor], module: nn.Module, args: Any, named: Any) -> bool:
+    state = ModuleState(model)
 
     def scores() -> Tensor:
         found = tensor_of(module(*args, **named)).clone()
         state.restore()
         return found
 
-    def other(weight: Tensor) -> Tensor | None:
-        return weight.data + torch.randn_like(weight.data) if id(weight) in changed else None
-
-    try:
+    with restore_modes(model), torch.no_grad():
         model.eval()
-        with torch.random.fork_rng(), torch.no_grad():
-            before, again = scores(), scores()
-            with held_tensors(model, other):
-                return torch.equal(before, again) and not torch.equal(before, scores())
-    finally:
-        for part, training in modes:
-            part.training = training
+        return torch.equal(scores(), scores()) and scores_depend_on(weights, model, scores)
 
 
 def trainer_callback(**options: Any) -> Any:

@@ -19,6 +19,7 @@ from transformer_doctor.checks.dependence import ignored_order, independence_of_
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.tolerances import NO_GRADIENT, percentage, relative_change
 
+_BY = " by {} of their spread"
 _MORE_PADDING = (3, 6)
 _WEAKEST_LEAK = 1e-6  # share of the largest gradient: rounding, as of Fourier transforms, is below it
 
@@ -27,13 +28,16 @@ def _randomness(adapter: ModelAdapter, samples: Samples) -> str | None:
     ids = samples.ids()
     with torch.no_grad():
         first, second = adapter(ids), adapter(ids, seed=1)
-    change = relative_change(first, second)
-    if change <= adapter.tolerances.same_shape:
-        return None
-    unreached = "; the function names no module, so that eval() could not be called here: call it before"
-    return f"the same ids twice give scores that differ by {percentage(change)} of their spread" + (
-        unreached if adapter.module is None else ""
-    )
+    evidence = "the same ids twice give scores that differ by {} of their spread"
+    if adapter.module is None:
+        evidence += "; the function names no module, so that eval() could not be called here: call it before"
+    return _changed(first, second, adapter.tolerances.same_shape, evidence)
+
+
+def _changed(before: Tensor, after: Tensor, tolerance: float, evidence: str) -> str | None:
+    """Return the evidence, with the change in the place of {}, where scores differ by more than a tolerance."""
+    change = relative_change(before, after)
+    return None if change <= tolerance else evidence.format(percentage(change))
 
 
 def _not_finite(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -64,12 +68,12 @@ def _dependence_on_the_future(adapter: ModelAdapter, samples: Samples) -> str | 
     length = ids["target"].size(1)
     for position in range(1, length):
         mixed = torch.cat([ids["target"][:, :position], changed[:, position:]], 1)
-        change = relative_change(scores[:, :position], run(adapter, ids | {"target": mixed})[:, :position])
-        if change > adapter.tolerances.same_shape:
-            return (
-                f"other target tokens from position {position + 1} on change the scores at positions 1 to "
-                f"{position} by {percentage(change)} of their spread"
-            )
+        evidence = (
+            f"other target tokens from position {position + 1} on change the scores at positions 1 to {position}"
+        )
+        other, tolerance = run(adapter, ids | {"target": mixed}), adapter.tolerances.same_shape
+        if found := _changed(scores[:, :position], other[:, :position], tolerance, evidence + _BY):
+            return found
     for position, gradient in gradients(adapter, ids, "target", range(length - 1)):
         later = float(gradient[:, position + 1 :].abs().max())
         if later > _WEAKEST_LEAK * float(gradient.abs().max()):
@@ -88,13 +92,9 @@ def _padded_query(adapter: ModelAdapter, samples: Samples) -> str | None:
     before, after = (run(adapter, ids | {"target": rows})[:, position] for rows in (target, changed))
     if _no_numbers(before):
         return "the scores at a padded target position are NaN or infinite"
-    change = relative_change(before, after)
-    if change > adapter.tolerances.same_shape:
-        return (
-            f"at a padded target position (3 of {length}), other tokens from position {position + 3} on change the "
-            f"scores by {percentage(change)} of their spread: it sees the future"
-        )
-    return None
+    evidence = f"at a padded target position (3 of {length}), other tokens from position {position + 3} on"
+    evidence += f" change the scores{_BY}: it sees the future"
+    return _changed(before, after, adapter.tolerances.same_shape, evidence)
 
 
 def _dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -103,11 +103,9 @@ def _dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | Non
     for amount in () if samples.fixed_length else _MORE_PADDING:
         padded_ids, real = samples.padded(ids, "source", amount)
         scores = run(adapter, {**ids, "source": ids["source"][:, :real]})
-        change = relative_change(scores, run(adapter, padded_ids)[:, : scores.size(1)])
-        if not change <= adapter.tolerances.other_shape:
-            return (
-                f"{amount} more padded source positions change the scores by {percentage(change)} of their spread"
-            )
+        padded, evidence = run(adapter, padded_ids), f"{amount} more padded source positions change the scores{_BY}"
+        if found := _changed(scores, padded[:, : scores.size(1)], adapter.tolerances.other_shape, evidence):
+            return found
     padded_ids, length = samples.padded(ids, "source", _MORE_PADDING[0])
     real = length if last == "source" else ids[last].size(1)
     for _, gradient in gradients(adapter, padded_ids, "source", [slice(0, real)]):
@@ -123,13 +121,8 @@ def _dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str 
     before = torch.full((len(ids[side]), _MORE_PADDING[0]), adapter.pad or 0)
     padded = run(adapter, ids | {side: torch.cat([before, ids[side]], 1)})
     scores = run(adapter, ids)
-    change = relative_change(scores, padded[:, -scores.size(1) :])
-    if not change <= adapter.tolerances.other_shape:
-        return (
-            f"{_MORE_PADDING[0]} padded positions before the text change the scores by {percentage(change)} of "
-            "their spread"
-        )
-    return None
+    evidence = f"{_MORE_PADDING[0]} padded positions before the text change the scores{_BY}"
+    return _changed(scores, padded[:, -scores.size(1) :], adapter.tolerances.other_shape, evidence)
 
 
 def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -141,18 +134,17 @@ def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | 
     scores = run(adapter, ids)
     order = torch.arange(len(scores)).roll(1)
     reordered = run(adapter, {side: rows[order] for side, rows in ids.items()})
-    changes = {"in another order": relative_change(scores[order], reordered)}
+    pairs = {"in another order": (scores[order], reordered)}
     if len(scores) > size:
         groups = [torch.arange(row, row + size) % len(scores) for row in range(len(scores))]
         parts = [run(adapter, {side: rows[group] for side, rows in ids.items()})[:1] for group in groups]
-        changes = {"alone" if size == 1 else "in pairs": relative_change(scores, torch.cat(parts)), **changes}
-    for condition, change in changes.items():
-        if not change <= adapter.tolerances.other_shape:
-            return (
-                f"rows {condition} give scores that differ by {percentage(change)} of their spread from those of "
-                "the batch"
-            )
-    return None
+        pairs = {"alone" if size == 1 else "in pairs": (scores, torch.cat(parts)), **pairs}
+    found = [
+        _changed(*pair, adapter.tolerances.other_shape,
+                 f"rows {condition} give scores that differ{_BY} from those of the batch")
+        for condition, pair in pairs.items()
+    ]  # fmt: skip
+    return next(filter(None, found), None)
 
 
 def _independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:

@@ -6,7 +6,7 @@ Shapes: B batch, T length of the decoder's input, V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -19,6 +19,7 @@ from transformer_doctor.checks.update_tracer import UpdateTracer
 from transformer_doctor.checks.watched_optimizer import accumulation_fault, listed
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.module_state import held_tensors
 from transformer_doctor.report import Finding
 from transformer_doctor.tolerances import relative_change
 
@@ -105,13 +106,17 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
         yield model_finding("parameters-not-updated", f"in {steps} none of {len(names)} parameters changes{why}")
         return
     untouched = [name for name in names if name not in updates.reached]
-    used = [name for name in untouched if _scores_depend_on(adapter, samples, updates.parameters[name])]
+    module, ids = adapter.module, samples.ids()
+    assert module is not None
+    used = [
+        name for name in untouched if scores_depend_on([updates.parameters[name]], module, lambda: adapter(ids))
+    ]
     if used:
         in_optimizer = any(id(updates.parameters[name]) in updates.rates for name in used)
         evidence = f"{len(used)} of {len(names)} parameters ({listed(used)}) get no gradient in {steps}"
         evidence += ", though scores depend on them"
         yield model_finding("parameters-without-gradient", evidence, "error" if in_optimizer else "warning")
-    chosen = adapter.module is not None and any(not one.requires_grad for one in adapter.module.parameters())
+    chosen = any(not weight.requires_grad for weight in module.parameters())
     if chosen and not used and 2 * len(untouched) > len(names):
         evidence = f"{len(untouched)} of {len(names)} parameters ({listed(untouched)}) get no gradient in {steps}"
         evidence += ", no score depends on them, and others are frozen"
@@ -125,7 +130,7 @@ def update_findings(adapter: ModelAdapter, record: UpdateRecord, samples: Sample
     if added:
         evidence = f"{len(added)} of {len(names)} parameters ({listed(added)}) still hold the gradient of an update"
         yield model_finding("gradients-accumulated", f"{evidence} when that of the next one comes")
-    current = dict(adapter.module.named_parameters()) if adapter.module is not None else {}
+    current = dict(module.named_parameters())
     replaced = [name for name in names if current.get(name) is not updates.parameters[name]]
     if replaced:
         evidence = f"{len(replaced)} of {len(names)} parameters ({listed(replaced)}) are other ones after {steps}"
@@ -163,19 +168,20 @@ def _reason_unchanged(updates: UpdateTracer, names: Sequence[str], rates: Mappin
 
 
 @torch.no_grad()
-def _scores_depend_on(adapter: ModelAdapter, samples: Samples, parameter: nn.Parameter) -> bool:
-    """Return whether other values of a parameter, drawn with the same deviation, change the scores."""
-    ids = samples.ids()
-    before, values = adapter(ids), parameter.detach().clone()
-    deviation = float(values.float().std()) if values.numel() > 1 else 0.0
-    generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(values.shape, generator=generator) * (deviation or 1.0)
-    try:
-        parameter.copy_(values + noise.to(values))
-        after = adapter(ids)
-    finally:
-        parameter.copy_(values)
-    return relative_change(before, after) > _MATTERS.get(values.dtype, _MATTERS_IN_HALF)
+def scores_depend_on(weights: Sequence[Tensor], module: nn.Module, scores: Callable[[], Tensor]) -> bool:
+    """Return whether other values of some weights of a module, drawn with the same deviation, change the scores."""
+    chosen, generator = {id(weight) for weight in weights}, torch.Generator().manual_seed(0)
+
+    def other(weight: Tensor) -> Tensor | None:
+        if id(weight) not in chosen:
+            return None
+        deviation = float(weight.data.float().std()) if weight.numel() > 1 else 0.0
+        noise = torch.randn(weight.shape, generator=generator) * (deviation or 1.0)
+        return weight.data + noise.to(weight.data)
+
+    before = scores()
+    with held_tensors(module, other):
+        return relative_change(before, scores()) > _MATTERS.get(weights[0].dtype, _MATTERS_IN_HALF)
 
 
 def _accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
