@@ -23,19 +23,12 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class _VocabularySize(click.ParamType[Any]):
-    name = "sizes"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | tuple[int, int]:
-        if not isinstance(value, str):
-            return value
-        numbers = value.split(",")
-        if len(numbers) > 2 or not all(number.strip().isdecimal() for number in numbers):
-            self.fail(f"{value!r} is neither a number of ids nor two, such as 8000,6000.", param, ctx)
-        first, *second = (int(number) for number in numbers)
-        return (first, second[0]) if second else first
+def _sizes(context: click.Context, parameter: click.Parameter, value: str | None) -> int | tuple[int, ...] | None:
+    numbers = () if value is None else value.split(",")
+    if len(numbers) > 2 or not all(number.strip().isdecimal() for number in numbers):
+        raise click.BadParameter(f"{value!r} is neither a number of ids nor two, such as 8000,6000.")
+    sizes = tuple(map(int, numbers))
+    return sizes if len(sizes) > 1 else next(iter(sizes), None)
 
 
 _GUESSED = "guessed from the code"
@@ -45,7 +38,7 @@ def model_options(option: Callable[..., Decorator]) -> Decorator:
     """Return the decorator with the options of a model, each made by `option`; a command gets one `options`."""
     number = click.IntRange(min=0)
     decorators = (
-        option("--vocab-size", type=_VocabularySize(), metavar="N[,N]", show_default=_GUESSED,
+        option("--vocab-size", callback=_sizes, metavar="N[,N]", show_default=_GUESSED,
                help="Number of token ids of a model, or two: of source and target."),
         option("--pad", type=number, metavar="ID", show_default=_GUESSED, help="Padding token id."),
         option("--bos", type=number, metavar="ID", show_default=_GUESSED,

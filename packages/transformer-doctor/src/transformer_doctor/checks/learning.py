@@ -36,7 +36,7 @@ from transformer_doctor.checks.memorization import (
 )
 from transformer_doctor.checks.rows import row_findings
 from transformer_doctor.checks.step_tracer import StepTracer
-from transformer_doctor.checks.training import LENGTHS, TrainedBatch, arguments, read_batch
+from transformer_doctor.checks.training import LENGTHS, UNREADABLE, TrainedBatch, arguments, read_batch
 from transformer_doctor.checks.trial import RANDOM_LENGTH, RANDOM_UPDATES, TRACED, Trial
 from transformer_doctor.checks.updates import (
     UpdateRecord,
@@ -72,7 +72,6 @@ _TOKEN_LABELS = "labels belong to tokens of the text, not to padding"
 _NO_MEAN = "the labels could not be read, and the loss is no mean over tokens"
 _NO_CHANCE = "chance is unknown for labels that are tokens of the text"
 _MODE_UNKNOWN = "neither train_step calls train() nor this function eval(): call them around it"
-_UNREADABLE = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
 _TEXT_LABELS = "in an encoder each token may depend on all others"
 _NO_DECODING = "an encoder decodes nothing"
 _TRAINED_BEFORE = "the model has been trained before"
@@ -189,12 +188,12 @@ class _TrainingTrial(Trial):
         adapter, batches = self.adapter, self.record.batches
         if self.classifier:
             labels = [finding for classes, seen, _ in self.classes for finding in class_findings(classes, seen)]
-            return report_on(_CLASSES, labels, "" if self.classes else _UNREADABLE)
+            return report_on(_CLASSES, labels, "" if self.classes else UNREADABLE)
         if "target" not in adapter.sides:
             read = [batch for number, batch in batches.items() if number < TRACED]
             masked = self.width == adapter.size("source")
             tokens = [finding for batch in read for finding in text_label_findings(adapter, batch, masked=masked)]
-            return report_on(_TOKEN_LABELS, tokens, "" if read else _UNREADABLE)
+            return report_on(_TOKEN_LABELS, tokens, "" if read else UNREADABLE)
         findings: dict[int, list[Finding]] = {0: [], 1: [], 2: []}
         if any(batch.reshaped for batch in batches.values()):
             evidence = "the loss reads the numbers of the scores in another order than the model returns them"
@@ -211,7 +210,7 @@ class _TrainingTrial(Trial):
         report = Report()
         for number, check in enumerate((_LABELS, _MEAN, _NOT_IGNORED)):
             made = number in batches or findings[number]
-            report += report_on(check, findings[number], "" if made else self.failed.get(number, _UNREADABLE))
+            report += report_on(check, findings[number], "" if made else self.failed.get(number, UNREADABLE))
         return report
 
     def loss_below_chance(self) -> str | None:
@@ -266,9 +265,9 @@ class _TrainingTrial(Trial):
         if not is_fresh(self.record.updates.start):
             return _TRAINED_BEFORE
         if self.classifier:
-            return self.classes[0][2] if self.classes else _UNREADABLE
+            return self.classes[0][2] if self.classes else UNREADABLE
         batch = self.record.batches.get(0)
-        return _UNREADABLE if batch is None else float(batch.nats[batch.trained].mean())
+        return UNREADABLE if batch is None else float(batch.nats[batch.trained].mean())
 
     def scoring_report(self) -> Report:
         """Score a batch in eval() and in train(); report whether the reference is fed and dropout active."""
@@ -279,7 +278,7 @@ class _TrainingTrial(Trial):
         fed, report = self.mode_report("score", lambda: score(*batch))
         seen = self.record.batches.get(0)
         if seen is None or "target" not in self.adapter.sides:
-            return report + report_on(_SCORED, reason=_UNREADABLE)
+            return report + report_on(_SCORED, reason=UNREADABLE)
         return report + report_on(_SCORED, scoring_findings(targets, decoder_ids(fed, seen.table, sources)))
 
     def mode_report(self, name: str, call: Callable[[], Any]) -> tuple[StepTracer, Report]:

@@ -22,6 +22,7 @@ from transformer_doctor.checks.step_tracer import StepTracer
 from transformer_doctor.checks.training import (
     BEGIN,
     LENGTHS,
+    UNREADABLE,
     Rows,
     TrainedBatch,
     arguments,
@@ -42,7 +43,6 @@ _COPIES = 7  # of a row, another number than that of its tokens
 _SAME_NATS_IN_HALF = 0.1  # as `SAME_NATS`, for scores in half precision
 _OTHER_WAY = "the loss reaches the embeddings by another way than the scores"
 _FROZEN = "no gradient reaches the embeddings"
-_UNREAD = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
 
 
 @dataclass
@@ -72,7 +72,7 @@ def row_findings(trial: Trial, known: set[str], *, with_padding: bool) -> Iterat
     with restore_weights(trial.module), WithoutDropout():
         read = _read(trial, sources, targets)
         if read is None or not read.places:
-            raise UsageError(_UNREAD)
+            raise UsageError(UNREADABLE)
         yield from _left_out(read, targets)
         batch = arguments(trial.functions.collate(sources, targets))
         nothing = _trace(trial, batch, _kept(read, -1, -1))

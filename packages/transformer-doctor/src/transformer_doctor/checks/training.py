@@ -39,6 +39,7 @@ _UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1
 _SURE_PROBABILITY = 1 - 1e-6  # softmax from which on it leaves no gradient
 _NO_LOGS = 0.01  # logarithm of a sum of probabilities from which on it is none of 1
 IGNORED = -1  # label of a position that the loss ignores
+UNREADABLE = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
 
 
 class Vocabulary:
