@@ -8,7 +8,7 @@ import pytest
 
 from transformer_doctor.catalogue import CATALOGUE
 from transformer_doctor.errors import UsageError
-from transformer_doctor.museum import EXHIBITS, TEXTS, Performance, exhibit, perform, play
+from transformer_doctor.museum import EXHIBITS, FIX, TEXTS, Performance, exhibit, perform, play
 from transformer_doctor.texts import LANGUAGES, Language
 
 pytestmark = pytest.mark.usefixtures("few_updates")
@@ -40,7 +40,7 @@ def test_the_doctor_names_the_defect_and_finds_nothing_after_the_fix(name: str) 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_fix_changes_one_line(name: str) -> None:
     one = exhibit(name)
-    assert len(one.fixes) == 1
+    assert one.source.count(FIX) == 1
     changed = zip(one.source.split("\n"), one.fixed_source.split("\n"), strict=True)
     assert sum(before != after for before, after in changed) == 1
 
@@ -69,7 +69,7 @@ def test_the_loss_of_unshifted_targets_falls_below_chance_until_the_fix() -> Non
 def test_playing_an_exhibit_shows_the_diagnosis_and_the_fix() -> None:
     chosen = exhibit("12")
     lines = list(play(chosen, "ko"))
-    ((wrong, correct),) = chosen.fixes
+    wrong, correct = chosen.fix
     assert lines[0] == f"12. {chosen.text('ko')['title']}"
     assert {f"    - {wrong}", f"    + {correct}"} <= set(lines)
     assert f"    오류: {chosen.name} ({CATALOGUE[chosen.name].texts['ko'].title})" in lines

@@ -134,7 +134,7 @@ def museum_lines(name: str | None, language: Language, *, as_json: bool) -> Iter
         rows = museum.listing(language)
         return _json(rows) if as_json else museum.listing_lines(rows)
     chosen = museum.exhibit(name)
-    return _json(museum.visit(chosen).to_json(language)) if as_json else museum.play(chosen, language)
+    return _json(museum.to_json(chosen, language)) if as_json else museum.play(chosen, language)
 
 
 def _json(document: Any) -> Iterable[str]:

@@ -54,22 +54,16 @@ class Exhibit:
         return data.decode()
 
     @property
-    def fixes(self) -> list[tuple[str, str]]:
-        """Return (wrong line, correct line) of each fix, without indentation."""
-        lines = self.source.split("\n")
-        return [
-            (before.strip(), line.strip().removeprefix(FIX))
-            for before, line in pairwise(lines)
-            if line.strip().startswith(FIX)
-        ]
+    def fix(self) -> tuple[str, str]:
+        """Return the wrong line and the correct one, without indentation."""
+        lines = [line.strip() for line in self.source.split("\n")]
+        return next((before, line.removeprefix(FIX)) for before, line in pairwise(lines) if line.startswith(FIX))
 
     @property
     def fixed_source(self) -> str:
         """Return the source text with the wrong line replaced."""
-        text = self.source
-        for wrong, correct in self.fixes:
-            text = text.replace(wrong + "\n", correct + "\n", 1)
-        return text
+        wrong, correct = self.fix
+        return self.source.replace(f"{wrong}\n", f"{correct}\n", 1)
 
 
 EXHIBITS = tuple(
@@ -126,42 +120,29 @@ def perform(text: str, name: str) -> Performance:
         return Performance(list(functions["show"]()), functions["report"]())
 
 
-@dataclass(frozen=True)
-class Visit:
-    """Performances of an exhibit, as it is and fixed."""
-
-    exhibit: Exhibit
-    before: Performance
-    after: Performance
-
-    def to_json(self, language: Language = "en") -> dict[str, Any]:
-        """Return plain values; causes and cures are in the given language."""
-        return {
-            "number": self.exhibit.number,
-            "name": self.exhibit.name,
-            "mends": [{"wrong": wrong, "right": correct} for wrong, correct in self.exhibit.fixes],
-            "before": {"shown": self.before.shown, "doctor": self.before.report.to_json(language)},
-            "after": {"shown": self.after.shown, "doctor": self.after.report.to_json(language)},
-        }
-
-
-def visit(chosen: Exhibit) -> Visit:
+def visit(chosen: Exhibit) -> list[Performance]:
     """Run an exhibit as it is and fixed."""
-    return Visit(chosen, *(perform(text, chosen.name) for text in (chosen.source, chosen.fixed_source)))
+    return [perform(text, chosen.name) for text in (chosen.source, chosen.fixed_source)]
+
+
+def to_json(chosen: Exhibit, language: Language) -> dict[str, Any]:
+    """Run an exhibit as it is and fixed, and return plain values; causes and cures are in the given language."""
+    wrong, correct = chosen.fix
+    before, after = ({"shown": one.shown, "doctor": one.report.to_json(language)} for one in visit(chosen))
+    mends = [{"wrong": wrong, "right": correct}]
+    return {"number": chosen.number, "name": chosen.name, "mends": mends, "before": before, "after": after}
 
 
 def play(chosen: Exhibit, language: Language) -> Iterator[str]:
     """Run an exhibit as it is and fixed, and yield the lines of the visit."""
     text, labels, systems = chosen.text(language), TEXTS[language]["labels"], TEXTS[language]["systems"]
-    performances = visit(chosen)
-    before, after = performances.before, performances.after
+    (before, after), (wrong, correct) = visit(chosen), chosen.fix
     yield f"{chosen.number}. {text['title']}"
     yield f"({labels['met_in']}: {', '.join(systems[system] for system in chosen.origin)})"
     yield from section(labels["seen"], [text["seen"], *indented(before.shown)])
     yield from section(labels["wrong"], [text["wrong"]])
     yield from section(labels["doctor"], indented(before.report.brief_lines(language)))
-    fixes = [line for wrong, correct in chosen.fixes for line in (f"- {wrong}", f"+ {correct}")]
-    yield from section(labels["mend"], [text["mend"], *indented(fixes)])
+    yield from section(labels["mend"], [text["mend"], *indented([f"- {wrong}", f"+ {correct}"])])
     yield from section(labels["after"], indented(after.shown))
     yield from section(labels["doctor"], indented(after.report.brief_lines(language)))
 
