@@ -194,15 +194,11 @@ def _limit_of(model: nn.Module, configs: Sequence[Mapping[str, Any]]) -> int | N
 
     RoBERTa numbers positions from padding_idx + 1 on: the rows before are never used.
     """
-    limits = [
-        value for config in configs for name, value in config.items() if value and _LENGTH_SETTING.fullmatch(name)
+    stated = [entry for config in configs for entry in config.items() if _LENGTH_SETTING.fullmatch(entry[0])]
+    limit = min((value for _, value in stated if value), default=None)
+    used = [
+        part.num_embeddings - part.padding_idx - 1
+        for part in model.modules()
+        if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
     ]
-    return min(
-        (
-            limit - part.padding_idx - 1
-            for limit in limits
-            for part in model.modules()
-            if isinstance(part, nn.Embedding) and part.num_embeddings == limit and part.padding_idx is not None
-        ),
-        default=min(limits, default=None),
-    )
+    return min(used, default=limit)

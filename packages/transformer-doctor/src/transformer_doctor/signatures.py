@@ -111,11 +111,8 @@ def assign_roles(parameters: Sequence[Parameter], sides: Sequence[str]) -> list[
     named = [(parameter, role_of(parameter.name, sides)) for parameter in parameters]
     chosen = [index for index, (_, role) in enumerate(named) if role in _PLAIN][: len(sides)]
     chosen_roles = [named[index][1] for index in chosen]
-    order = (
-        reversed(sides)
-        if len(sides) == 2 and chosen_roles[:1] == ["target"] and "source" in chosen_roles
-        else sides
-    )
+    turned = len(sides) == 2 and chosen_roles[:1] == ["target"] and "source" in chosen_roles
+    order = sides[::-1] if turned else sides
     roles: dict[int, Role] = dict(zip(chosen, order, strict=False))  # type: ignore[arg-type]
     return [
         (parameter, roles.get(index, UNKNOWN if role in ("source", "target") else role))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import torch
@@ -98,13 +99,7 @@ def _distinct_pairs(trial: Trial) -> tuple[list[list[int]], list[list[int]]]:
     """Return sources and targets none of which holds the beginning of another one."""
     for _ in range(_DRAWS):
         pairs = trial.vocabulary.pairs(LENGTHS)
-        if not any(
-            _start_of(row, other[:BEGIN]) >= 0
-            for rows in pairs
-            for row in rows
-            for other in rows
-            if other is not row
-        ):
+        if not any(_start_of(row, other[:BEGIN]) >= 0 for rows in pairs for row, other in permutations(rows, 2)):
             return pairs
     raise UsageError("there are too few token ids to tell rows apart")
 
@@ -141,10 +136,8 @@ def _positions(read: TrainedBatch, targets: Rows) -> Iterator[tuple[int, int, in
     """Yield row, a position in the middle of its last target, and the number of this target."""
     for row, inputs in enumerate(read.inputs.tolist()):
         start, own = max((_start_of(inputs, text[:BEGIN]), own) for own, text in enumerate(targets))
-        trained = (
-            read.trained[row, start : start + len(targets[own])].nonzero()[:, 0].tolist() if start >= 0 else []
-        )
-        if trained:
+        trained = read.trained[row, start : start + len(targets[own])].nonzero()[:, 0].tolist()
+        if start >= 0 and trained:
             yield row, start + trained[(len(trained) - 1) // 2], own
 
 
@@ -245,16 +238,12 @@ def _padding_findings(
     if pad is None or len(read.inputs) != len(targets) or (row_trained and not left):
         return
     short = min(range(len(targets)), key=lambda row: len(targets[row]))
-    again = _read(
-        trial, sources, targets, seed=1
-    )  # differs where a step draws numbers, as for a dropout of its own
+    # it differs where a step draws numbers, as for a dropout of its own
+    again = _read(trial, sources, targets, seed=1)
     alone = _read(trial, [sources[short]] * _COPIES, [targets[short]] * _COPIES)
-    if (
-        again is None
-        or alone is None
-        or not torch.equal(again.nats, read.nats)
-        or targets[short] not in read.targets
-    ):
+    if again is None or alone is None or targets[short] not in read.targets:
+        return
+    if not torch.equal(again.nats, read.nats):
         return
     at = read.targets.index(targets[short])
     beside, own = read.nats[at][read.trained[at]], alone.nats[0][alone.trained[0]]

@@ -104,25 +104,18 @@ class Trial:
 
     def step_rows(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Yield the sources and targets of each step."""
-        vocabulary, lengths = (
-            self.vocabulary,
-            [LENGTHS, _UNEVEN, *[[RANDOM_LENGTH] * _RANDOM_PAIRS] * RANDOM_UPDATES],
-        )
+        vocabulary, random = self.vocabulary, [[RANDOM_LENGTH] * _RANDOM_PAIRS] * RANDOM_UPDATES
         if "target" in self.adapter.sides:
-            pairs = [vocabulary.pairs(row_lengths) for row_lengths in lengths]
+            pairs = [vocabulary.pairs(lengths) for lengths in (LENGTHS, _UNEVEN, *random)]
             yield from (*pairs[:2], vocabulary.pairs_of_special_ids(), *pairs[2:])
             return
-        every_class = [len(LENGTHS)] * min(self.width, _MOST_CLASSES)
-        for number, row_lengths in enumerate(
-            (*lengths[:2], every_class if self.classifier else LENGTHS, *lengths[2:])
-        ):
-            sources, _ = vocabulary.pairs(row_lengths)
+        special = [len(LENGTHS)] * min(self.width, _MOST_CLASSES) if self.classifier else LENGTHS
+        for number, lengths in enumerate((LENGTHS, _UNEVEN, special, *random)):
+            sources, _ = vocabulary.pairs(lengths)
             if self.classifier:
-                drawn = torch.randint(self.width, (len(row_lengths),), generator=vocabulary.generator).tolist()
-                yield (
-                    sources,
-                    [[index if number == TRACED - 1 else drawn[index]] for index in range(len(row_lengths))],
-                )
+                drawn = torch.randint(self.width, (len(lengths),), generator=vocabulary.generator).tolist()
+                classes = range(len(lengths)) if number == TRACED - 1 else drawn  # every class once
+                yield sources, [[one] for one in classes]
             elif self.width == self.adapter.size("source"):
                 yield sources, sources
             else:
