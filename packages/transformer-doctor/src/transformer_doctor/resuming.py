@@ -80,9 +80,8 @@ def _train(training: Any, step: Callable[[Any], float], updates: int) -> tuple[l
 def _parts(training: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield name, finding and object of the models, optimizers and schedulers in the attributes of a training."""
     for name, value in vars(training).items() if hasattr(training, "__dict__") else ():
-        several = (
-            value if isinstance(value, (list, tuple)) else value.values() if isinstance(value, dict) else [value]
-        )
+        several = [*value.values()] if isinstance(value, dict) else value
+        several = several if isinstance(several, (list, tuple)) else [several]
         for index, part in enumerate(several):
             kind = next((kind for known, kind in _KINDS.items() if isinstance(part, known)), None)
             if kind is not None:

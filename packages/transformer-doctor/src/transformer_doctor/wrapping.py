@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -58,18 +58,23 @@ def wrap_model(
     config = huggingface_config(model)
     if config is not None:
         adapter = from_huggingface(model, config, kind, vocab_size)
-        marks = {name: mark for name, mark in {"pad": pad, "bos": bos, "eos": eos}.items() if mark is not None}
-        return replace(adapter, **marks, remarks=(*remarks, *adapter.remarks))  # type: ignore[arg-type]
+        given = {name: mark for name, mark in {"pad": pad, "bos": bos, "eos": eos}.items() if mark is not None}
+        return replace(adapter, **given, remarks=(*remarks, *adapter.remarks))  # type: ignore[arg-type]
     module = find_modules(model)
     with warnings.catch_warnings(), restore_modes(module), run_eagerly():
         warnings.simplefilter("ignore")  # warnings of calls that are tried
         if module is not None:
             module.eval()
-        wrapping = _Wrapping(model, module, vocab_size, {"pad": pad, "bos": bos, "eos": eos}, masks, time_first)
+        sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size
+        marks, form, state = (
+            {"pad": pad, "bos": bos, "eos": eos},
+            CallForm(time_first=time_first),
+            ModuleState(module),
+        )
         try:
-            adapter = wrapping.adapter(kind)
+            adapter = _Wrapping(model, module, sizes, marks, masks, form, state).adapter(kind)
         finally:
-            wrapping.state.restore()
+            state.restore()
     return replace(adapter, remarks=(*remarks, *adapter.remarks))
 
 
@@ -113,22 +118,17 @@ def _refuse(model: Any) -> None:
         )
 
 
+@dataclass(frozen=True)
 class _Wrapping:
     """Search for the way in which a model is called, for one kind of model after the other; see `examine`."""
 
-    def __init__(
-        self,
-        model: Any,
-        module: nn.Module | None,
-        vocab_size: int | tuple[int, int] | None,
-        marks: Mapping[str, int | None],
-        masks: Masks | None,
-        time_first: bool,
-    ) -> None:
-        self.model, self.module, self.marks = model, module, marks
-        self.sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size
-        self.masks, self.form = masks, CallForm(time_first=time_first)
-        self.state = ModuleState(module)
+    model: Any
+    module: nn.Module | None
+    sizes: tuple[int, int] | None
+    marks: Mapping[str, int | None]
+    masks: Masks | None
+    form: CallForm
+    state: ModuleState
 
     def adapter(self, kind: Kind | None) -> ModelAdapter:
         """Return the adapter of the model; its call raises the model's error if no form of a call works.
@@ -161,9 +161,8 @@ class _Wrapping:
         (first, first_role), (second, second_role) = texts
         if (second_role == "label" and first_role != "source") or first.name == "x":  # the labels of a decoder
             return ("encoder-decoder", "decoder") if second.required else ("decoder", "encoder-decoder")
-        return (
-            ("encoder-decoder",) if second.required or second_role == "target" else ("decoder", "encoder-decoder")
-        )
+        both = second.required or second_role == "target"
+        return ("encoder-decoder",) if both else ("decoder", "encoder-decoder")
 
     def one_sided(self, decoder: FoundCall | Exception) -> tuple[FoundCall | Exception, Kind]:
         """Return the call of a model that reads one text, and whether it is a decoder or an encoder.

@@ -96,9 +96,8 @@ class SeenLoss:
         trained = (strength > NO_GRADIENT * strength.max()) & (least < 0)
         shapes = [ids for ids in seen if ids.numel() == trained.numel() and not _is_positions(ids)]
         given = named.get("labels")
-        given = (
-            given if isinstance(given, Tensor) and given.numel() == trained.numel() and given.dim() == 2 else None
-        )
+        fits = isinstance(given, Tensor) and given.numel() == trained.numel() and given.dim() == 2
+        given = given if fits else None
         texts = given is None and not shapes  # scores of classes of texts have no positions
         if id(self._newest) != identity or not trained.any() or (texts and gradient.dim() == 3):
             return
