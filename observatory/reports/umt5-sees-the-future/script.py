@@ -18,6 +18,4 @@ for attention in ("sdpa", "eager"):
     with torch.no_grad():
         first, second = (model(input_ids=source, decoder_input_ids=ids).logits for ids in (target, other))
     change = (first - second)[:, :4].abs().max() / (first.max() - first.min())
-    print(
-        f"{attention}: other tokens from position 5 on change the logits before them by {change:.1%} of their spread"
-    )
+    print(f"{attention}: tokens from position 5 on change the logits before them by {change:.1%} of their spread")
