@@ -34,9 +34,11 @@ def page(language: Language, summary: Mapping[str, Any]) -> str:
     text: Mapping[str, str] = tomllib.loads(TEXTS.read_text(encoding="utf-8"))[language]
     releases: Mapping[str, int | str] = summary["releases"]
     measured = [release for release, examined in releases.items() if not isinstance(examined, str)]
+    counts = [int(releases[release]) for release in measured]
     facts = {
         "number": len(measured),
-        "examined": sum(releases[release] != 0 for release in measured),
+        "whole": sum(2 * count > max(counts) for count in counts),
+        "examined": sum(count != 0 for count in counts),
         "first": measured[0],
         "last": measured[-1],
         "releases": ", ".join(f"{release} ({releases[release]})" for release in measured),
