@@ -53,6 +53,13 @@ def sees_the_future(model, ids, mask, target):
     return (pair[0] - pair[1])[:, :SHORT].abs().max().item()
 
 
+def padding_mask_on_queries(model, ids, mask, target):
+    """Beside padding too, other tokens at the end must not change the scores before them."""
+    mask = mask.clone()
+    mask[0, :2] = 0
+    return sees_the_future(model, ids, mask, target)
+
+
 def no_source_padding_mask(model, ids, mask, target):
     """Other tokens where the attention mask is 0 must not change the scores elsewhere."""
     mask = mask.clone()
@@ -157,6 +164,7 @@ def cache_differs(model, ids, mask, target):
 
 QUESTIONS = {
     "sees-the-future": sees_the_future,
+    "padding-mask-on-queries": padding_mask_on_queries,
     "no-source-padding-mask": no_source_padding_mask,
     "rows-mixed": rows_mixed,
     "depends-on-the-batch": depends_on_the_batch,
