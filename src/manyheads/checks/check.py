@@ -45,6 +45,12 @@ def make_checks(checks: Iterable[Check[_Subject]], subject: _Subject, listener: 
     return report
 
 
+def name_direction(report: Report, name: str) -> Report:
+    """Return a report whose findings say the direction of a translator of several languages; "" says none."""
+    findings = [replace(finding, evidence=f"{name}: {finding.evidence}") for finding in report.findings]
+    return replace(report, findings=findings) if name else report
+
+
 def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings of the same name as one, with the evidence of all and the worst severity."""
     merged: dict[str, Finding] = {}

@@ -103,6 +103,8 @@ def bench_decode(
         raise UsageError(f"{rounds} rounds of {sentences} sentences measure nothing. Ask for at least one of each.")
     keep_decoding_small()
     translator = Translator.load(run, device=device, precision=precision)
+    if translator.config.data.pairs:  # the first direction of several
+        translator = translator.to(*translator.config.directions[0][::-1])
     split: Split = "valid" if translator.config.data.test is None else "test"
     sources = ScoredText(split).pairs(translator.config)[0][:sentences]
     own = translator.config.search.beam_size

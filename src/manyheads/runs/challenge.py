@@ -27,6 +27,7 @@ from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
 from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
@@ -133,6 +134,7 @@ def challenge_run(
     config = with_overrides(run.config(), overrides)
     if not config.spec.decodes:
         raise UsageError(f'--challenge is for translators, and {path} has task = "{config.task}".')
+    require_one_direction(config, "--challenge")
     loaded = task_of(config).load(path, device)
     translator = Translator(config, loaded.tokenizers, loaded.engine)
     listener.message("reading the text")

@@ -28,6 +28,7 @@ from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
 from manyheads.files import refuse_links
 from manyheads.tasks.corpus import read_split
+from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
@@ -60,6 +61,7 @@ def clean(
     """
     if not config.spec.reads_pairs:
         raise UsageError(f'task = "{config.task}": data clean takes pairs of sentences, task = "translation".')
+    require_one_direction(config, "data clean")
     languages = config.data.source, config.data.target
     for code in languages:
         if not frequent_words(code) and not set(scripts_of(code)) - {"latin"}:

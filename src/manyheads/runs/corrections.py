@@ -24,6 +24,7 @@ from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.data.tsv import join_row
 from manyheads.errors import DataError, UsageError
 from manyheads.languages import normal_form
+from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import Translator
 
@@ -122,6 +123,7 @@ def review_corrections(file: Path, run: Path | None = None, *, device: str = "au
     translator = None if run is None else Translator.load(run, device=device)
     pairs = Counter(_pair_of(one) for one in suggestions)
     if translator is not None:
+        require_one_direction(translator.config, "corrections review --run")
         data = translator.config.data
         chosen = normal_form(data.source), normal_form(data.target)
     elif len(pairs) > 1:

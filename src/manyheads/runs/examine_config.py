@@ -10,7 +10,7 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.catalogue import with_settings
-from manyheads.checks.check import make_checks
+from manyheads.checks.check import make_checks, name_direction
 from manyheads.checks.invariants import examine_own_model
 from manyheads.checks.machine import memory
 from manyheads.checks.plan import GIB, Plan
@@ -33,6 +33,7 @@ from manyheads.tasks.corpus import (
 from manyheads.tasks.initialize import with_initial_shape
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.task import TrainingTask
+from manyheads.tasks.translation.mean_scoring import MeanValidation
 from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
@@ -41,7 +42,7 @@ from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 from transformer_doctor.checks.formula import examine_attention
-from transformer_doctor.report import Diagnosis, Finding
+from transformer_doctor.report import Diagnosis, Finding, Report
 
 _VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
 _NUM_SAMPLE_TEXTS = 2_000  # texts of a side that are encoded once more
@@ -94,6 +95,8 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
     Raises:
         DataError: text is missing or cannot be used.
     """
+    if config.data.pairs:
+        return _examine_directions(config, name, listener)
     splits = {
         split: track(pairs, listener, f"reading the text ({split})", unit=READINGS[config.spec.reads].noun)
         for split, pairs in read_splits(config).items()
@@ -101,6 +104,21 @@ def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LI
     text = examine_text(config, splits, cleaning(config))
     document = {"subject": name, "facts": text.facts, **({"text": text.document} if text.document else {})}
     return replace(text, report=with_settings(text.report, config), document=document)
+
+
+def _examine_directions(config: Config, name: str, listener: Listener) -> Diagnosis:
+    """Examine the text of each direction; see `examine_config_text`."""
+    parts = {
+        "-".join(view.languages): examine_config_text(view, name, listener=listener)
+        for view in config.for_directions()
+    }
+    report = Report()
+    for direction, part in parts.items():
+        report += name_direction(part.report, direction)
+    facts = {f"{direction} {fact}": text for direction, part in parts.items() for fact, text in part.facts.items()}
+    texts = {direction: part.document.get("text", {}) for direction, part in parts.items()}
+    table = [line for direction, part in parts.items() for line in (direction, *part.table)]
+    return Diagnosis(facts, report, {"subject": name, "facts": facts, "text": texts}, table)
 
 
 def _loss_at_start(task: TrainingTask, model: Transformer, updates: BatchSource) -> tuple[float, int, int]:
@@ -148,7 +166,7 @@ def _validation_seconds(task: TrainingTask, model: Transformer) -> float:
     if not task.task.spec.decodes:
         return 0.0
     validate = task.validation(model.eval(), ALONE)
-    assert isinstance(validate, Validation)
+    assert isinstance(validate, Validation | MeanValidation)
     with torch.inference_mode():
         return sampled_validation(validate.seconds, _VALIDATION_SAMPLE)
 

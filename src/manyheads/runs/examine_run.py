@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.catalogue import run_finding, with_settings
-from manyheads.checks.check import merge_findings
+from manyheads.checks.check import merge_findings, name_direction
 from manyheads.checks.curves import curve_findings
 from manyheads.checks.heads import weight_findings
 from manyheads.checks.registry import examine_trained
@@ -94,7 +93,7 @@ def examine_run(
         )
         listener.message("examining the model")
         for name, part in _directions_of(trained):
-            report += _name_direction(examine_trained(part, listener), name)
+            report += name_direction(examine_trained(part, listener), name)
             facts |= {f"{name} {fact}".strip(): text for fact, text in part.facts.items()}
         unigram_loss = trained.unigram_loss()
         if isinstance(trained, TrainedTranslator):
@@ -172,14 +171,6 @@ def _directions_of(trained: TrainedModel) -> Iterator[tuple[str, TrainedModel]]:
         part = _trained_translator(translator, train, valid, logged_loss, profiles)
         part.train_counts = trained.train_counts  # one vocabulary for all directions
         yield "-".join(view.languages), part
-
-
-def _name_direction(report: Report, name: str) -> Report:
-    """Return a report whose findings say the direction."""
-    if not name:
-        return report
-    findings = [replace(finding, evidence=f"{name}: {finding.evidence}") for finding in report.findings]
-    return replace(report, findings=findings)
 
 
 def _available_text(config: Config, split: Split, most: int) -> list[Pair]:

@@ -25,6 +25,7 @@ from manyheads.runs.tune_text import TuningText, add_general, data_of, read_corr
 from manyheads.shell import command_line
 from manyheads.tasks.confidence import CONFIDENCE
 from manyheads.tasks.corpus import LANGUAGES
+from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.source_model import SOURCES
 from manyheads.training.log import NO_LISTENER, Listener
@@ -147,6 +148,8 @@ def tune(
         UsageError: there is no general text.
         KeyboardInterrupt, SystemExit: after Ctrl-C or SIGTERM; the same call resumes.
     """
+    if (run := RunDirectory(Path(model))).exists:
+        require_one_direction(run.config(), "tune")
     work = out.with_name(f"{out.name}.tuning")
     plan = _plan(model, corrections, general, replay=replay)
     if (out / TUNING).is_file() and (stored := read_json(out / TUNING)).get("plan") == plan:

@@ -18,6 +18,12 @@ def with_direction(config: Config, source: str, target: str) -> Config:
     return config.for_direction(*choose_direction(config, source, target))
 
 
+def require_one_direction(config: Config, work: str) -> None:
+    """Raise `UsageError` for several directions: the work, such as "tune", is for one."""
+    if config.data.pairs:
+        raise UsageError(f"{work} takes one pair of languages, and there are several: {list_directions(config)}.")
+
+
 def list_directions(config: Config) -> str:
     """Return the trained directions for a message: "de-en, en-de"."""
     return ", ".join(f"{source}-{target}" for source, target in config.directions)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
@@ -14,8 +16,14 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.runs.challenge import challenge_run
+from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
+from manyheads.runs.examine_config import examine_config
+from manyheads.runs.examine_run import examine_run
+from manyheads.runs.export import export
 from manyheads.runs.train import train
+from manyheads.runs.tune import tune
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation
@@ -191,3 +199,46 @@ def test_a_run_of_several_directions_has_one_model_of_the_confidence_and_scores_
         untrained = target == "fr"
         assert all(("untrained-direction" in one.warnings) == untrained for one in scored)
         assert not untrained or {one.confidence_level for one in scored} == {"low"}
+
+
+# --- what reads a configuration or a run of several directions ---
+
+
+def test_the_doctor_names_the_direction_of_what_it_finds(corpus: Path, run: Path) -> None:
+    config = examine_config(config_of(corpus), "x.toml")
+    trained = examine_run(run)
+    for name in DIRECTIONS:
+        assert config.facts[f"{name} text"].startswith("train 36 pairs read")
+        assert trained.facts[f"{name} outputs"].startswith("BLEU")
+    of_text = [finding for finding in config.report.findings if finding.name == "few-validation-texts"]
+    assert [finding.evidence[:6] for finding in of_text] == ["en-de:"]
+    (ends,) = [finding for finding in trained.report.findings if finding.name in ("never-ends", "nothing-said")][:1]
+    assert ends.evidence.partition(":")[0] in DIRECTIONS
+
+
+def test_the_doctor_compares_an_export_of_one_direction_with_it(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ctranslate2")
+    copied = Path(shutil.copytree(run, tmp_path / "run"))
+    export(copied, tmp_path / "run-packages", "argos", quantization="float32")
+    for path in (tmp_path / "run-packages").glob("*.argosmodel"):
+        path.rename(tmp_path / f"run-{path.name}")
+    found = examine_run(copied)
+    compared = [fact for fact in found.facts if fact.startswith("export ")]
+    assert len(compared) == len(DIRECTIONS)
+    assert "export-differs" not in found.report.names
+
+
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        (lambda config, run, out: clean(config, out), "data clean takes one pair of languages"),
+        (lambda config, run, out: tune(str(run), out / "corrections.tsv", out / "tuned"), "tune takes one pair"),
+        (lambda config, run, out: challenge_run(run), "--challenge takes one pair"),
+    ],
+)
+def test_work_for_one_direction_names_those_that_there_are(
+    corpus: Path, run: Path, tmp_path: Path, work: Callable[..., object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{message}.*en-de, de-en, en-fr"):
+        work(config_of(corpus), run, tmp_path)
+    assert not any(tmp_path.iterdir())
