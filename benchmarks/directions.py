@@ -5,7 +5,9 @@
 All have the same shape, and each direction the same number of updates: the model of n directions is trained for
 n x updates. Printed are BLEU with beam 5 and the number of outputs in another language, of every direction; the
 mean; the size of the weights; and, for the one model, a direction that no text taught (from the first language to
-the second). `--out` keeps the runs; the same command continues. One JSON line at the end, all else on stderr.
+the second). Then the translator from the first language is trained further, as many updates for each direction:
+with the second language beside it, and alone. `--out` keeps the runs; the same command continues. One JSON line at
+the end, all else on stderr.
 """
 
 from __future__ import annotations
@@ -41,8 +43,10 @@ class Messages(SilentListener):
         print(f"update {report.step}: validation loss {report.loss:.3f}", flush=True)
 
 
-def configuration(arguments: argparse.Namespace, directions: Sequence[Direction]) -> Config:
-    """Return the configuration of a translator of these directions."""
+def configuration(
+    arguments: argparse.Namespace, directions: Sequence[Direction], parent: Path | None = None
+) -> Config:
+    """Return the configuration of a translator of these directions; `parent` is a run that it starts from."""
     updates = arguments.updates * len(directions)
     data: dict[str, Any] = {
         "root": arguments.root,
@@ -54,11 +58,11 @@ def configuration(arguments: argparse.Namespace, directions: Sequence[Direction]
         data |= dict(zip(("source", "target"), directions[0], strict=True))
     else:
         data["pairs"] = [{"source": source, "target": target} for source, target in directions]
-    width = arguments.width
+    width, start = arguments.width, {} if parent is None else {"init_from": str(parent)}
     values = {
         "data": data,
         "tokenizer": {"vocab_size": arguments.vocabulary},
-        "model": {"d_model": width, "d_ff": 4 * width, "positions": "rotary", "dropout": 0.1},
+        "model": {"d_model": width, "d_ff": 4 * width, "positions": "rotary", "dropout": 0.1, **start},
         "training": {
             "steps": updates,
             "batch_tokens": arguments.batch_tokens,
@@ -112,7 +116,19 @@ def measure(arguments: argparse.Namespace, out: Path) -> dict[str, Any]:
     if len(arguments.languages) > 1:
         untrained = (arguments.languages[0], arguments.languages[1])
         result["untrained"] = {"-".join(untrained): scores(out / "one model", untrained)}
+        result["added"] = add_language(arguments, out)
     return result
+
+
+def add_language(arguments: argparse.Namespace, out: Path) -> dict[str, Any]:
+    """Train the translator of the first language further: with the second language beside it, and alone."""
+    old, new = ((language, "en") for language in arguments.languages[:2])
+    parent, rows = out / "-".join(old), {"before": scores(out / "-".join(old), old)}
+    for name, own in {"with another language": [old, new], "alone": [old]}.items():
+        train(configuration(arguments, own, parent), out / f"further {name}", listener=Messages())
+        for direction in own:
+            rows[f"{name}: {'-'.join(direction)}"] = scores(out / f"further {name}", direction)
+    return rows
 
 
 def parse_arguments() -> argparse.Namespace:
