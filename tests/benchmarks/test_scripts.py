@@ -40,7 +40,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "clean": ("rates/pairs a second/*", []),
     "confidence": ("rows/lines", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
-    "directions": ("one model/*/bleu", []),
+    "directions": ("bytes/*", []),
     "doctor": ("sound/*/checks", []),
     "exports": ("rows", []),
     "finetune": ("times as fast", []),
