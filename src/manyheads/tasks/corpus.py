@@ -180,11 +180,12 @@ def fitting_pairs(
     limit = config.model.position_limit - 1
     if limit >= _LIMITLESS:
         return list(pairs), []
+    symbols = len(tokenizers.target.language_prefix(config.data.target))  # at the beginning of each target
     sides = (
         tokenizers.source.encode([pair.source for pair in pairs]),
-        _targets_of(config, tokenizers, pairs),
+        tokenizers.target.encode([pair.target for pair in pairs]),
     )
-    fits = [max(map(len, rows)) <= limit for rows in zip(*sides, strict=True)]
+    fits = [max(len(source), len(target) + symbols) <= limit for source, target in zip(*sides, strict=True)]
     short = [pair for pair, fitting in zip(pairs, fits, strict=True) if fitting]
     if not short:
         raise DataError(
@@ -192,12 +193,6 @@ def fitting_pairs(
             f"for {limit + 1}. Divide its lines into sentences, or train with a larger model.max_positions."
         )
     return short, [pair for pair, fitting in zip(pairs, fits, strict=True) if not fitting]
-
-
-def _targets_of(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pair]) -> list[list[int]]:
-    """Return the token ids of targets, each after the symbol of its language where the vocabulary has one."""
-    prefix = tokenizers.target.language_prefix(config.data.target)
-    return [[*prefix, *ids] for ids in tokenizers.target.encode([pair.target for pair in pairs])]
 
 
 def describe_long(config: Config, tokenizers: TokenizerPair, pairs: Sequence[Pair], where: str) -> str:

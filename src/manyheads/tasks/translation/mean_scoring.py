@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -71,14 +71,11 @@ class MeanValidation:
 
     def seconds(self, every: int) -> float:
         """Return the estimated seconds of a validation, from one pair in `every`."""
-        return self._sum(lambda part: part.seconds(every))
+        return math.fsum(part.seconds(every) for part in self.parts.values())
 
     def shorten(self, seconds: float) -> float:
         """Give each direction an equal share of `seconds`; return the estimated seconds of a validation."""
-        return self._sum(lambda part: part.shorten(seconds / len(self.parts)))
-
-    def _sum(self, seconds: Callable[[Validation], float]) -> float:
-        return math.fsum(map(seconds, self.parts.values()))
+        return math.fsum(part.shorten(seconds / len(self.parts)) for part in self.parts.values())
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class TranslationTask(Task[Translator]):
             return result
         before = model.config.for_direction(*config.languages) if model.config.data.pairs else model.config
         trained = before.data.model_copy(update={"root": config.data.root})
-        own = config.model_copy(update={"data": trained})
+        own = before.model_copy(update={"data": trained})
         return replace(result, overlap=training_overlap(own, sources, references))
 
     def evaluate_directions(

@@ -274,17 +274,8 @@ class Translator:
             UsageError: an option is out of its range, or the engine does not support it; or as of `to`.
         """
         if target or source or self.config.data.pairs:
-            chosen = self.to(target, source)
-            return chosen.translate(
-                texts,
-                beam_size=beam_size,
-                n_best=n_best,
-                prefixes=prefixes,
-                forbidden=forbidden,
-                required=required,
-                options=options,
-                stop=stop,
-            )
+            translate = partial(self.to(target, source).translate, texts, beam_size=beam_size, n_best=n_best)
+            return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
         lines = self.splitter(options).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
         if self.glossary is not None:
