@@ -46,6 +46,21 @@ def test_the_corpus_nll_depends_on_the_sources() -> None:
     assert abs(paired - shifted) > 1e-3
 
 
+def test_the_tokens_of_a_prefix_are_read_and_not_counted() -> None:
+    """The symbol of a target language is no part of the perplexity, which else would depend on it."""
+    sources, targets = random_pairs(12)
+    model, symbol = tiny_model().eval(), 5
+    nats, tokens = corpus_nll(model, sources, targets, bos=BOS, eos=EOS, prefix=[symbol])
+    with_symbol, _ = corpus_nll(model, sources, [[symbol, *target] for target in targets], bos=BOS, eos=EOS)
+    with torch.no_grad():
+        of_symbol = sum(
+            -model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS]])).log_softmax(-1)[0, 0, symbol].item()
+            for source in sources
+        )
+    assert tokens == sum(len(target) + 1 for target in targets)
+    assert nats == approx(with_symbol - of_symbol)
+
+
 def test_sides_without_tokens_count_as_their_end_marks() -> None:
     sources, targets = [[], [5, 6], []], [[7], [], []]
     nats, tokens = corpus_nll(tiny_model().eval(), sources, targets, bos=BOS, eos=EOS)
