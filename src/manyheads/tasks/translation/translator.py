@@ -294,8 +294,10 @@ class Translator:
             )
         options = options.complete(vars(self.config.search))
         rows = [self.shortened(part) for line in lines for part in line.parts]
+        if language := self.prefix:
+            per_line = [replace(constraint, language=language) for constraint in per_line]
         parts = [
-            (replace(constraint, language=self.prefix), part)
+            (constraint, part)
             for line, constraint in zip(lines, per_line, strict=True)
             for part in range(len(line.parts))
         ]
