@@ -6,6 +6,8 @@ Each function writes the SentencePiece models to a new folder, and returns the f
 from __future__ import annotations
 
 import argparse
+import importlib
+import io
 import struct
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,8 +34,17 @@ def pieces_of(model: bytes) -> list[str]:
     return [processor.id_to_piece(i) for i in range(3, len(processor))]
 
 
-def write_pieces(folder: Path, *, joint: bool) -> tuple[list[str], list[str]]:
-    """Write the SentencePiece models, and return the pieces of both sides."""
+MERGES = "#version: 0.2\nh a\ne r</w>\nha u\ns t\nA U\n"
+
+
+def write_pieces(folder: Path, *, joint: bool | str) -> tuple[list[str], list[str]]:
+    """Write the SentencePiece models, or merges if `joint` is "@@", and return the pieces of both sides."""
+    if joint == "@@":
+        (folder / "bpe.model").write_text(MERGES, encoding="utf-8")
+        words = sorted({word for text in [*TEXTS, *TARGETS] for word in text.split()})
+        subword_nmt = importlib.import_module("subword_nmt.apply_bpe")
+        pieces = [*dict.fromkeys(subword_nmt.BPE(io.StringIO(MERGES)).segment_tokens(words))]
+        return pieces, pieces
     if joint:
         model = train_pieces([*TEXTS, *TARGETS], 60)
         (folder / "sentencepiece.model").write_bytes(model)
@@ -57,7 +68,7 @@ class RandomWeights:
         return self.rng.normal(mean, 0.3, size).astype(np.float32)
 
 
-def write_opennmt_py(folder: Path, *, joint: bool = True, numbers: str | None = None, **options: Any) -> Path:
+def write_opennmt_py(folder: Path, *, joint: bool | str = True, numbers: str | None = None, **options: Any) -> Path:
     """Convert a random checkpoint of OpenNMT-py: pre-norm, alternating sinusoids, no end mark at the source."""
     folder.mkdir()
     random, weights = RandomWeights(), {}
@@ -115,7 +126,7 @@ def write_opennmt_py(folder: Path, *, joint: bool = True, numbers: str | None = 
 
 
 def write_opus_mt(
-    folder: Path, *, joint: bool = True, numbers: str | None = None, pre: bool = False, **options: Any
+    folder: Path, *, joint: bool | str = True, numbers: str | None = None, pre: bool = False, **options: Any
 ) -> Path:
     """Convert a random model of Marian, as OPUS-MT publishes them: sinusoids in halves, decoder from zeros."""
     folder.mkdir()
@@ -214,13 +225,13 @@ def write_transformers(folder: Path, kind: str, *, numbers: str | None = None) -
         return _save(_MODEL_LOADERS[f"{kind}Config"](model, tokenizer), folder, numbers)
 
 
-def write_fairseq(folder: Path, *, numbers: str | None = None) -> Path:
+def write_fairseq(folder: Path, *, joint: bool | str = True, numbers: str | None = None) -> Path:
     """Convert modules with the names of fairseq: sinusoids of other frequencies from position 2 on."""
     from ctranslate2.converters import fairseq
     from ctranslate2.specs import TransformerSpec
 
     folder.mkdir()
-    symbols = ["<s>", "<blank>", "</s>", "<unk>", *write_pieces(folder, joint=True)[0]]
+    symbols = ["<s>", "<blank>", "</s>", "<unk>", *write_pieces(folder, joint=joint)[0]]
     model = _random_bart("M2M100", len(symbols))
     spec = TransformerSpec.from_config(LAYERS, HEADS, pre_norm=True)
     with torch.no_grad():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -26,11 +27,13 @@ from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.parity import Samples
 from manyheads.interop.reference import reference
+from manyheads.runs.export import export
 from manyheads.runs.import_model import import_model
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation.translator import Translator
 
 ctranslate2 = pytest.importorskip("ctranslate2")
+moses, subword_nmt = map(pytest.importorskip, ("sacremoses", "subword_nmt.apply_bpe"))
 from tests.interop.converted import write_opennmt_py  # noqa: E402
 
 
@@ -229,10 +232,11 @@ def test_the_version_is_above_those_of_the_public_index_or_as_asked(tmp_path: Pa
 # --- packages of others ---
 
 
-def published(folder: Path, **metadata: str) -> dict[str, bytes]:
+def published(folder: Path, pieces: str = "sentencepiece.model", **metadata: str) -> dict[str, bytes]:
     """Return the members of a package as the public index has them: a model of OpenNMT-py without an end mark."""
-    model = write_opennmt_py(folder / "package", numbers="int8")
-    names = ["sentencepiece.model", "model/model.bin", "model/config.json", "model/shared_vocabulary.json"]
+    joint = "@@" if pieces == "bpe.model" else True
+    model = write_opennmt_py(folder / "package", joint=joint, numbers="int8")
+    names = [pieces, "model/model.bin", "model/config.json", "model/shared_vocabulary.json"]
     facts = {"from_code": "de", "to_code": "en", "package_version": "1.0"} | metadata
     return {
         **{f"translate-de_en/{name}": (model.parent / name).read_bytes() for name in names},
@@ -269,6 +273,44 @@ def test_a_published_package_becomes_a_run_that_translates_like_it(tmp_path: Pat
     options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=20)
     found = Translator.load(tmp_path / "run", device="cpu").translate(texts, options=options, beam_size=1)
     assert [one.translation for one in found] == expected
+
+
+class BpeOfArgos:
+    """The calls of Argos Translate 1.9, which an old package is made for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bpe = subword_nmt.BPE(io.StringIO((folder / "bpe.model").read_text(encoding="utf-8")))
+
+    def encode(self, text: str) -> list[str]:
+        words = moses.MosesTokenizer("de").tokenize(moses.MosesPunctNormalizer("de").normalize(text))
+        return list(self.bpe.segment_tokens(words))
+
+    def decode(self, pieces: list[str]) -> str:
+        return str(moses.MosesDetokenizer("en").detokenize(" ".join(pieces).replace("@@ ", "").split(" ")))
+
+
+def test_a_package_with_merges_translates_like_argos_as_a_run_and_exported_again(tmp_path: Path) -> None:
+    package = write_archive(tmp_path / "de_en.argosmodel", published(tmp_path, "bpe.model"))
+    imported = import_model(str(package), tmp_path / "run")
+    assert imported.parity is not None
+    assert imported.parity.sentences == imported.parity.same_outputs == 200
+    options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=20)
+    texts = [*sentences(20, seed=9), '"Hund" & „katze“, STERN']
+    translator = Translator.load(tmp_path / "run", device="cpu")
+    found = [one.translation for one in translator.translate(texts, options=options)]
+    assert len(set(found)) > 5
+    export(tmp_path / "run", tmp_path / "ct2", "ctranslate2")
+    again = Translator.load(tmp_path / "ct2", engine="ctranslate2")
+    assert [one.translation for one in again.translate(texts, options=options)] == found
+    export(tmp_path / "run", tmp_path / "x.argosmodel", "argos", quantization="float32")
+    for number, path in enumerate((package, tmp_path / "x.argosmodel")):
+        folder = unpack(path, tmp_path / f"unpacked{number}")
+        argos = BpeOfArgos(folder)
+        theirs = ctranslate2.Translator(str(folder / "model"), compute_type="float32").translate_batch(
+            [argos.encode(text) for text in texts], beam_size=1, max_decoding_length=20
+        )
+        shown = [argos.decode(result.hypotheses[0]).removesuffix("@@") for result in theirs]  # outputs are cut
+        assert shown == found
 
 
 def test_an_own_package_comes_back_with_its_configuration(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def import_(
     MODEL is a directory, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
     RoBERTa or GPT-2. With --labels, an encoder without a head becomes a classifier; train its new head before
     you use it. MODEL may also be an Argos package (.argosmodel), or a CTranslate2 directory of an
-    encoder-decoder with its SentencePiece models; the comparison needs the extra ct2.
+    encoder-decoder with its SentencePiece models, or merges with @@; the comparison needs the extra ct2.
     """
     from manyheads.runs.import_model import import_model
 

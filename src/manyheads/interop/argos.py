@@ -1,9 +1,9 @@
 """Argos Translate packages (``.argosmodel``), which LibreTranslate uses too.
 
 A zip archive of one folder: ``model/`` is a CTranslate2 model, ``sentencepiece.model`` splits the source and
-joins the target, ``metadata.json`` names the languages. Argos adds no marks to the pieces of a sentence, so the
-model adds the end mark (``add_source_eos``). Argos splits text into sentences with a model that it downloads at
-the first use.
+joins the target (``bpe.model`` in older packages: merges with ``@@``), ``metadata.json`` names the languages.
+Argos adds no marks to the pieces of a sentence, so the model adds the end mark (``add_source_eos``). Argos splits
+text into sentences with a model that it downloads at the first use.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctran
 from manyheads.interop.parity import Parity, Reference
 from manyheads.languages import language_name, libretranslate_code
 from manyheads.text.marian import MarianTokenizer
+from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer
 
 # Above the versions of the public index, by which LibreTranslate replaces a package at its start.
 PACKAGE_VERSION = "100.0"
-_PIECES = "sentencepiece.model"
+_PIECES, _MERGES = "sentencepiece.model", "bpe.model"
 _MAX_RATIO = 10  # unpacked bytes of a packed byte; weights shrink little
 _ALWAYS_UNPACKED = 64 * 2**20  # bytes of a package of any ratio
 _DEEPEST = 3  # parts of the path of a file that is unpacked: package/model/model.bin
@@ -48,12 +49,14 @@ def package_name(source: str, target: str, version: str = PACKAGE_VERSION) -> st
     return f"translate-{source}_{target}-{version.replace('.', '_')}"
 
 
-def _sentencepiece_model(tokenizer: Tokenizer) -> bytes:
-    """Return the SentencePiece model of a tokenizer.
+def _tokenizer_file(tokenizer: Tokenizer) -> tuple[str, bytes]:
+    """Return the name and the content of the file that splits text: a SentencePiece model, or merges.
 
     Raises:
         RunError: the tokenizer has none, or lowercases text before it.
     """
+    if isinstance(tokenizer, MosesBpeTokenizer):
+        return _MERGES, tokenizer.merges.encode()
     if not isinstance(tokenizer, SubwordTokenizer | MarianTokenizer):
         raise RunError(
             f'an Argos package splits text by SentencePiece, and this run has tokenizer.kind = "{tokenizer.kind}". '
@@ -61,7 +64,7 @@ def _sentencepiece_model(tokenizer: Tokenizer) -> bytes:
         )
     if tokenizer.lowercase:
         raise RunError("an Argos package keeps capitals, and this run has tokenizer.lowercase = true.")
-    return tokenizer.model
+    return _PIECES, tokenizer.model
 
 
 def write_argos(
@@ -75,7 +78,7 @@ def write_argos(
     """
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,3}", version, re.ASCII):
         raise UsageError(f"--package-version {version} is no version. Give numbers with points, such as 100.1.")
-    data, pieces = loaded.config.data, _sentencepiece_model(loaded.tokenizers.source)
+    data, (name, content) = loaded.config.data, _tokenizer_file(loaded.tokenizers.source)
     source, target = libretranslate_code(data.source), libretranslate_code(data.target)
     metadata = {
         "package_version": version,
@@ -88,12 +91,12 @@ def write_argos(
     }
     if loaded.prefix:
         (metadata["target_prefix"],) = loaded.tokenizers.target.pieces(loaded.prefix)
-    with TemporaryDirectory(dir=path.parent) as name:
-        folder = Path(name)
+    with TemporaryDirectory(dir=path.parent) as draft:
+        folder = Path(draft)
         model = folder / "model"
         model.mkdir()
         write_ctranslate2(model, loaded.config, loaded.tokenizers, loaded.model, quantization)
-        (folder / _PIECES).write_bytes(pieces)
+        (folder / name).write_bytes(content)
         (folder / "metadata.json").write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
         (folder / "README.md").write_text(readme, encoding="utf-8")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -185,7 +188,8 @@ def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:
             archive.extractall(name)  # an archive that manyheads wrote
         (folder,) = Path(name).iterdir()
         parity = check_ctranslate2(folder / "model", expected)
-        _check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / _PIECES)), loaded, expected)
+        if (folder / _PIECES).is_file():  # merges are used by the calls of Argos, here too
+            _check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / _PIECES)), loaded, expected)
     return parity
 
 

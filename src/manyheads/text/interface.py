@@ -27,7 +27,8 @@ class Tokenizer(ABC):
     """Convert text to ids and back; immutable after training.
 
     Attributes:
-        kind: name in the configuration: bpe, unigram, words, characters, bytes, marian, huggingface.
+        kind: name in the configuration: bpe, unigram, words, characters, bytes, marian, moses-bpe,
+            huggingface.
         suffix: suffix of the file that holds `to_bytes`.
         lowercase: whether text is lower-cased before it is encoded.
         keep_space: whether white space is kept; otherwise each run of it becomes one blank, and it is stripped at

@@ -11,6 +11,7 @@ from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.marian import MarianTokenizer
+from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.vocabulary import damaged_error
 from manyheads.text.words import WordTokenizer
@@ -85,7 +86,7 @@ def train_tokenizer(
             return CharacterTokenizer.train(config, texts, languages, keep_space=keep_space)
         case "bytes":
             return ByteTokenizer(lowercase=config.lowercase, keep_space=keep_space)
-        case "marian" | "huggingface":
+        case "marian" | "moses-bpe" | "huggingface":
             raise ConfigError(
                 [f'tokenizer.kind = "{config.kind}" comes with an imported model. Name it in model.init_from.']
             )
@@ -116,6 +117,8 @@ def load_tokenizer(config: TokenizerConfig, language: str, data: bytes, *, keep_
             loaded = ByteTokenizer.load(data, language, keep_space=keep_space)
         case "marian":
             loaded = MarianTokenizer.load(data)
+        case "moses-bpe":
+            loaded = MosesBpeTokenizer.load(data)
         case "huggingface":
             loaded = HuggingFaceTokenizer.load(data, keep_space=keep_space)
     if loaded.lowercase != config.lowercase:

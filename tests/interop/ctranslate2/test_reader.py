@@ -92,6 +92,8 @@ LAYOUTS = {
     "BART": (partial(write_transformers, kind="Bart"), {"positions": "learned", "embedding_norm": True}),
     "M2M100": (partial(write_transformers, kind="M2M100"), {"norm": "pre", "positions": "learned"}),
     "OpenNMT-py, two vocabularies": (partial(write_opennmt_py, joint=False), {"tied_embeddings": "decoder"}),
+    "OpenNMT-py, merges": (partial(write_opennmt_py, joint="@@"), {"source_end_mark": False}),
+    "fairseq, merges": (partial(write_fairseq, joint="@@"), {"positions": "learned"}),
     "OPUS-MT, two vocabularies": (partial(write_opus_mt, joint=False), {"tied_embeddings": "decoder"}),
 }  # fmt: skip
 
@@ -163,8 +165,9 @@ def set_symbols(change: Callable[[list[str]], list[str]]) -> Callable[[Path], No
     return write
 
 
-def use_merges(folder: Path) -> None:
-    (folder.parent / "sentencepiece.model").rename(folder.parent / "bpe.model")
+def use_damaged_merges(folder: Path) -> None:
+    (folder.parent / "sentencepiece.model").unlink()
+    (folder.parent / "bpe.model").write_text("a b\nabc\n", encoding="utf-8")
 
 
 BROKEN: dict[str, Callable[[Path], object]] = {
@@ -179,7 +182,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     "norm_epsilon": set_json("config.json", layer_norm_epsilon="small"),
     "config.json cannot be read": lambda folder: (folder / "config.json").unlink(),
     "has no SentencePiece models": lambda folder: (folder.parent / "sentencepiece.model").unlink(),
-    "holds merges of BPE": use_merges,
+    "'abc' is no merge of two pieces": use_damaged_merges,
     "it holds no SentencePiece model": lambda folder: (folder.parent / "sentencepiece.model").write_bytes(b"x"),
 }
 

@@ -33,6 +33,7 @@ from manyheads.interop.huggingface.tokenizers import read_tokenizer
 from manyheads.text import subwords
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.marian import MarianTokenizer
+from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import Tokenizer, train_tokenizer
 from manyheads.text.words import WordTokenizer
@@ -226,6 +227,11 @@ def test_texts_ids_and_pieces_are_those_of_python(browser: Browser, tmp_path: Pa
 
 
 # --- unsupported tokenizers ---
+
+
+def test_words_of_moses_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"moses-bpe.* cannot be exported to HTML: the rules of Moses"):
+        describe_tokenizer(MosesBpeTokenizer(["a"], "#version: 0.2\na b\n", "de"))
 
 
 def test_words_that_need_more_than_patterns_are_refused_by_their_setting() -> None:

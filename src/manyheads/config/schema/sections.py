@@ -206,10 +206,11 @@ class DataConfig(Section):
 class TokenizerConfig(Section):
     """Tokenizer of source and target (section 5.1: byte-pair encoding)."""
 
-    kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian", "huggingface"] = Field(
+    kind: Literal["bpe", "unigram", "words", "characters", "bytes", "marian", "moses-bpe", "huggingface"] = Field(
         "bpe",
         description="unit of text: bpe or unigram pieces (SentencePiece), words (spaCy, extra words), "
-        "characters, or UTF-8 bytes; marian and huggingface are the vocabularies of pre-trained models",
+        "characters, or UTF-8 bytes; marian, moses-bpe (words of Moses in pieces with @@, extra words) and "
+        "huggingface are the vocabularies of pre-trained models",
     )
     vocab_size: Annotated[int, Limits(ge=8, le=10_000_000)] = Field(
         8_000,

@@ -28,6 +28,7 @@ from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.marian import MarianTokenizer
+from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.tokenizer import BOS, PAD, TokenizerPair
 
 _KIND = "ctranslate2"
@@ -57,6 +58,8 @@ def write_ctranslate2(
     for side, tokenizer in (("source", tokenizers.source), ("target", tokenizers.target)):
         if isinstance(tokenizer, MarianTokenizer):  # its own file is no SentencePiece model, but holds one
             write_atomically(folder / f"{side}.spm", tokenizer.model)
+        elif isinstance(tokenizer, MosesBpeTokenizer):
+            write_atomically(folder / "bpe.model", tokenizer.merges.encode())
     bias = model.output.bias
     forbidden = [] if bias is None else bias[[PAD, BOS]].tolist()
     details = {"quantization": quantization, FORBIDDEN_BIASES: forbidden}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,12 @@ from manyheads.interop.parity import Parity, Reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.positions import SinusoidalPositions
 from manyheads.text.marian import MarianTokenizer
-from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, TokenizerPair
+from manyheads.text.moses_bpe import MosesBpeTokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair
 
 _MODEL = "model.bin"
 _PIECES = "sentencepiece.model"
+_MERGES = "bpe.model"  # of BPE with @@
 _POSITIONS = ("source_embedding.positions.table.weight", "target_embedding.positions.table.weight")
 _EPSILON = 1e-5  # of norms of a model that does not say
 _FIRST_WITH_CONFIG = 6  # first version of the file format with a config.json beside it
@@ -72,7 +75,7 @@ class ImportedModel:
 
 
 def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | None = None) -> ImportedModel:
-    """Read a folder with model.bin, vocabularies and SentencePiece models; or an export of manyheads.
+    """Read a folder with model.bin, vocabularies and SentencePiece models or merges; or an export of manyheads.
 
     Args:
         folder: folder of the model.
@@ -93,7 +96,7 @@ def read_ctranslate2(folder: Path, *, source: str | None = None, target: str | N
     if not source or not target:
         raise RunError(f"{folder} does not name its languages. Give --source and --target.")
     vocabularies = _vocabularies(folder, stored)
-    pair, rows = _tokenizers(folder, vocabularies, marks)
+    pair, rows = _tokenizers(folder, vocabularies, marks, (source, target))
     values = {
         **settings.values,
         "norm_epsilon": config.get("layer_norm_epsilon") or _EPSILON,
@@ -123,7 +126,7 @@ def _our_config(
         return parse_config(
             {
                 "data": {"source": languages[0], "target": languages[1]},
-                "tokenizer": {"kind": "marian", "vocab_size": size, "joint": shared},
+                "tokenizer": {"kind": pair.source.kind, "vocab_size": size, "joint": shared},
                 "model": values,
             },
             origin=str(folder),
@@ -288,37 +291,41 @@ def _symbols(path: Path) -> list[str]:
 
 
 def _tokenizers(
-    folder: Path, vocabularies: tuple[list[str], list[str]], marks: _Marks
+    folder: Path, vocabularies: tuple[list[str], list[str]], marks: _Marks, languages: tuple[str, str]
 ) -> tuple[TokenizerPair, tuple[list[int], list[int]]]:
     """Return the tokenizers, and the row of each id in the matrices of both sides; -1 for rows of zeros."""
-    models = _sentencepiece_models(folder)
-    tokenizers, rows = [], []
-    for symbols, model, start in zip(vocabularies, models, (None, marks.start), strict=True):
+    tokenizers: list[Tokenizer] = []
+    rows = []
+    makers = _tokenizer_makers(folder, languages)
+    for symbols, make, start in zip(vocabularies, makers, (None, marks.start), strict=True):
         ids = {symbol: i for i, symbol in enumerate(symbols)}
         lacking = [mark for mark in (marks.unk, marks.eos, start) if mark is not None and mark not in ids]
         if lacking:
             raise RunError(f"{folder} is damaged: a vocabulary lacks {', '.join(map(repr, lacking))}.")
         special = [ids[marks.unk], -1, -1 if start is None else ids[start], ids[marks.eos]]
         rest = [i for i in range(len(symbols)) if i not in (special[UNK], special[EOS])]
-        tokenizers.append(MarianTokenizer([symbols[i] for i in rest], model))
+        tokenizers.append(make([symbols[i] for i in rest]))
         rows.append([*special, *rest])
     source, target = tokenizers
     joint = source.sha256 == target.sha256
     return TokenizerPair(source, source if joint else target, joint=joint), (rows[0], rows[1])
 
 
-def _sentencepiece_models(folder: Path) -> tuple[bytes, bytes]:
-    """Return the SentencePiece models of source and target: in the folder, or in the package around it."""
+def _tokenizer_makers(folder: Path, languages: tuple[str, str]) -> list[Callable[[list[str]], Tokenizer]]:
+    """Return what makes the tokenizers of source and target from their symbols.
+
+    SentencePiece models, or merges, are in the folder, or in the package around it.
+    """
     for place in (folder, folder.parent) if folder.name == "model" else (folder,):
         for names in (("source.spm", "target.spm"), (_PIECES, _PIECES)):
             if all((place / name).is_file() for name in names):
-                return read_bytes(place / names[0]), read_bytes(place / names[1])
-        if (place / "bpe.model").is_file():
-            raise RunError(
-                f"{place / 'bpe.model'} holds merges of BPE with @@. Only SentencePiece models are imported."
-            )
+                return [partial(MarianTokenizer, model=read_bytes(place / name)) for name in names]
+        if (place / _MERGES).is_file():
+            merges = read_bytes(place / _MERGES).decode(errors="replace")
+            return [partial(MosesBpeTokenizer, merges=merges, language=language) for language in languages]
     raise RunError(
-        f"{folder} has no SentencePiece models. Put {_PIECES}, or source.spm and target.spm, beside model.bin."
+        f"{folder} has no SentencePiece models, and no merges. Put {_PIECES}, or source.spm and target.spm, or "
+        f"{_MERGES} (merges with @@) beside model.bin."
     )
 
 

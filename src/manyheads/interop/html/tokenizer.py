@@ -15,6 +15,7 @@ from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import BYTES, HuggingFaceTokenizer
 from manyheads.text.interface import SPECIALS, Tokenizer
 from manyheads.text.marian import MarianTokenizer
+from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.words import WordTokenizer
 
@@ -61,6 +62,8 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
                     tokenizer.kind, f'spaCy\'s rules for "{tokenizer.pipeline}" are more than patterns'
                 )
             return common | {"symbols": tokenizer.symbols[len(SPECIALS) :], "rules": rules}
+        case MosesBpeTokenizer():
+            raise _unsupported_error(tokenizer.kind, "the rules of Moses are not written in JavaScript")
     raise _unsupported_error(tokenizer.kind, "it is not one of this package")
 
 
