@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from random import Random
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tests.interop.marian import write_marian_folder
 from tests.interop.parts import make_parts
 from tests.model.samples import VARIANTS
 
 from manyheads.errors import ParityError, RunError
+from manyheads.interop.argos import opened_package
 from manyheads.interop.ctranslate2.convert import write_ctranslate2
 from manyheads.interop.ctranslate2.reader import ImportedModel, check_imported, read_ctranslate2
 from manyheads.interop.parity import Parity, Samples, random_rows
@@ -203,38 +204,58 @@ def test_languages_must_be_known(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Return the files of a package."""
+    """Return the files of a package, and the package itself."""
     folder = write_opennmt_py(tmp_path_factory.mktemp("mutations") / "package", numbers="int8").parent
     names = ["sentencepiece.model", "model/model.bin", "model/config.json", "model/shared_vocabulary.json"]
-    return {name: (folder / name).read_bytes() for name in names}
+    files = {name: (folder / name).read_bytes() for name in names}
+    with zipfile.ZipFile(folder / "x.argosmodel", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(f"translate-de_en/{name}", content)
+    return {**files, "x.argosmodel": (folder / "x.argosmodel").read_bytes()}
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
-@given(
-    name=st.sampled_from(["model/model.bin"] * 5 + ["model/config.json", "model/shared_vocabulary.json"]),
-    kind=st.sampled_from(["cut", "flip", "count", "insert"]),
-    place=st.floats(0, 0.999),
-    early=st.booleans(),
-    value=st.integers(0, 2**32 - 1),
-)
-def test_a_mutated_folder_is_read_or_refused_in_one_line(
-    package: dict[str, bytes], name: str, kind: str, place: float, early: bool, value: int
+def read_peak(folder: Path, files: dict[str, bytes], name: str) -> tuple[int, str]:
+    """Read a folder or package of these files; return the peak of memory in bytes, and why it was refused."""
+    for other, content in files.items():
+        (folder / other).write_bytes(content)
+    message = ""
+    tracemalloc.start()
+    try:
+        with opened_package(folder / (name if name.endswith(".argosmodel") else "model")) as (model, _):
+            read_ctranslate2(model, source="de", target="en")
+    except RunError as error:
+        message = str(error)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak, message
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=[pytest.mark.slow, pytest.mark.weekly])])
+def test_mutated_folders_and_packages_are_read_or_refused_in_one_line(
+    package: dict[str, bytes], tmp_path: Path, count: int
 ) -> None:
-    data = bytearray(package[name])
-    at = int(place * (min(len(data), 400) if early else len(data)))
-    if kind == "cut":
-        del data[at:]
-    elif kind == "flip":
-        data[at] ^= 1 << value % 8
-    else:
-        data[at : at + 4 * (kind == "count")] = value.to_bytes(4, "little")
-    with TemporaryDirectory() as root:
-        for other, content in {**package, name: bytes(data)}.items():
-            Path(root, other).parent.mkdir(exist_ok=True)
-            Path(root, other).write_bytes(content)
-        message = ""
-        try:
-            read_ctranslate2(Path(root, "model"), source="de", target="en")
-        except RunError as error:
-            message = str(error)
-        assert "\n" not in message
+    """Peak memory is at most that of reading the whole files, and twice the size of the mutated one."""
+    (tmp_path / "model").mkdir()
+    intact = max(read_peak(tmp_path, package, name)[0] for name in ("x.argosmodel", "model", "model"))
+    refused = 0
+    for seed in range(count):
+        rng = Random(seed)
+        name = rng.choice(["model/model.bin"] * 4 + ["x.argosmodel"] * 2 + [*package])
+        data = bytearray(package[name])
+        near = rng.randrange(min(400, len(data)))
+        at = rng.choice([rng.randrange(len(data)), near, len(data) - 1 - near])
+        match rng.choice(["cut", "flip", "count", "insert"]):
+            case "cut":
+                del data[at:]
+            case "flip":
+                data[at] ^= 1 << rng.randrange(8)
+            case "count":
+                data[at : at + 4] = rng.randbytes(4)
+            case _:
+                data[at:at] = rng.randbytes(4)
+        peak, message = read_peak(tmp_path, {**package, name: bytes(data)}, name)
+        assert "\n" not in message, (seed, name, message)
+        assert peak <= intact + 2 * len(data), (seed, name)
+        refused += bool(message)
+    assert count / 3 < refused < count
