@@ -12,8 +12,8 @@ from typing import Literal, Self
 
 import sentencepiece
 
-from manyheads.text.interface import SPECIALS, UNK, Tokenizer
-from manyheads.text.vocabulary import StoredJson, damaged_error
+from manyheads.text.interface import SPECIALS, UNK
+from manyheads.text.vocabulary import ListedTokenizer, StoredJson, damaged_error
 
 _BLANK = "▁"
 
@@ -33,7 +33,7 @@ class _StoredPieces(StoredJson):
     model: str
 
 
-class MarianTokenizer(Tokenizer):
+class MarianTokenizer(ListedTokenizer):
     """A SentencePiece model with ids from a list; pieces that the list does not have are unknown.
 
     The library normalises the text as the model says. A text may begin with a language code such as ``>>fra<<``,
@@ -51,9 +51,7 @@ class MarianTokenizer(Tokenizer):
     kind = "marian"
 
     def __init__(self, symbols: Sequence[str], model: bytes, *, lowercase: bool = False) -> None:
-        super().__init__(lowercase=lowercase)
-        self.symbols = (*SPECIALS, *symbols)
-        self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
+        super().__init__(symbols, lowercase=lowercase)
         self.model = model
         self.processor = sentencepiece.SentencePieceProcessor()
         try:
@@ -70,11 +68,6 @@ class MarianTokenizer(Tokenizer):
         except binascii.Error as error:
             raise damaged_error(cls.kind, f"model: {error}") from error
         return cls(stored.symbols, model, lowercase=stored.lowercase)
-
-    @property
-    def size(self) -> int:
-        """Vocabulary size, the special symbols included."""
-        return len(self.symbols)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each text; the id of a leading language code comes first."""
@@ -96,10 +89,6 @@ class MarianTokenizer(Tokenizer):
         """Return the byte of each byte piece."""
         known = {symbol: self.processor.piece_to_id(symbol) for symbol in self.ids}
         return {i: int(symbol[1:-1], 16) for symbol, i in self.ids.items() if self.processor.is_byte(known[symbol])}
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the pieces as the library writes them."""
-        return [self.symbols[i] for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""

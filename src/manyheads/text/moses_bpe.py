@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, Literal, Self
 
 from manyheads.errors import require
-from manyheads.text.interface import SPECIALS, UNK, Tokenizer
-from manyheads.text.vocabulary import StoredJson, damaged_error
+from manyheads.text.interface import SPECIALS, UNK
+from manyheads.text.vocabulary import ListedTokenizer, StoredJson, damaged_error
 
 _JOINER = "@@"
 _END = "</w>"  # of a word, in a file of merges
@@ -33,7 +33,7 @@ class _StoredMerges(StoredJson):
     merges: str
 
 
-class MosesBpeTokenizer(Tokenizer):
+class MosesBpeTokenizer(ListedTokenizer):
     """Words of Moses in pieces of BPE, with ids from a list; pieces that the list does not have are unknown.
 
     Args:
@@ -48,9 +48,7 @@ class MosesBpeTokenizer(Tokenizer):
     kind = "moses-bpe"
 
     def __init__(self, symbols: Sequence[str], merges: str, language: str) -> None:
-        super().__init__(lowercase=False)
-        self.symbols = (*SPECIALS, *symbols)
-        self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
+        super().__init__(symbols, lowercase=False)
         self.merges, self.language = merges, language
         lines = [line.strip("\r ") for line in merges.removesuffix("\n").split("\n")]
         version = lines.pop(0) if lines[0].startswith("#version:") else ""
@@ -69,11 +67,6 @@ class MosesBpeTokenizer(Tokenizer):
         """Load a tokenizer from the bytes of `to_bytes`; raises `RunError`."""
         stored = _StoredMerges.parse(data, cls.kind)
         return cls(stored.symbols, stored.merges, stored.language)
-
-    @property
-    def size(self) -> int:
-        """Vocabulary size, the special symbols included."""
-        return len(self.symbols)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode each text.
@@ -130,10 +123,6 @@ class MosesBpeTokenizer(Tokenizer):
             return str(detokenizer.detokenize(words.split(" ")))
 
         return self.decode_runs(ids, join)
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the pieces as they stand in the vocabulary."""
-        return [self.symbols[i] for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""

@@ -87,12 +87,33 @@ def count_symbols(occurrences: Iterable[str], *, min_count: int, languages: str)
     return sorted(symbols, key=lambda symbol: (-counts[symbol], symbol))
 
 
-class SymbolTokenizer(Tokenizer):
-    """A tokenizer with a list of symbols; decoding joins them with a separator.
+class ListedTokenizer(Tokenizer):
+    """A tokenizer with a list of symbols, given without special symbols; the first gets id 4.
 
     Attributes:
         symbols: symbols by id, the special ones first.
         ids: id of each symbol except special ones, so that the text ``<pad>`` is not padding.
+    """
+
+    def __init__(self, symbols: Iterable[str], *, lowercase: bool, keep_space: bool = False) -> None:
+        super().__init__(lowercase=lowercase, keep_space=keep_space)
+        self.symbols = (*SPECIALS, *symbols)
+        self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
+
+    @property
+    def size(self) -> int:
+        """Vocabulary size, the special symbols included."""
+        return len(self.symbols)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the symbols; a blank is shown as ``▁``."""
+        return [self.symbols[i].replace(" ", "▁") for i in self.check(ids)]
+
+
+class SymbolTokenizer(ListedTokenizer):
+    """A tokenizer whose decoding joins the symbols with a separator.
+
+    Attributes:
         languages: languages of the training text, ``de`` or ``de+en``.
         pipeline: spaCy pipeline that splits text into words (words only).
     """
@@ -104,16 +125,8 @@ class SymbolTokenizer(Tokenizer):
     def __init__(
         self, symbols: Iterable[str], languages: str, *, lowercase: bool, keep_space: bool = False
     ) -> None:
-        """Store the distinct symbols, given without special symbols; the first gets id 4."""
-        super().__init__(lowercase=lowercase, keep_space=keep_space)
-        self.symbols = (*SPECIALS, *symbols)
-        self.ids = {symbol: i for i, symbol in enumerate(self.symbols) if i >= len(SPECIALS)}
+        super().__init__(symbols, lowercase=lowercase, keep_space=keep_space)
         self.languages = languages
-
-    @property
-    def size(self) -> int:
-        """Vocabulary size, the special symbols included."""
-        return len(self.symbols)
 
     def extended(self, symbols: Iterable[str]) -> Self:
         """Return this tokenizer with further symbols added at the end."""
@@ -126,10 +139,6 @@ class SymbolTokenizer(Tokenizer):
     def decode(self, ids: Sequence[int]) -> str:
         """Join the symbols; words are always joined by blanks."""
         return self.separator.join(self.symbols[i] for i in self.check(ids) if i not in CONTROL_IDS)
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the symbols; a blank is shown as ``▁``."""
-        return [self.symbols[i].replace(" ", "▁") for i in self.check(ids)]
 
     def to_bytes(self) -> bytes:
         """Return the content of the JSON file."""
