@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.data.glossary import Glossary, Term
+from manyheads.data.glossary import Glossary, Term, holds_form, same_stem
 from manyheads.errors import DataError
 
 PAIRS = {
@@ -45,12 +45,16 @@ def make_glossary(pairs: dict[str, str]) -> Glossary:
     ],
 )
 def test_terms_are_found_as_whole_words_in_other_case_or_with_an_ending(text: str, found: list[str]) -> None:
-    assert [term.target for term in make_glossary(PAIRS).find(text)] == found
+    places = make_glossary(PAIRS).find(text)
+    assert [place.term.target for place in places] == found
+    for place in places:
+        words = " ".join(text[place.start : place.end].lower().split())
+        assert same_stem(words, place.term.source.lower())
 
 
 def test_the_longest_term_at_a_place_wins_and_terms_do_not_overlap() -> None:
     glossary = make_glossary({"a b c": "1", "a b": "2", "b c": "3", "c": "4"})
-    assert [term.target for term in glossary.find("a b c a b b c c a")] == ["1", "2", "3", "4"]
+    assert [place.term.target for place in glossary.find("a b c a b b c c a")] == ["1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("count", [1, 30])
@@ -92,12 +96,37 @@ def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, content: bytes, m
 
 def test_terms_may_translate_each_other() -> None:
     glossary = make_glossary({"a": "b", "b": "a"})
-    assert [term.target for term in glossary.find("a b")] == ["b", "a"]
+    assert [place.term.target for place in glossary.find("a b")] == ["b", "a"]
 
 
 def test_further_terms_replace_terms_and_leave_the_glossary_as_it_was() -> None:
     glossary = make_glossary({"Hund": "dog", "Katze": "cat"})
     extended = glossary.extended([Term("hund", "hound", ""), Term("Hund im Haus", "house dog", "")])
     text = "Hund Katze Hund im Haus"
-    assert [term.target for term in extended.find(text)] == ["hound", "cat", "house dog"]
-    assert [term.target for term in glossary.find(text)] == ["dog", "cat", "dog"]
+    assert [place.term.target for place in extended.find(text)] == ["hound", "cat", "house dog"]
+    assert [place.term.target for place in glossary.find(text)] == ["dog", "cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("dog", "dogs", True), ("spielen", "spielt", True), ("woman", "women", True), ("TV", "TVs", True),
+        ("Zug", "Zuges", True), ("서울", "서울에서", True), ("서울", "서울시", False),
+        ("cat", "car", False), ("a", "as", False), ("house", "boat", False),
+        ("東", "東", True), ("東", "京", False),
+    ],
+)  # fmt: skip
+def test_forms_of_a_word_share_its_beginning(first: str, second: str, same: bool) -> None:
+    assert same_stem(first, second) is same_stem(second, first) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "translation", "held"),
+    [
+        ("Two Big dogs.", "big dog", True), ("Two dogs, big.", "big dog", False), ("it is", "IT", False),
+        ("its", "IT", False), ("Zyxans", "Zyxan", True), ("zyxans", "Zyxan", False), ("", "dog", False),
+        ("我去东京了", "东京", True), ("东西京", "东京", False),
+    ],
+)  # fmt: skip
+def test_a_text_holds_a_translation_in_other_forms(text: str, translation: str, held: bool) -> None:
+    assert holds_form(text, translation) is held

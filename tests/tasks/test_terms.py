@@ -1,15 +1,23 @@
-"""Terms of a glossary are required of the search where they occur, and nowhere else."""
+"""Terms of a glossary are hints where the model knows them, and required of the search else where they occur."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.tasks.translation.test_translator import MAX_POSITIONS, make_translator
 
+from manyheads.config.schema import Config
 from manyheads.data.glossary import Glossary, Term
 from manyheads.errors import UsageError
-from manyheads.search.options import Sampling, SearchOptions
+from manyheads.search.interface import Cancelled, Hypothesis, make_hypothesis, never_cancelled
+from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
+from manyheads.tasks.translation.translator import Translator
+from manyheads.text.reserved import TERM_SYMBOLS
+from manyheads.text.tokenizer import EOS, train_tokenizers
 
 LETTERS = "Abcdefghijklam .,"
 
@@ -88,3 +96,98 @@ def test_a_glossary_is_refused_for_sampling_and_for_streams() -> None:
         translator.translate(["c"], options=SearchOptions(sampling=Sampling()))
     with pytest.raises(UsageError, match="not streamed"):
         next(translator.stream("c"))
+
+
+class ListedEngine:
+    """An engine that gives listed outputs by their source as text, and required phrases with "forced"."""
+
+    def __init__(self, translator: Translator, outputs: dict[str, str]) -> None:
+        self.tokenizer, self.outputs, self.longest = translator.tokenizers.source, outputs, 99
+        self.searched: list[str] = []
+        self.refuses = False
+
+    def search(
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
+    ) -> list[list[Hypothesis]]:
+        """Return one output a row."""
+        found = []
+        for row, constraint in zip(rows, constraints, strict=True):
+            shown = "".join(self.tokenizer.pieces(row)).replace("▁", " ").strip()
+            text = re.sub(r"\s*(</?term>)\s*", r"\1", shown)
+            self.searched.append(text)
+            required = [token for ids in constraint.required for token in ids]
+            if required and self.refuses:
+                raise UsageError("no required words")
+            tokens = [
+                *self.tokenizer.encode(["forced" if required else self.outputs.get(text, "a cat")])[0],
+                *required,
+                EOS,
+            ]
+            output = make_hypothesis(tokens, [-1.0] * len(tokens), ended=True, length_penalty=1.0)
+            found.append([replace(output, attention=((1.0,) * (len(row) + 1),) * len(tokens))])
+        return found
+
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
+        """Yield nothing."""
+        return iter(())
+
+
+def hinted_translator(outputs: dict[str, str], **search: Any) -> tuple[Translator, ListedEngine]:
+    config = Config.model_validate(
+        {"data": {"source": "de", "target": "en"}, "tokenizer": {"vocab_size": 300, "reserved": TERM_SYMBOLS},
+         "search": search},
+    )  # fmt: skip
+    texts = ["der Hund bellt, die Katze auch.", "forced dogs bark, the CATS do."]
+    plain = Translator(config, train_tokenizers(config.tokenizer, texts, texts, "de", "en"), _NOTHING)
+    engine = ListedEngine(plain, outputs)
+    return plain.copy(engine=engine).with_glossary(make_glossary(Hund="dog", Katze="CAT", Haus="dog house")), engine
+
+
+_NOTHING: Any = ListedEngine.__new__(ListedEngine)
+
+
+def test_a_hint_is_given_where_an_output_has_no_form_of_a_term() -> None:
+    source = "die<term>dog</term>bellen."
+    outputs = {"die Hunde bellen.": "They bark.", source: "Dogs bark.", "Hund": "Dogs.", "bellen": "bark"}
+    translator, engine = hinted_translator(outputs)
+    found = translator.translate(["die Hunde bellen.", "Hund", "bellen"])
+    assert engine.searched == ["die Hunde bellen.", "Hund", "bellen", source]
+    assert [one.translation for one in found] == ["Dogs bark.", "Dogs.", "bark"]
+    assert not any(one.warnings for one in found)
+
+
+def test_an_output_that_lacks_a_term_after_a_hint_must_have_it() -> None:
+    hints = {"ein<term>CAT</term>": "a cat", "<term>dog house</term>": "a house dog"}
+    translator, engine = hinted_translator({"ein Katze": "a cat", "Haus": "a house", **hints})
+    found = translator.translate(["ein Katze", "Haus"])
+    assert engine.searched == ["ein Katze", "Haus", *hints, *hints]
+    assert [one.translation for one in found] == ["forced CAT", "forced dog house"]
+    assert not any(one.warnings for one in found)
+
+
+def test_marks_in_a_text_are_no_hints_and_tags_are_placed_without_hints() -> None:
+    hinted = "a<term>dog</term>"
+    translator, engine = hinted_translator({hinted: "dog", "a Hund": "a cat", "Hund": "cat"})
+    translator.translate(["\ufdd0a\ufdd1 Hund"])
+    assert engine.searched[1:] == [hinted]
+    found = translator.translate(["Hund"], options=SearchOptions(alignment=True))
+    assert engine.searched[2:] == ["Hund", "Hund"]
+    assert found[0].translation == "forced dog"
+
+
+def test_without_constrained_search_an_output_without_a_term_stays_with_a_warning() -> None:
+    translator, engine = hinted_translator({"Hund": "cats", "<term>dog</term>": "the cats"})
+    engine.refuses = True
+    (found,) = translator.translate(["Hund"])
+    assert (found.translation, found.warnings) == ("the cats", ["missing-phrase"])
+    plain = translator.copy(engine=engine)
+    plain.tokenizers.source.reserved = {}
+    engine.outputs = {"Hund": "the cats"}
+    with pytest.raises(UsageError, match="no required words"):
+        plain.translate(["Hund"])

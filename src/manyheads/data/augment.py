@@ -31,6 +31,7 @@ _PHRASE, _JOINED = 1, 2  # content of a row; 0 is the pair itself
 _CAPITALS, _LOWER, _SMALL_FIRST = 1, 2, 3  # case of a row; 0 is unchanged
 _CASES = (0.1, 0.8)  # cumulative shares of `case`: capitals, lower case; the rest: small first letter
 _MOST_JOINED = 4  # sentences of a paragraph, at least 2
+_HINT_TOKENS = 4  # tokens that the hints of a source add to it, in the mean
 _WORD_SHARE = 0.7  # share of phrases that are single words
 _STREAM = 0x617567  # separates this random stream from the sampler, which is seeded by (seed, epoch)
 
@@ -49,6 +50,7 @@ class AugmentRates:
         words: replaced by a word or a short phrase and its translation, which are found in the training text by
             alignment.
         join: joined with one to three others to a paragraph.
+        terms: translations in the place of words of the source.
     """
 
     case: float = 0.06
@@ -57,6 +59,7 @@ class AugmentRates:
     copies: float = 0.04
     words: float = 0.08
     join: float = 0.02
+    terms: float = 0.0
 
     def scaled(self, factor: float) -> AugmentRates:
         """Return the rates multiplied by a factor."""
@@ -68,7 +71,7 @@ class PhraseTable:
     """Mined words and phrases with their translations, words first.
 
     Attributes:
-        texts: store of the texts.
+        texts: store of the texts, and after them of the links of words.
         words: number of single words.
         lengths: tokens of source and target without begin and end symbols: two arrays (N,).
         translations: translation of each single word, both in lower case.
@@ -110,6 +113,7 @@ class AugmentPlan:
         partners: rows joined to each row, -1 for none (MOST_JOINED - 1, N).
         case: 0, CAPITALS, LOWER or SMALL_FIRST.
         mark, typo, copy: whether the end mark is changed, the source is misspelt, a text is copied.
+        terms: whether the source gets translations in the place of words, after the changes of `texts`.
     """
 
     def __init__(self, augmenter: Augmenter, epoch: int) -> None:
@@ -130,6 +134,7 @@ class AugmentPlan:
         self.mark = rng.random(count, dtype=np.float32) < rates.end_mark
         self.typo = rng.random(count, dtype=np.float32) < rates.typos
         self.copy = rng.random(count, dtype=np.float32) < rates.copies
+        self.terms = (rng.random(count, dtype=np.float32) < rates.terms) & (self.case != _CAPITALS)
 
     def draw_phrases(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
         """Draw a phrase for each row: a single word with a probability of `_WORD_SHARE`."""
@@ -178,6 +183,7 @@ class AugmentPlan:
             lengths[self.case == _CAPITALS] *= growth.capitals[side]
             if side == 0:
                 lengths[self.case == _LOWER] *= growth.lower
+                lengths[self.terms] += _HINT_TOKENS
             lengths[self.copy] += growth.copied[side]
             rounded = np.rint(lengths).astype(np.int64)
             sides.append(np.maximum(1, np.where(rounded > limit, ragged.lengths, rounded)) + 1)
@@ -187,7 +193,7 @@ class AugmentPlan:
         """Return whether each of the given rows is augmented."""
         flags = (
             (self.content[rows] > 0) | (self.case[rows] > 0) | self.mark[rows] | self.typo[rows] | self.copy[rows]
-        )
+        ) | self.terms[rows]
         return [bool(flag) for flag in flags]
 
     def texts(self, row: int) -> Texts:
@@ -266,7 +272,7 @@ class Augmenter:
     @property
     def num_phrases(self) -> int:
         """Number of mined words and phrases."""
-        return len(self.table.texts) if self.table else 0
+        return len(self.table.lengths[0]) if self.table else 0
 
     @property
     def translations(self) -> dict[str, str]:

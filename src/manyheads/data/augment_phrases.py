@@ -25,6 +25,8 @@ _ITERATIONS = 5
 _LEAST_COUNT = 3  # links of a word, and occurrences of a phrase
 _LEAST_SHARE = 0.3  # share of the links of a source word or phrase
 _LEAST_INVERSE = 0.1  # share of the links of the target word
+_LEAST_LINKED = 0.05  # share of the links of either word of a pair that is a link
+_MOST_FREQUENT = 0.02  # share of the tokens that are a source word with links; most articles have none
 _LONGEST_SOURCE, _LONGEST_TARGET = 3, 4  # words of a phrase
 _MAX_WORDS = 50_000  # most frequent words, and as many phrases
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\S")
@@ -34,10 +36,16 @@ _IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class MinedPhrases:
-    """Words and phrases with their translations: pairs whose attribute `line` holds their count."""
+    """Words and phrases with their translations: pairs whose attribute `line` holds their count.
+
+    Attributes:
+        words, phrases: the usual translation of each frequent word or phrase.
+        links: words that are translations of each other somewhere, rarer ones too, by falling count.
+    """
 
     words: list[Pair]
     phrases: list[Pair]
+    links: list[Pair]
 
 
 class _Side:
@@ -84,10 +92,11 @@ def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases
     tokenised = [(_TOKEN.findall(sources[row]), _TOKEN.findall(targets[row])) for row in rows]
     usable = [pair for pair in tokenised if all(0 < len(side) <= _MOST_TOKENS for side in pair)]
     if not usable:
-        return MinedPhrases([], [])
+        return MinedPhrases([], [], [])
     source, target = _Side([pair[0] for pair in usable]), _Side([pair[1] for pair in usable])
     links = _align(source, target)
-    return MinedPhrases(_linked_words(source, target, links), _linked_phrases(source, target, links))
+    words, linked = _linked_words(source, target, links)
+    return MinedPhrases(words, _linked_phrases(source, target, links), linked)
 
 
 def _sample_rows(sources: Sequence[str], targets: Sequence[str]) -> range:
@@ -133,25 +142,35 @@ def _best(scores: NDArray[np.float64], tokens: _IntArray) -> NDArray[np.bool_]:
     return chosen
 
 
-def _linked_words(source: _Side, target: _Side, links: tuple[_IntArray, _IntArray, _IntArray]) -> list[Pair]:
-    """Return the most frequent translation of each source word, where it is frequent enough, by falling count."""
+def _linked_words(
+    source: _Side, target: _Side, links: tuple[_IntArray, _IntArray, _IntArray]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return `MinedPhrases.words` and `MinedPhrases.links`."""
     source_words, target_words = source.tokens[links[1]], target.tokens[links[2]]
     width = len(target.vocabulary)
     types, counts = np.unique(source_words * width + target_words, return_counts=True)
     source_types, target_types = types // width, types % width
     share = counts / np.bincount(source_types, counts)[source_types]
     inverse = counts / np.bincount(target_types, counts)[target_types]
-    accepted = (counts >= _LEAST_COUNT) & (share >= _LEAST_SHARE) & (inverse >= _LEAST_INVERSE)
-    accepted &= source.is_word[source_types] & target.is_word[target_types]
-    order = [int(index) for index in np.lexsort((types, -counts)) if accepted[index]]
-    translations: dict[int, Pair] = {}
-    for index in order:
-        word = int(source_types[index])
-        if word not in translations:
-            translations[word] = Pair(
-                source.written([word]), target.written([int(target_types[index])]), int(counts[index])
+    words = source.is_word[source_types] & target.is_word[target_types]
+    usual = words & (counts >= _LEAST_COUNT) & (share >= _LEAST_SHARE) & (inverse >= _LEAST_INVERSE)
+    rare = np.bincount(source.tokens)[source_types] <= _MOST_FREQUENT * len(source.tokens)
+    linked = words & rare & (counts > 1) & (np.minimum(share, inverse) >= _LEAST_LINKED)
+
+    def pairs_of(accepted: NDArray[np.bool_]) -> list[Pair]:
+        return [
+            Pair(source.written([word]), target.written([translation]), count)
+            for word, translation, count in zip(
+                *(values[order][accepted[order]].tolist() for values in (source_types, target_types, counts)),
+                strict=True,
             )
-    return list(translations.values())[:_MAX_WORDS]
+        ]
+
+    order = np.lexsort((types, -counts))
+    translations: dict[str, Pair] = {}
+    for pair in pairs_of(usual):
+        translations.setdefault(pair.source, pair)
+    return list(translations.values())[:_MAX_WORDS], pairs_of(linked)[:_MAX_WORDS]
 
 
 def _linked_phrases(source: _Side, target: _Side, links: tuple[_IntArray, _IntArray, _IntArray]) -> list[Pair]:

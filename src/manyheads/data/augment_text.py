@@ -12,7 +12,7 @@ from manyheads.languages import SENTENCE_ENDS, full_stop
 Texts = tuple[str, str]  # source and target
 
 END_MARK = re.compile(rf"\s*[{SENTENCE_ENDS}།]+$")
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 _LETTERS = re.compile(r"[^\W\d_]{4,}")
 _WORDS_A_TYPO = 8  # words for each misspelt word
@@ -137,6 +137,6 @@ def _linked_words(
 
 def _words_by_text(text: str) -> dict[str, list[re.Match[str]]]:
     words: dict[str, list[re.Match[str]]] = {}
-    for match in _WORD.finditer(text):
+    for match in WORD.finditer(text):
         words.setdefault(match[0].lower(), []).append(match)
     return words

@@ -15,6 +15,7 @@ from manyheads.errors import DataError
 # Endings that a term may have in a text -> the letters before them, at least.
 _PARTICLES = "은|는|이|가|을|를|의|에|도|만|와|과|로|으로|에서|에게|에는|에도|까지|부터|보다|처럼"  # of Korean
 _ENDINGS = {**dict.fromkeys(("s", "e", "n", "es", "en"), 4), **dict.fromkeys(_PARTICLES.split("|"), 2)}
+_LEAST_STEM = 3  # letters that two forms of a word share
 _ENDING_LENGTHS = sorted({len(ending) for ending in _ENDINGS})
 
 # Thai, Lao, Burmese, Khmer, Kana and Han are written without blanks: each letter is a token.
@@ -30,6 +31,14 @@ class Term(NamedTuple):
     source: str
     target: str
     where: str
+
+
+class Place(NamedTuple):
+    """A term in a text, from its first character to the one after its last."""
+
+    term: Term
+    start: int
+    end: int
 
 
 class Glossary:
@@ -94,22 +103,23 @@ class Glossary:
         first = tokens[0].lower()
         self._longest[first] = max(len(tokens), self._longest.get(first, 0))
 
-    def find(self, text: str) -> list[Term]:
-        """Return the terms in a text, from left to right, of several at a place the longest.
+    def find(self, text: str) -> list[Place]:
+        """Return the terms in a text in NFC, from left to right, of several at a place the longest.
 
         Terms are whole words. A term that is not there as it is written may be there in other case, unless it is in
         capitals, and then with one of a few endings (`_ENDINGS`), such as the plural.
         """
-        tokens = _TOKEN.findall(unicodedata.normalize("NFC", text))
+        matches = [*_TOKEN.finditer(text)]
+        tokens = [match[0] for match in matches]
         lowered = [token.lower() for token in tokens]
-        found: list[Term] = []
+        found: list[Place] = []
         index = 0
         while index < len(tokens):
             longest = min(self._longest.get(lowered[index], 1), len(tokens) - index)
             for count in range(longest, 0, -1):
                 end = index + count
                 if term := self._look_up(" ".join(tokens[index:end]), " ".join(lowered[index:end])):
-                    found.append(term)
+                    found.append(Place(term, matches[index].start(), matches[end - 1].end()))
                     index = end
                     break
             else:
@@ -126,6 +136,27 @@ class Glossary:
             if least and stem in self._by_key and len(stem) - stem.rfind(" ") > least:
                 return _in_any_case(self._by_key[stem])
         return None
+
+
+def same_stem(first: str, second: str) -> bool:
+    """Return whether two words are equal, or may be forms of one word.
+
+    Forms share three letters and more than half of the longer form, or differ by one of a few endings.
+    """
+    shorter, longer = sorted((first, second), key=len)
+    shared = next((i for i, letter in enumerate(shorter) if letter != longer[i]), len(shorter))
+    ending = longer[len(shorter) :] if shared == len(shorter) > 1 else " "
+    return shorter == longer or (shared >= _LEAST_STEM and 2 * shared > len(longer)) or ending in _ENDINGS
+
+
+def holds_form(text: str, translation: str) -> bool:
+    """Return whether a text has forms of the words of a translation in a row (`same_stem`).
+
+    A translation in lower case may stand there in any case.
+    """
+    words, wanted = _TOKEN.findall(text.lower() if translation.islower() else text), _TOKEN.findall(translation)
+    rows = zip(*(words[index:] for index in range(len(wanted))), strict=False)
+    return any(all(map(same_stem, row, wanted)) for row in rows)
 
 
 def _in_any_case(terms: Mapping[str, Term]) -> Term | None:

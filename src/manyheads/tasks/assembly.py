@@ -174,7 +174,8 @@ class Assembler:
             "repetition": any(_repeats_itself(source, output) for source, output in pairs),
             "length-ratio": any(_unusual_length(len(source), len(output)) for source, output in pairs),
             "forbidden-phrase": any(_begins_word(phrase, text) for phrase in constraints.forbidden),
-            "missing-phrase": not all(line.holds(phrase, text) for phrase in constraints.required),
+            "missing-phrase": not all(line.holds(phrase, text) for phrase in constraints.required)
+            or not all(line.holds_form(form, text) for part_forms in constraints.forms for form in part_forms),
             "broken-character": any(self.whole(line, index, output)[1] for index, output in enumerate(parts)),
         }
         return [name for name, present in signs.items() if present]

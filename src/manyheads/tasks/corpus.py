@@ -305,7 +305,7 @@ def _text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
     for path in chain.from_iterable(files(part, "train") for part in parts if part.reads_files("train")):
         status = path.stat()
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
-    unused = {"root", "valid", "test", "max_length", "weights", "temperature", "augment"}
+    unused = {"root", "valid", "test", "max_length", "weights", "temperature", "augment", "terms"}
     settings = {name: value for name, value in data.model_dump().items() if name not in unused}
     parts_of_key = [config.task, origin, settings, config.tokenizer.kind in _KEEPS_SPACE, _fingerprint(held_out)]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()

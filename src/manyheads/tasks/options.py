@@ -22,6 +22,8 @@ class LineConstraints:
         forbidden: the forbidden phrases as text, in the spelling and case of the model's output.
         required: the required phrases, likewise.
         terms: translations of terms that are wanted in each part, as tokens; empty if there are none.
+        forms: the same as text; with hints, forms of them will do.
+        hinted: token ids of the source of each part with hints; empty without hints.
         language: tokens before all others, which say the target language; empty for a model of one direction.
     """
 
@@ -29,6 +31,8 @@ class LineConstraints:
     forbidden: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     terms: tuple[tuple[Ids, ...], ...] = ()
+    forms: tuple[tuple[str, ...], ...] = ()
+    hinted: tuple[list[int], ...] = ()
     language: Ids = ()
 
     def of_part(self, part: int) -> Constraints:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
+from manyheads.data.glossary import holds_form
 from manyheads.data.letters import has_letters, has_text
 from manyheads.data.literals import layout_kinds, literal_kinds, spans_to_translate
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
@@ -49,6 +50,10 @@ class Line:
     def holds(self, phrase: str, translation: str) -> bool:
         """Return whether a translation of the line holds a phrase, in capitals where the line is."""
         return phrase in translation or (any(self.capitals) and phrase.upper() in translation)
+
+    def holds_form(self, phrase: str, translation: str) -> bool:
+        """Return whether a translation of the line holds a form of a phrase, in capitals where the line is."""
+        return holds_form(translation, phrase) or (any(self.capitals) and holds_form(translation, phrase.upper()))
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""

@@ -1,17 +1,22 @@
-"""Terms of a glossary in the lines of a translator, required of its search."""
+"""Terms of a glossary in the lines of a translator: hints in the source, or requirements of the search."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
-from manyheads.data.glossary import Glossary
+from manyheads.data.glossary import Glossary, Place, holds_form
 from manyheads.errors import UsageError
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Ids
 from manyheads.tasks.options import LineConstraints, normalise
 from manyheads.tasks.parts import Line
-from manyheads.text.tokenizer import UNK, Tokenizer
+from manyheads.tasks.term_hints import mark_term
+from manyheads.text.reserved import remove_marks
+from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 
 _MAX_REQUIRED = 64  # tokens of the terms required of a part: each needs beams of its own
 
@@ -36,26 +41,43 @@ def check_terms(glossary: Glossary, tokenizer: Tokenizer, most: int) -> None:
 
 
 def require_terms(
-    glossary: Glossary, tokenizer: Tokenizer, line: Line, constraints: LineConstraints
+    glossary: Glossary, tokenizers: TokenizerPair, line: Line, constraints: LineConstraints, *, hints: bool
 ) -> LineConstraints:
     """Add to the constraints on a line the translations of its terms that are wanted in each part.
 
-    `tokenizer` is that of the target. Translations beyond `_MAX_REQUIRED` tokens are not required of a part; a
-    warning says so if they do not come out.
+    With `hints`, a part also gets a source with the translations in the place of the terms, and forms of these
+    translations will do. Translations beyond `_MAX_REQUIRED` tokens are not required of a part; a warning says so
+    if they do not come out.
     """
-    found = [glossary.find(line.part_text(part)) for part in range(len(line.parts))]
+    texts = [unicodedata.normalize("NFC", remove_marks(line.part_text(part))) for part in range(len(line.parts))]
+    found = [glossary.find(text) for text in texts]
     if not any(found):
         return constraints
-    phrases = [list(dict.fromkeys(term.target for term in terms)) for terms in found]
-    return replace(
-        constraints,
-        required=(*constraints.required, *(text for part in phrases for text in normalise(tokenizer, part))),
-        terms=tuple(_within_limit(tokenizer.encode(part)) for part in phrases),
-    )
+    phrases = [tuple(dict.fromkeys(place.term.target for place in places)) for places in found]
+    target = tokenizers.target
+    forms = tuple(normalise(target, part) for part in phrases)
+    constraints = replace(constraints, terms=tuple(_within_limit(target.encode(part)) for part in phrases))
+    if hints:
+        rows = tuple(map(partial(_add_hints, tokenizers.source), texts, found, line.parts))
+        return replace(constraints, forms=forms, hinted=rows)
+    return replace(constraints, required=(*constraints.required, *chain(*forms)))
 
 
-def lack_terms(outputs: Sequence[Hypothesis], constraints: LineConstraints, part: int) -> bool:
-    """Return whether an output of a part does not contain the translations of all its terms."""
+def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: list[int]) -> list[int]:
+    """Return the token ids of a text with hints; `ids`, those of the text, if the vocabulary cannot write them."""
+    for place in reversed(places):
+        text = mark_term(text, place.start, place.end, place.term.target)
+    (hinted,) = tokenizer.encode_marked([text])
+    return ids if UNK in hinted and UNK not in ids else hinted
+
+
+def lack_terms(
+    tokenizer: Tokenizer, outputs: Sequence[Hypothesis], constraints: LineConstraints, part: int
+) -> bool:
+    """Return whether an output of a part lacks the translation of a term; `tokenizer` is that of the target."""
+    if constraints.hinted:
+        texts = [tokenizer.decode(output.tokens) for output in outputs]
+        return not all(holds_form(text, form) for text in texts for form in constraints.forms[part])
     terms = constraints.terms[part] if constraints.terms else ()
     return any(not _contains(output.tokens, ids) for output in outputs for ids in terms)
 

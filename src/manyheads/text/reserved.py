@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 _FIRST = 0xFDD0
-_IN_TEXT = ("<term>", "</term>", *(f"<keep-{number}>" for number in range(1, 17)))
+TERM_SYMBOLS = ("<term>", "</term>")  # around the translation of a term that is in the place of the term
+_IN_TEXT = (*TERM_SYMBOLS, *(f"<keep-{number}>" for number in range(1, 17)))
 
 MARKS = {symbol: chr(_FIRST + index) for index, symbol in enumerate(_IN_TEXT)}
 SYMBOLS = {mark: symbol for symbol, mark in MARKS.items()}

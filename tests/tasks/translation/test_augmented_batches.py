@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 from tests.runs.parts import make_config, write_corpus
 from tests.tasks.test_preparation import all_batches, equal_batches, texts, tokenizers_of, updates
+from tests.training.parts import CollectingListener
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data import augment_phrases
 from manyheads.data.augment import AugmentRates
+from manyheads.errors import UsageError
 from manyheads.tasks.translation import augmented_batches as module
+from manyheads.text.reserved import TERM_SYMBOLS
 from manyheads.text.tokenizer import EOS, PAD, UNK
 from manyheads.training.distributed import World
 
@@ -32,12 +36,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def common_words_and_high_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(augment_phrases, "_LEAST_COUNT", 2)
+    monkeypatch.setattr(augment_phrases, "_MOST_FREQUENT", 1)
     monkeypatch.setattr(module, "_RATES", STRONG)
 
 
 def config_of(corpus: Path, **sections: dict[str, Any]) -> Config:
     sections["tokenizer"] = BYTES | sections.get("tokenizer", {})
-    return make_config(corpus, **sections | {"data": {"augment": 1.0}})
+    return make_config(corpus, **sections | {"data": {"augment": 1.0, "terms": 0.5} | sections.get("data", {})})
 
 
 @pytest.mark.parametrize("sampling", [0.0, 0.3])
@@ -75,7 +80,7 @@ def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(
 ) -> None:
     monkeypatch.setattr(module, "_RATES", OFF)
     plain = updates(make_config(corpus, tokenizer=BYTES), tmp_path / "a")
-    off = updates(config_of(corpus), tmp_path / "b")
+    off = updates(config_of(corpus, data={"terms": 0.0}), tmp_path / "b")
     assert type(plain.maker) is not type(off.maker)
     for epoch in (0, 5):
         assert equal_batches(all_batches(plain, epoch), all_batches(off, epoch))
@@ -88,7 +93,7 @@ def test_no_row_is_longer_than_the_limit_or_holds_an_unknown_symbol(
     """Without bytes in the vocabulary, no emoji is added to pairs."""
     monkeypatch.setattr(module, "_RATES", replace(STRONG, copies=0.9))
     tokenizer = {"vocab_size": 70}
-    config = make_config(corpus, tokenizer=tokenizer, data={"augment": 1.0, "max_length": 17})
+    config = config_of(corpus, tokenizer=tokenizer, data={"max_length": 17})
     found = updates(config, tmp_path)
     for epoch in range(3):
         for batch in chain.from_iterable(all_batches(found, epoch)):
@@ -135,3 +140,27 @@ def test_word_pairs_are_added_as_separate_lines(
     rows = set(chain.from_iterable(texts(found, all_batches(found, epoch)) for epoch in range(5)))
     assert ("Hund", "dog") in rows
     assert np.mean([len(source.split()) for source, _ in rows]) < 3
+
+
+@pytest.mark.parametrize("augment", [None, 1.0])
+def test_hints_stand_between_reserved_symbols_in_a_share_of_the_sources(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, augment: float | None
+) -> None:
+    monkeypatch.setattr(module, "_RATES", OFF)
+    found = updates(config_of(corpus, data={"augment": augment}), tmp_path)
+    start, end = (tokenizers_of(found).source.reserved[symbol] for symbol in TERM_SYMBOLS)
+    batches = [*chain.from_iterable(all_batches(found, 0))]
+    sources = [row for batch in batches for row in batch.source.tolist()]
+    hinted = [row for row in sources if start in row]
+    assert 0.2 < len(hinted) / len(sources) < 0.6
+    assert all(row.count(start) == row.count(end) <= 3 and row.index(start) + 1 < row.index(end) for row in hinted)
+    assert not any((batch.target_out == start).any() for batch in batches)
+
+
+def test_hints_need_a_vocabulary_with_their_symbols(corpus: Path, tmp_path: Path) -> None:
+    own = updates(config_of(corpus, data={"terms": 0.0}), tmp_path)
+    with pytest.raises(UsageError, match="no symbol <term>"):
+        module.augmented_batches(
+            config_of(corpus), RunDirectory(tmp_path), (own.maker.texts, own.maker.store), own.maker.tokenizers,
+            CollectingListener(),
+        )  # fmt: skip

@@ -155,8 +155,14 @@ class Config(Section):
             raise ValueError(
                 f'training.metric = "{metric}" is not measured for task = "{self.task}". Use {" or ".join(known)}.'
             )
-        if not self.spec.reads_pairs and self.data.augment is not None:
-            raise ValueError(f'data.augment is for pairs of sentences, not for task = "{self.task}".')
+        for name in ("augment", "terms"):
+            if not self.spec.reads_pairs and getattr(self.data, name):
+                raise ValueError(f'data.{name} is for pairs of sentences, not for task = "{self.task}".')
+        if self.data.terms and self.tokenizer.kind not in ("bpe", "unigram"):
+            raise ValueError(
+                f'data.terms needs reserved symbols, which tokenizer.kind = "{self.tokenizer.kind}" does not have. '
+                'Use kind = "bpe" or "unigram", or data.terms = 0.'
+            )
         if self.spec.reads_pairs and not isinstance(self.data.valid, str | tuple):
             raise ValueError(f"data.valid = {self.data.valid} is a share, and a translator needs pairs. Name them.")
         if self.model.init_from is None:

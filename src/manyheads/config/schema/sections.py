@@ -119,6 +119,13 @@ class DataConfig(Section):
         "changes half as many",
     )
 
+    terms: Probability = Field(
+        0.0,
+        description="translation: share of training pairs in which one to three words of the source are replaced "
+        "by their translation, as a glossary does later (Dinu et al. 2019): the model learns to use the terms of "
+        "any glossary, and to inflect them. 0.5 is enough (bpe, unigram)",
+    )
+
     def check_weights(self) -> None:
         """Refuse weights that do not fit the corpora."""
         if self.weights is None:

@@ -1,12 +1,13 @@
-"""Batches of augmented pairs (`data.augment`): the phrases of a run, the lengths of an epoch, the token ids."""
+"""Batches of augmented pairs (`data.augment`, `data.terms`): phrases of a run, lengths of an epoch, token ids."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from random import Random
 
 import numpy as np
@@ -18,14 +19,17 @@ from manyheads.data.augment import Augmenter, AugmentPlan, AugmentRates, Growth,
 from manyheads.data.augment_copies import make_copy, other_scripts
 from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
+from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.tasks.batch_sources import PairBatches
 from manyheads.tasks.corpus import longest_side
+from manyheads.tasks.term_hints import TermHints, link_words
+from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.log import Listener
 
 _RATES = AugmentRates()  # at data.augment = 1
-_MINING = 1  # version of the phrase mining; a new version makes old caches stale
+_MINING = 2  # version of the phrase mining; a new version makes old caches stale
 _NUM_SAMPLE_PAIRS = 1_000  # pairs, and made-up texts, on which lengths are measured
 
 Indices = NDArray[np.int64]
@@ -34,9 +38,9 @@ Indices = NDArray[np.int64]
 class AugmentedBatches(PairBatches):
     """Makes batches of pairs that are augmented anew in each epoch."""
 
-    def __init__(self, config: Config, tokenizers: TokenizerPair, augmenter: Augmenter) -> None:
+    def __init__(self, config: Config, tokenizers: TokenizerPair, augmenter: Augmenter, hints: TermHints) -> None:
         super().__init__(config, augmenter.texts, augmenter.store, tokenizers)
-        self.augmenter = augmenter
+        self.augmenter, self.hints = augmenter, hints
         self.planned = lru_cache(2)(self.plan_epoch)  # two: the next epoch is planned before one ends
 
     def epoch(self, number: int, /) -> EpochBatches:
@@ -58,14 +62,14 @@ class EpochBatches(PairBatches):
     def __init__(self, maker: AugmentedBatches, plan: AugmentPlan) -> None:
         self.texts, self.store, self.tokenizers = maker.texts, maker.store, maker.tokenizers
         self.sampling = maker.sampling
-        self.plan, self.prefixes = plan, maker.prefixes
+        self.plan, self.hints, self.prefixes = plan, maker.hints, maker.prefixes
         self.lengths = plan.lengths()
 
     def plain_rows(self, pairs: Indices, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
         """Return the token ids of these pairs: of their new texts where they are augmented."""
         changed = [row for row, flag in zip(pairs.tolist(), self.plan.changed(pairs), strict=True) if flag]
-        texts = {row: self.plan.texts(row) for row in changed}
-        source = self.tokenizers.source.encode([texts[row][0] for row in changed])
+        texts = {row: self.new_texts(row) for row in changed}
+        source = self.tokenizers.source.encode_marked([texts[row][0] for row in changed])
         target = self.tokenizers.target.encode([texts[row][1] for row in changed])
         new = {row: ids for row, *ids in zip(changed, source, target, strict=True) if self.fits(row, *ids)}
         if not self.sampling:
@@ -74,10 +78,22 @@ class EpochBatches(PairBatches):
                 (new[row][0], new[row][1]) if row in new else (own.source[row], own.target[row])
                 for row in pairs.tolist()
             ]
-        sides = [texts[row] if row in new else self.plan.augmenter.pair(row) for row in pairs.tolist()]
+        own_texts = self.plan.augmenter.sides(pairs.tolist())
+        sides = [
+            texts[row] if row in new else (remove_marks(source), target)
+            for row, (source, target) in zip(pairs.tolist(), own_texts, strict=True)
+        ]
         seeds = rng.integers(2**31, size=2).tolist()
-        sampled = self.tokenizers.source.sample([side[0] for side in sides], seeds[0])
+        sampled = self.tokenizers.source.encode_marked([side[0] for side in sides], seeds[0])
         return list(zip(sampled, self.tokenizers.target.sample([side[1] for side in sides], seeds[1]), strict=True))
+
+    def new_texts(self, row: int) -> tuple[str, str]:
+        """Return the augmented texts of a row, the source with the marks of its hints."""
+        source, target = self.plan.texts(row)
+        if not self.plan.terms[row]:
+            return remove_marks(source), target
+        rng = Random(f"terms {self.plan.augmenter.seed} {self.plan.epoch} {row}")
+        return self.hints.add(remove_marks(source), target, rng)
 
     def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
         """Return whether new token ids can replace the original ids of a row."""
@@ -90,48 +106,57 @@ class EpochBatches(PairBatches):
 
 def augmented_batches(
     config: Config,
-    factor: float,
     run: RunDirectory,
     store: tuple[TextStore, TokenStore],
     tokenizers: TokenizerPair,
     listener: Listener,
 ) -> AugmentedBatches:
-    """Return the batches for `data.augment = factor`; phrases are mined once and stored in the run."""
+    """Return the batches for `data.augment` and `data.terms`; phrases are mined once and stored in the run.
+
+    Raises:
+        UsageError: the vocabulary lacks the symbols of hints.
+    """
     texts, tokens = store
+    if config.data.terms:
+        tokenizers.source.reserved_id(TERM_SYMBOLS[0])  # a vocabulary of another run may lack it
+    table, links = _phrase_table(run, texts, tokenizers, listener)
     augmenter = Augmenter(
-        rates=_RATES.scaled(factor),
+        rates=replace(_RATES.scaled(config.data.augment or 0.0), terms=config.data.terms),
         texts=texts,
         store=tokens,
         languages=config.languages,
         seed=config.training.seed,
         max_length=longest_side(config),
-        table=_phrase_table(run, texts, tokenizers, listener),
+        table=table,
         growth=_measure_growth(texts, tokenizers),
     )
-    return AugmentedBatches(config, tokenizers, augmenter)
+    return AugmentedBatches(config, tokenizers, augmenter, TermHints(link_words(links)))
 
 
 def _phrase_table(
     run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener
-) -> PhraseTable:
-    """Return the words and phrases of a run; stored ones are reused if they were mined from the same text."""
+) -> tuple[PhraseTable, list[Pair]]:
+    """Return the words and phrases of a run, and the links of words; stored ones of the same text are reused."""
     folder = run.path / "cache" / "phrases"
     key = hashlib.sha256(json.dumps([_MINING, texts.sha256]).encode()).hexdigest()
     if not TextStore.has(folder, key):
         with saving("the phrases", folder, ""), listener.phase("mining words and phrases"):
             folder.parent.mkdir(parents=True, exist_ok=True)
             mined = mine_phrases(*texts.sides())
-            details = {"words": len(mined.words)}
-            TextStore.build(folder, [[*mined.words, *mined.phrases]], key=key, details=lambda: details)
+            details = {"words": len(mined.words), "phrases": len(mined.phrases)}
+            rows = [[*mined.words, *mined.phrases, *mined.links]]
+            TextStore.build(folder, rows, key=key, details=lambda: details)
     stored = TextStore(folder)
     sources, targets = (list(side) for side in stored.sides())
-    words = int(stored.details["words"])
-    listener.message(f"augmentation: {words:,} words and {len(stored) - words:,} phrases with their translations")
-    lengths = _lengths_of(tokenizers.source, sources), _lengths_of(tokenizers.target, targets)
+    words, phrases = (int(stored.details[name]) for name in ("words", "phrases"))
+    listener.message(f"augmentation: {words:,} words and {phrases:,} phrases with their translations")
+    end = words + phrases
+    lengths = _lengths_of(tokenizers.source, sources[:end]), _lengths_of(tokenizers.target, targets[:end])
     translations = {
         source.lower(): target.lower() for source, target in zip(sources[:words], targets[:words], strict=True)
     }
-    return PhraseTable(stored, words, lengths, translations)
+    links = [*map(Pair, sources[end:], targets[end:], repeat(0))]
+    return PhraseTable(stored, words, lengths, translations), links
 
 
 def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:

@@ -45,7 +45,7 @@ from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.reserved import language_symbol
+from manyheads.text.reserved import TERM_SYMBOLS, language_symbol
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener, ValidationReport
@@ -98,10 +98,11 @@ class TranslationTask(Task[Translator]):
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
         settings, names = config.tokenizer, config.languages
+        symbols = [*settings.reserved, *(TERM_SYMBOLS if config.data.terms else ())]
         if config.data.pairs:
-            symbols = dict.fromkeys(language_symbol(target) for _, target in config.directions)
-            settings = settings.model_copy(update={"reserved": (*settings.reserved, *symbols)})
+            symbols += dict.fromkeys(language_symbol(target) for _, target in config.directions)
             names = ("+".join(dict.fromkeys(chain(*config.directions))),) * 2
+        settings = settings.model_copy(update={"reserved": tuple(symbols)})
         return train_tokenizers(settings, sources, targets, *names)
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
@@ -296,6 +297,6 @@ def _pair_batches(
     listener: Listener,
 ) -> PairBatches:
     """Return the maker of the batches of a translator, with augmentation if it is configured."""
-    if config.data.augment is None:
+    if config.data.augment is None and not config.data.terms:
         return PairBatches(config, texts, store, tokenizers)
-    return augmented_batches(config, config.data.augment, run, (texts, store), tokenizers, listener)
+    return augmented_batches(config, run, (texts, store), tokenizers, listener)

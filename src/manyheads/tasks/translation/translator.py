@@ -14,7 +14,7 @@ from manyheads.config.schema import Config
 from manyheads.data.glossary import Glossary
 from manyheads.decoding.native.weights import parse_precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native_engine
-from manyheads.errors import RunError, UsageError, require
+from manyheads.errors import MissingExtraError, RunError, UsageError, require
 from manyheads.interop.bundle import is_export
 from manyheads.search.interface import (
     Engine,
@@ -33,6 +33,7 @@ from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.tasks.terms import check_terms, lack_terms, require_terms
 from manyheads.text.interface import growing_text
+from manyheads.text.reserved import TERM_SYMBOLS
 from manyheads.text.source_model import SOURCES, SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
@@ -114,7 +115,9 @@ class Translator:
     def with_glossary(self, glossary: Glossary) -> Self:
         """Return a translator that translates terms as a glossary says, wherever they occur.
 
-        Where an output lacks the translation of a term, the search is repeated, constrained to outputs with it.
+        Where an output lacks the translation of a term, the search is repeated: first, after a training with
+        `data.terms`, with the translation in the place of the term, which may be inflected; then constrained to
+        outputs with it.
 
         Raises:
             UsageError: a translation cannot come out: the vocabulary cannot write it, or it is too long.
@@ -281,7 +284,8 @@ class Translator:
         if self.glossary is not None:
             if options.sampling:
                 raise UsageError("a glossary is obeyed by beam search, not by sampling.")
-            required_terms = partial(require_terms, self.glossary, self.tokenizers.target)
+            hints = TERM_SYMBOLS[0] in self.tokenizers.source.reserved and not options.alignment
+            required_terms = partial(require_terms, self.glossary, self.tokenizers, hints=hints)
             per_line = [*map(required_terms, lines, per_line)]
         if beam_size is not None:
             options = replace(options, beam_size=beam_size)
@@ -366,7 +370,9 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """Search for the outputs of rows, and again where an output lacks the translation of a term.
 
-        `parts` are the constraints on the line of each row, and the number of the row in that line.
+        That is first with hints, if the model knows them, then with constraints. After hints, an output stays as
+        it is, with a warning, if there is no constrained search (CTranslate2, or no torch). `parts` are the
+        constraints on the line of each row, and the number of the row in that line.
         """
         outputs = self._search_once(rows, options, parts, stop)
         if not self.prefix:
@@ -390,13 +396,34 @@ class Translator:
         """See `_search`; the outputs begin with `prefix`."""
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
-        again = [row for row, (line, part) in enumerate(parts) if lack_terms(outputs[row], line, part)]
-        if again:
-            constraints = [line.with_terms(part) for line, part in map(parts.__getitem__, again)]
-            rows = [rows[row] for row in again]
-            for row, found in zip(again, self.engine.search(rows, options, constraints, cancelled), strict=True):
-                outputs[row] = found
+        sources = [
+            self.shortened(line.hinted[part]) if line.hinted else row
+            for row, (line, part) in zip(rows, parts, strict=True)
+        ]
+
+        def search_again(chosen: Sequence[int], constraints: Sequence[Constraints]) -> None:
+            found = self.engine.search([sources[row] for row in chosen], options, constraints, cancelled)
+            for row, hypotheses in zip(chosen, found, strict=True):
+                outputs[row] = hypotheses
+
+        lacking = self._lacking(outputs, parts)
+        if hinted := [row for row in lacking if parts[row][0].hinted]:
+            search_again(hinted, [parts[row][0].of_part(parts[row][1]) for row in hinted])
+            lacking = self._lacking(outputs, parts)
+        if lacking:
+            try:
+                search_again(lacking, [parts[row][0].with_terms(parts[row][1]) for row in lacking])
+            except (MissingExtraError, UsageError):
+                if not hinted:
+                    raise
         return outputs
+
+    def _lacking(
+        self, outputs: Sequence[Sequence[Hypothesis]], parts: Sequence[tuple[LineConstraints, int]]
+    ) -> list[int]:
+        """Return the rows with an output that lacks the translation of a term."""
+        target = self.tokenizers.target
+        return [row for row, (line, part) in enumerate(parts) if lack_terms(target, outputs[row], line, part)]
 
     def stream(
         self, text: str, *, target: str = "", source: str = "", prefix: str = "", options: SearchOptions = DEFAULTS
