@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from tests.tolerances import approx
+from tests.tolerances import approx, within
 
 from manyheads.tasks.confidence import ConfidenceModel, OutputMeasures, fit_confidence, measure
 from manyheads.text.source_model import SourceModel
@@ -33,7 +33,7 @@ def test_the_fit_orders_new_outputs_by_their_chrf_and_meets_its_size() -> None:
     model = fit_confidence(*outputs(200))
     measured, chrf = outputs(300, seed=2)
     estimates = [model.estimate(one) for one in measured]
-    assert sum(estimates) / len(estimates) == pytest.approx(sum(chrf) / len(chrf), rel=0.05)
+    assert sum(estimates) / len(estimates) == within(sum(chrf) / len(chrf), 0.02)
     pairs = [(first, second) for first in range(0, 300, 3) for second in range(1, 300, 7)]
     agreeing = [(chrf[a] > chrf[b]) == (estimates[a] > estimates[b]) for a, b in pairs]
     assert sum(agreeing) > 0.85 * len(pairs)
@@ -43,9 +43,7 @@ def test_a_fifth_of_the_fitted_outputs_is_low_and_half_of_them_high() -> None:
     measured, chrf = outputs(200)
     model = fit_confidence(measured, chrf)
     levels = [model.level(model.estimate(one)) for one in measured]
-    assert [levels.count(name) / 200 for name in ("low", "medium", "high")] == pytest.approx(
-        [0.2, 0.3, 0.5], abs=0.02
-    )
+    assert [levels.count(name) / 200 for name in ("low", "medium", "high")] == within([0.2, 0.3, 0.5], 0.02)
 
 
 def test_outputs_that_are_all_equal_are_low() -> None:
