@@ -62,7 +62,11 @@ _QUANTIZATIONS = [
     help="Version of an Argos package. LibreTranslate may replace a package by one with a higher version.",
 )
 @option(
-    "--project-url", metavar="URL", default="", help="Web address of your project, for the footer of a page (html)."
+    "--project-url",
+    metavar="URL",
+    default="",
+    show_default=False,
+    help="Web address of your project, for the footer of a page (html).",
 )
 @device_option
 @json_option

@@ -104,14 +104,10 @@ beam_option = option(
 def direction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --to and --from: the direction of a translator of several languages."""
     which = "for a run of several languages, such as"
-    target = option("--to", "target", default="", metavar="LANGUAGE", help=f"Target language, {which} fr.")
-    source = option(
-        "--from",
-        "source",
-        default="",
-        metavar="LANGUAGE",
-        help=f"Source language, {which} de; needed where several are translated into the target.",
-    )
+    language = partial(option, default="", show_default=False, metavar="LANGUAGE")
+    target = language("--to", "target", help=f"Target language, {which} fr.")
+    needed = "needed where several are translated into the target"
+    source = language("--from", "source", help=f"Source language, {which} de; {needed}.")
     return target(source(command))
 
 
