@@ -2,7 +2,7 @@
 
     python benchmarks/decode_peers.py RUN [--exports DIR] [--contenders manyheads:fp32 ctranslate2:int8 ...]
         [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--joeynmt PYTHON]
-        [--isa avx2|avx512] [--json]
+        [--isa avx2|avx512] [--tokens N] [--json]
     python benchmarks/decode_peers.py --tiny
 
 RUN is a run directory whose model every toolkit can represent: post-norm with sinusoidal positions for Hugging Face
@@ -24,8 +24,9 @@ Each contender decodes the test text of the run, from ids to ids.
 Each contender is a process of its own. In a mode it first decodes a part of the text with each number of workers
 and threads that can be the best one, which also warms it up; then, in each round, all contenders decode the text
 one after the other, each with its best. A ratio is the median over the rounds. Memory is the largest resident size
-of the process up to then. BLEU is that of the sentences of a round, detokenised; agreement the share of outputs
-that are the same as those of manyheads:fp32.
+of the process up to then. With --tokens, outputs have at most so many tokens, in manyheads and CTranslate2: the
+outputs of a model that was not trained do not end, and then have equal lengths. BLEU is that of the sentences of a
+round, detokenised; agreement the share of outputs that are the same as those of manyheads:fp32.
 """
 
 from __future__ import annotations
@@ -188,6 +189,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=0, metavar="N", help="maximum length of an output")
     parser.add_argument("--joeynmt", metavar="PYTHON", help="Python with JoeyNMT and safetensors installed")
     tiny = {"modes": ["single", "file"], "beams": [1, 2], "rounds": 1, "sentences": 4, "threads": 1}
     return machine.parse(parser, tiny=tiny, required=["run"])
@@ -203,7 +205,9 @@ def measure_all(
             measurements = [
                 Measurement(
                     contender,
-                    DecodingRequest(mode, beam, "", sentence_count(mode, contender.name, len(references))),
+                    DecodingRequest(
+                        mode, beam, "", sentence_count(mode, contender.name, len(references)), arguments.tokens
+                    ),
                 )
                 for contender in contenders
                 if beam == 1 or contender.decoder.beams

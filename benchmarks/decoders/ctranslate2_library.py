@@ -33,7 +33,7 @@ def main() -> None:
             beam_size=request.beam,
             length_penalty=1.0,
             max_batch_size=BATCH,
-            max_decoding_length=2 * max(map(len, rows)) + 20,
+            max_decoding_length=request.tokens or 2 * max(map(len, rows)) + 20,
         )
         return [[ids_of_tokens[token] for token in result.hypotheses[0]] for result in results]
 

@@ -31,8 +31,8 @@ def main() -> None:
             options = SearchOptions(
                 beam_size=request.beam,
                 length_penalty=1.0,
-                max_length_ratio=2.0,
-                max_length_offset=20,
+                max_length_ratio=1e-9 if request.tokens else 2.0,
+                max_length_offset=request.tokens or 20,
                 batch_tokens=search.batch_tokens,
                 token_scores=False,  # the other contenders compute none either
             )

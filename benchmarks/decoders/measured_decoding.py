@@ -28,12 +28,14 @@ class DecodingRequest:
         beam: beam size; 1 is greedy.
         setting: workers x threads, such as "1x2".
         sentences: number of sentences, from the beginning of the text.
+        tokens: maximum length of an output; 0 is twice the length of its source and 20 more.
     """
 
     mode: str
     beam: int
     setting: str
     sentences: int
+    tokens: int = 0
 
     @property
     def workers(self) -> int:
