@@ -444,17 +444,19 @@ def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("parent", "pieces", "new"),
+    ("parent", "pieces", "data", "new"),
     [
-        ("de-en", 70, ["<to-de>", "<to-en>", "<to-fr>"]),
-        ("both", 75, ["<to-fr>"]),
+        ("de-en", 70, {}, ["<to-de>", "<to-en>", "<to-fr>"]),
+        ("both", 75, {}, ["<to-fr>"]),
+        ("de-en", 70, {"terms": 0.5}, ["<term>", "</term>"]),
     ],
 )
-def test_a_run_learns_further_languages_with_its_pieces_and_new_symbols(
-    languages: Path, tmp_path: Path, parent: str, pieces: int, new: list[str]
+def test_a_run_learns_further_languages_and_hints_with_its_pieces_and_new_symbols(
+    languages: Path, tmp_path: Path, parent: str, pieces: int, data: dict[str, Any], new: list[str]
 ) -> None:
     listener, model = CollectingListener(), {"init_from": str(languages / parent), "dropout": 0.0}
-    config = make_languages_config(languages / "text", model=model, training=NO_LEARNING)
+    make = make_config if data else make_languages_config
+    config = make(languages / "text", data=data, model=model, training=NO_LEARNING)
     train(config, tmp_path / "run", listener=listener)
     assert f"vocabulary: {pieces} pieces kept; new: {', '.join(new)}" in listener.messages
     (taken,) = [text for text in listener.messages if "tensors taken" in text]

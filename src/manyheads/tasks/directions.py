@@ -1,10 +1,18 @@
-"""The directions of a translator of several languages: which one a pair of language codes means."""
+"""The directions of a translator of several languages: their symbols, and which one two language codes mean."""
 
 from __future__ import annotations
 
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.languages import match_language
+from manyheads.text.reserved import TERM_SYMBOLS, language_symbol
+
+
+def reserved_symbols(config: Config) -> list[str]:
+    """Return the reserved symbols that a translator needs: of its target languages, and of hints (`data.terms`)."""
+    languages = [target for _, target in config.directions] if config.data.pairs else []
+    terms = TERM_SYMBOLS if config.data.terms else ()
+    return [*terms, *dict.fromkeys(map(language_symbol, languages))]
 
 
 def with_direction(config: Config, source: str, target: str) -> Config:

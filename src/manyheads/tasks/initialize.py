@@ -14,10 +14,10 @@ from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.errors import RunError
 from manyheads.model.transformer import Transformer
+from manyheads.tasks.directions import reserved_symbols
 from manyheads.tasks.initial_model import HEAD, SHAPE, Pretrained, open_pretrained
 from manyheads.tasks.task import AnyTask
 from manyheads.text.characters import CharacterTokenizer
-from manyheads.text.reserved import language_symbol
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.text.vocabulary import SymbolTokenizer
@@ -84,7 +84,7 @@ def initial_tokenizers(
         return learn()
     tokenizers = open_pretrained(config).tokenizers()
     if config.model.init_vocabulary == "keep":
-        return _with_language_symbols(tokenizers, config, listener)
+        return _with_reserved_symbols(tokenizers, config, listener)
     sources, targets = sides()
     if tokenizers.joint:
         both = _extend(tokenizers.source, config, [*sources, *targets], listener)
@@ -94,17 +94,21 @@ def initial_tokenizers(
     return TokenizerPair(source, target, joint=False)
 
 
-def _with_language_symbols(tokenizers: TokenizerPair, config: Config, listener: Listener) -> TokenizerPair:
-    """Return tokenizers with the symbols of all target languages, those that are new at the end; report them."""
-    if not config.data.pairs:
-        return tokenizers
-    known = tokenizers.target
-    assert isinstance(known, SubwordTokenizer)  # Config.check_vocabulary
-    symbols = dict.fromkeys(language_symbol(target) for _, target in config.directions)
-    new = [symbol for symbol in symbols if symbol not in known.reserved]
-    listener.message(f"vocabulary: {known.size:,} pieces kept; new: {', '.join(new) or 'none'}")
-    both = known.with_reserved(config.tokenizer, new)
-    return TokenizerPair(both, both, joint=True)
+def _with_reserved_symbols(tokenizers: TokenizerPair, config: Config, listener: Listener) -> TokenizerPair:
+    """Return tokenizers with the reserved symbols that the training needs, those that are new at the end."""
+    needed = reserved_symbols(config)
+
+    def complete(tokenizer: Tokenizer) -> Tokenizer:
+        if not needed:
+            return tokenizer
+        assert isinstance(tokenizer, SubwordTokenizer)  # Config.check_vocabulary and check_task
+        new = [symbol for symbol in needed if symbol not in tokenizer.reserved]
+        listener.message(f"vocabulary: {tokenizer.size:,} pieces kept; new: {', '.join(new) or 'none'}")
+        return tokenizer.with_reserved(config.tokenizer, new)
+
+    source = complete(tokenizers.source)
+    target = source if tokenizers.joint else complete(tokenizers.target)
+    return TokenizerPair(source, target, joint=tokenizers.joint)
 
 
 def _extend(tokenizer: Tokenizer, config: Config, texts: Sequence[str], listener: Listener) -> Tokenizer:
@@ -161,7 +165,7 @@ def take_weights(
                 new.append(name)
                 continue
             check_values({name: tensor}, str(where))
-            if name in rows_of_task and (vocabulary != "keep" or config.data.pairs):
+            if name in rows_of_task and (vocabulary != "keep" or reserved_symbols(config)):
                 rows = _rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
                 resized.append(_copy_rows(name, own, tensor, rows))
             elif tensor.shape != own.shape:

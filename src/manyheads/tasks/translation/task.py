@@ -36,6 +36,7 @@ from manyheads.tasks.corpus import (
     language_profiles,
     longest_side,
 )
+from manyheads.tasks.directions import reserved_symbols
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
 from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
@@ -45,7 +46,6 @@ from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.reserved import TERM_SYMBOLS, language_symbol
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener, ValidationReport
@@ -98,11 +98,10 @@ class TranslationTask(Task[Translator]):
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
         settings, names = config.tokenizer, config.languages
-        symbols = [*settings.reserved, *(TERM_SYMBOLS if config.data.terms else ())]
         if config.data.pairs:
-            symbols += dict.fromkeys(language_symbol(target) for _, target in config.directions)
             names = ("+".join(dict.fromkeys(chain(*config.directions))),) * 2
-        settings = settings.model_copy(update={"reserved": tuple(symbols)})
+        symbols = (*settings.reserved, *reserved_symbols(config))
+        settings = settings.model_copy(update={"reserved": symbols})
         return train_tokenizers(settings, sources, targets, *names)
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
