@@ -238,7 +238,7 @@ def read_peak(folder: Path, files: dict[str, bytes], name: str) -> tuple[int, st
 def test_mutated_folders_and_packages_are_read_or_refused_in_one_line(
     package: dict[str, bytes], tmp_path: Path, count: int
 ) -> None:
-    """Peak memory is at most that of reading the whole files, twice the size of the mutated one, and a message's."""
+    """Peak memory is at most that of reading the whole files, twice the size of the mutated one, and a message."""
     (tmp_path / "model").mkdir()
     intact = max(read_peak(tmp_path, package, name)[0] for name in ("x.argosmodel", "model", "model"))
     refused = 0
