@@ -423,6 +423,8 @@ EN_DE = {"source": "en", "target": "de"}
         ),
         ({"data": {"pairs": [EN_DE], "weights": [1]}}, "data.weights is for one pair of languages"),
         ({"data": {"pairs": [EN_DE], "augment": 1}}, "data.augment is for one pair of languages"),
+        ({"data": {"pairs": [EN_DE], "terms": 0.5}}, "data.terms is for one pair of languages"),
+        ({"data": {"source": "en", "target": "de", "temperature": 2}}, "data.temperature is for data.pairs"),
         ({"data": {"pairs": [EN_DE], "temperature": -1}}, "data.temperature = -1 is not a number above 0"),
         (
             {"data": {"pairs": [EN_DE | {"wieght": 2}]}},

@@ -1,8 +1,8 @@
 """How sure a translator is of a translation: an estimate of its sentence chrF, fitted on validation text.
 
-The estimate is linear in what the search knows of an output: the mean log-probability and the mean probability of
-its tokens, the surprise of the source (`SourceModel`), and how unusual the ratio of the lengths is. An output with
-a sign of failure, such as a repetition, counts as low.
+The estimate is linear in four measures that need no further computation of the model: the mean log-probability and
+the mean probability of the tokens of an output, the surprise of its source (`SourceModel`), and how unusual the
+ratio of the lengths is. An output with a sign of failure, such as a repetition, counts as low.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SIGNS_OF_FAILURE = frozenset(
 
 
 class OutputMeasures(NamedTuple):
-    """What the search knows of an output: see `measure`."""
+    """Measures of an output and its source, from which the confidence is estimated; see `measure`."""
 
     log_probability: float  # mean of its tokens, in nats
     probability: float  # mean of its tokens

@@ -140,11 +140,13 @@ class DataConfig(Section):
             raise ValueError("data.weights must not all be 0.")
 
     def check_pairs(self) -> None:
-        """Refuse pairs of one language, directions that occur twice, and settings that are for one pair."""
+        """Refuse pairs of one language, directions that occur twice, and settings for another number of pairs."""
         if not self.pairs:
+            if self.temperature != 1:
+                raise ValueError("data.temperature is for data.pairs. For corpora of one pair, set data.weights.")
             return
-        for name in ("weights", "augment"):
-            if getattr(self, name) is not None:
+        for name in ("weights", "augment", "terms"):
+            if getattr(self, name) not in (None, 0.0):
                 raise ValueError(f"data.{name} is for one pair of languages. Leave it out beside data.pairs.")
         seen: set[tuple[str, str]] = set()
         for pair in self.pairs:

@@ -374,26 +374,6 @@ class Translator:
         it is, with a warning, if there is no constrained search (CTranslate2, or no torch). `parts` are the
         constraints on the line of each row, and the number of the row in that line.
         """
-        outputs = self._search_once(rows, options, parts, stop)
-        if not self.prefix:
-            return outputs
-        size, penalty = len(self.prefix), options.length_penalty
-        shorter = [[without_first(output, size, penalty) for output in row] for row in outputs]
-        return shorter if options.sampling else [best_outputs(row, len(row)) for row in shorter]
-
-    @property
-    def prefix(self) -> tuple[int, ...]:
-        """Tokens that every output begins with, and that are no part of it: the symbol of the target language."""
-        return self.tokenizers.target.language_prefix(self.config.data.target)
-
-    def _search_once(
-        self,
-        rows: list[list[int]],
-        options: SearchOptions,
-        parts: Sequence[tuple[LineConstraints, int]],
-        stop: Callable[[], bool] | None,
-    ) -> list[list[Hypothesis]]:
-        """See `_search`; the outputs begin with `prefix`."""
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
         sources = [
@@ -416,7 +396,20 @@ class Translator:
             except (MissingExtraError, UsageError):
                 if not hinted:
                     raise
-        return outputs
+        return self._without_prefix(outputs, options) if self.prefix else outputs
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Tokens that every output begins with, and that are no part of it: the symbol of the target language."""
+        return self.tokenizers.target.language_prefix(self.config.data.target)
+
+    def _without_prefix(
+        self, outputs: Sequence[Sequence[Hypothesis]], options: SearchOptions
+    ) -> list[list[Hypothesis]]:
+        """Return outputs without `prefix` and its scores; those of a beam are ordered anew."""
+        size, penalty = len(self.prefix), options.length_penalty
+        shorter = [[without_first(output, size, penalty) for output in row] for row in outputs]
+        return shorter if options.sampling else [best_outputs(row, len(row)) for row in shorter]
 
     def _lacking(
         self, outputs: Sequence[Sequence[Hypothesis]], parts: Sequence[tuple[LineConstraints, int]]
