@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,13 @@ from unittest import mock
 
 import click
 from tests.clusters import Cluster
-from tests.docs.page_files import small, small_plan
+from tests.docs.page_files import WITH_CONFIDENCE, small, small_plan
 
 from manyheads.cli.main import program
 from manyheads.cli.main import run as run_program
 from manyheads.cli.verbs import VerbWithSubverbs
 from manyheads.config.load import load_config
+from manyheads.config.schema import Config
 
 ROOT = Path(__file__).parent.parent.parent
 # Commands that no test can run: beginning of the command -> reason.
@@ -185,9 +186,11 @@ def streams(stdin: str) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
 def small_demo() -> Iterator[None]:
     """Load the recipe of `demo`, which has no `--set`, with the small settings."""
     module = importlib.import_module("manyheads.runs.demo")
-    with mock.patch.object(
-        module, "load_config", lambda path, overrides: load_config(path, [*overrides, *small(str(path))])
-    ):
+
+    def load_small(path: Path, overrides: Sequence[str]) -> Config:
+        return load_config(path, [*overrides, *small(str(path), WITH_CONFIDENCE)])
+
+    with mock.patch.object(module, "load_config", load_small):
         yield
 
 

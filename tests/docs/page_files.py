@@ -43,6 +43,7 @@ SMALL = (
     "search.max_length_offset=3",
 )
 SMALL_TEXT = "data.limit=200"  # pairs
+WITH_CONFIDENCE = "training.valid_sentences=20"  # enough for a model of the confidence, which runs of `demo` have
 SMALL_SUBWORDS = "tokenizer.vocab_size=700"
 
 TRANSLATION = """\
@@ -297,7 +298,7 @@ def train_runs() -> None:
     """Train the runs that the pages assume, in the current directory."""
     for config, out, overrides in (
         ("multi30k-de-en", "multi30k-de-en", ()),
-        ("multi30k-de-en", "demo-de-en", ("training.valid_sentences=20",)),  # enough for a model of the confidence
+        ("multi30k-de-en", "demo-de-en", (WITH_CONFIDENCE,)),
         ("multi30k-en-de", "multi30k-en-de", ("training.steps=5", "training.save_every=1")),
         ("post-norm.toml", "post-norm", ()),
         ("mine.toml", "writer", ("tokenizer.kind=characters", "data.max_length=32")),
