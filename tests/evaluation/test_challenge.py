@@ -65,6 +65,28 @@ def test_texts_are_kept_if_the_output_holds_them_unchanged_and_in_order() -> Non
     assert figures("tags", cases, ["house", "at 17:45"])["kept"].value == 0.5
 
 
+@pytest.mark.parametrize(
+    ("output", "parts", "kept", "whole"),
+    [
+        ("He has {n} of 12 seats.", 1, 1, 1),
+        ("Of 12 seats he has {n}.", 1, 1, 1),
+        ("He has {n} of 12 seats.", 2, 1, 0),
+        ("He has {n} of 120 seats.", 1, 0, 0),
+        ("He has {n} of 12 of 12 seats.", 1, 0, 0),
+        ("He has {m} of 12 seats.", 1, 0, 0),
+    ],
+)
+def test_texts_inside_of_a_sentence_are_kept_once_each_in_any_order_and_a_cut_sentence_is_counted(
+    output: str, parts: int, kept: int, whole: int
+) -> None:
+    group = Group("texts inside of sentences", [Case("Er hat {n} von 12 Plätzen.", ("{n}", "12"), kind="numbers")])
+    found = {figure.name: figure for figure in judge(group, [output], {}, [parts])}
+    assert found["kept once each"].value == found["of these: numbers"].value == kept
+    assert found["kept once each, sentence not cut"].value == whole
+    assert found["kept once each, sentence not cut"].good == bool(whole)
+    assert found["of these: numbers"].verdict == "for information"
+
+
 def test_capitals_are_compared_with_the_usual_form_regardless_of_case() -> None:
     cases = [
         Case("EIN HAUS", reference="a house", usual="Ein Haus"),

@@ -14,8 +14,9 @@ from tests.runs.parts import make_config, write_corpus, write_split
 from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
 from manyheads.data.corpus import Pair
-from manyheads.evaluation.outputs import letters_of
-from manyheads.runs.challenge import Challenge, _text_words, challenge_groups, challenge_run
+from manyheads.data.defects import letters_of
+from manyheads.evaluation.challenge import _count
+from manyheads.runs.challenge import Challenge, _inside_cases, _text_words, challenge_groups, challenge_run
 from manyheads.runs.train import train
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import Tokenizer
@@ -47,7 +48,7 @@ def test_every_kind_of_input_is_translated_and_judged(result: Challenge) -> None
     names = [group.name for group, _ in result.results]
     assert names == [
         "single words", "capitals", "no end mark", "two sentences", "numbers", "URLs", "emoji", "placeholders",
-        "tags", "empty-looking lines", "other scripts",
+        "tags", "texts inside of sentences", "empty-looking lines", "other scripts",
     ]  # fmt: skip
     for group, figures in result.results:
         assert group.cases
@@ -132,3 +133,29 @@ def test_a_challenge_without_a_run_or_with_unsupported_options_is_refused(
 def test_a_word_that_is_a_whole_line_or_occurs_once_is_no_input() -> None:
     lines = ["Der Hund läuft gern", "Ein Hund läuft", "Hund!", "Wir gehen"]
     assert _text_words([Pair(line, "x", 1) for line in lines]) == ["läuft"]
+
+
+@pytest.mark.parametrize(("language", "distinct"), [("de", 200), ("eng_Latn", 200), ("ko", 70)])
+def test_200_sentences_have_texts_inside_that_every_translation_keeps(language: str, distinct: int) -> None:
+    cases = _inside_cases(language, ["오늘은 날씨가 아주 좋습니다.", "나는 집에 간다."])
+    assert len(cases) == 200
+    assert len({case.source for case in cases}) >= distinct
+    assert all(case.kept and _count(text, case.source) == 1 for case in cases for text in case.kept)
+    assert len({case.kind for case in cases[:10]}) == 10, "every ten lines have all kinds"
+    assert not any(
+        "_" in case.source.replace("_", "", sum(text.count("_") for text in case.kept)) for case in cases
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"), [("prices", "나는 오늘 45 집에 간다."), ("tags", "나는 오늘 <b>집에</b> 간다.")]
+)
+def test_without_sentences_in_a_language_texts_are_put_into_those_of_the_validation_text(
+    kind: str, source: str
+) -> None:
+    cases = _inside_cases("ko", ["나는 오늘 집에 간다."])
+    assert source in [case.source for case in cases if case.kind == kind]
+
+
+def test_without_any_sentence_the_texts_stand_alone() -> None:
+    assert _inside_cases("ko", [])[0].source == "45"

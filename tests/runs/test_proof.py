@@ -32,7 +32,7 @@ class Fixed(Translator):
         self.tokenizers = TokenizerPair(*[ByteTokenizer(lowercase=False)] * 2, joint=True)
 
     def translate(self, texts: Any, **options: Any) -> Any:
-        return [SimpleNamespace(translation=self.outputs.get(text, "")) for text in texts]
+        return [SimpleNamespace(translation=self.outputs.get(text, ""), source=text, sentences=1) for text in texts]
 
 
 @pytest.fixture(autouse=True)

@@ -127,6 +127,7 @@ _SETTINGS: Mapping[str, Callable[[Config], _Choices]] = {
     "capitals": _augmentation("lower_capitals"),
     "no end mark": _augmentation(),
     "two sentences": _augmentation(),
+    "texts inside of sentences": _COPIED_TEXT,
     **dict.fromkeys(
         ("numbers", "URLs", "emoji", "placeholders", "tags", "empty-looking lines", "other scripts"), _COPIED_TEXT
     ),

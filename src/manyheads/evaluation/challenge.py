@@ -28,12 +28,14 @@ class Case:
         kept: texts that the output must hold, in this order.
         reference: expected translation, empty where none is known.
         usual: the input in its usual form, whose output it is compared with; empty where there is none.
+        kind: kind of the texts inside of a sentence, which the output may hold in another order; empty elsewhere.
     """
 
     source: str
     kept: tuple[str, ...] = ()
     reference: str = ""
     usual: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,13 +163,27 @@ def _is_kept(case: Case, output: str) -> bool:
     return True
 
 
-def judge(group: Group, outputs: Sequence[str], usual: Mapping[str, str]) -> list[Figure]:
+def _is_kept_once(case: Case, output: str) -> bool:
+    """Return whether an output holds each text that it must hold as often as the source does."""
+    return all(_count(text, output) == _count(text, case.source) for text in case.kept)
+
+
+def _count(text: str, line: str) -> int:
+    """Return how often a text occurs in a line, but not as part of a longer word or number."""
+    before, after = r"(?<!\w)" if text[0].isalnum() else "", r"(?!\w)" if text[-1].isalnum() else ""
+    return len(re.findall(f"{before}{re.escape(text)}{after}", line))
+
+
+def judge(
+    group: Group, outputs: Sequence[str], usual: Mapping[str, str], parts: Sequence[int] = ()
+) -> list[Figure]:
     """Measure the outputs of a group.
 
     Args:
         group: the inputs.
         outputs: their translations.
         usual: translation of each `Case.usual`.
+        parts: number of parts in which each input was translated, for texts inside of sentences.
     """
     cases, single = group.cases, group.name == "single words"
 
@@ -180,7 +196,9 @@ def judge(group: Group, outputs: Sequence[str], usual: Mapping[str, str]) -> lis
     if group.name == "empty-looking lines":
         figures.append(_share_of("words made up", cases, outputs, lambda _, output: bool(letters_of(output)), 0.0))
         return figures
-    if cases[0].kept:
+    if cases[0].kind:
+        figures += _inside_figures(cases, outputs, parts)
+    elif cases[0].kept:
         lost = _share_of("kept", cases, outputs, lambda case, output: not _is_kept(case, output), None)
         figures.append(Figure("kept", 1 - lost.value, Limit(0.98, least=True), lost.examples))
     if cases[0].usual:
@@ -195,6 +213,28 @@ def judge(group: Group, outputs: Sequence[str], usual: Mapping[str, str]) -> lis
     )
     figures.append(_share_of("source copied", cases, outputs, _copied, None))
     return figures
+
+
+def _inside_figures(cases: Sequence[Case], outputs: Sequence[str], parts: Sequence[int]) -> list[Figure]:
+    """Return the shares of outputs that keep the texts of their sentence: of whole sentences, of all, by kind."""
+    cut = {case.source for case, number in zip(cases, parts, strict=True) if number > 1}
+
+    def kept(name: str, kind: str, lost: Callable[[Case, str], bool], least: float | None) -> Figure:
+        rows = [row for row in zip(cases, outputs, strict=True) if kind in ("", row[0].kind)]
+        found = _share_of(name, [case for case, _ in rows], [output for _, output in rows], lost, None)
+        return Figure(name, 1 - found.value, Limit(least, least=True) if least else None, found.examples)
+
+    def lost(case: Case, output: str) -> bool:
+        return not _is_kept_once(case, output)
+
+    def lost_or_cut(case: Case, output: str) -> bool:
+        return case.source in cut or lost(case, output)
+
+    return [
+        kept("kept once each, sentence not cut", "", lost_or_cut, 0.98),
+        kept("kept once each", "", lost, 0.98),
+        *(kept(f"of these: {kind}", kind, lost, None) for kind in dict.fromkeys(case.kind for case in cases)),
+    ]
 
 
 def _copied(case: Case, output: str) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +28,7 @@ from manyheads.data.letters import has_text
 from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
+from manyheads.languages import base_language
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.registry import task_of
@@ -34,6 +37,9 @@ from manyheads.text.tokenizer import SPECIALS, Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 
 _WORDS, _LINES = 100, 50  # single words; lines of each other group
+_INSIDE_LINES = 200  # sentences with texts inside
+_SENTENCES = 5  # sentences of each kind in a language
+_INSIDE = 4  # lines with a text inside of a sentence, for each line of another group
 _MOST_TRAIN, _MOST_VALID = 200_000, 2_000  # maximum number of pairs to read
 _LEAST_COUNT = 2  # occurrences of a word in the training text
 _LEAST_WORDS, _MOST_WORDS = 4, 25  # words of a sentence
@@ -152,12 +158,14 @@ def judge_translator(
     usual = list(dict.fromkeys(case.usual for group in groups for case in group.cases if case.usual))
     listener.message(f"translating {len(sources) + len(usual):,} made-up lines")
     with listener.phase("translating"):
-        results = [result.translation for result in translator.translate([*sources, *usual])]
-    outputs, usual_outputs = iter(results), dict(zip(usual, results[len(sources) :], strict=True))
+        results = translator.translate([*sources, *usual])
+    usual_outputs = {result.source: result.translation for result in results[len(sources) :]}
     judged: list[tuple[Group, Sequence[Figure]]] = []
+    rest = iter(results)
     for group in groups:
-        group_outputs = [next(outputs) for _ in group.cases]
-        judged.append((group, judge(group, group_outputs, usual_outputs) if group_outputs else []))
+        found = list(islice(rest, len(group.cases)))
+        texts, parts = [result.translation for result in found], [result.sentences for result in found]
+        judged.append((group, judge(group, texts, usual_outputs, parts) if found else []))
     return judged
 
 
@@ -176,6 +184,7 @@ def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines:
         Group("single words", [Case(word) for word in chosen], note if chosen else "the vocabulary has no words"),
         *_sentence_groups(sentences, lines),
         *(Group(name, _kept_cases(name, carriers, lines, rng)) for name in (*COPIES, "tags")),
+        Group("texts inside of sentences", _inside_cases(config.data.source, carriers)[: lines * _INSIDE]),
         Group("empty-looking lines", [Case(text) for text in _EMPTY]),
         Group("other scripts", [Case(text) for text in _OTHER_SCRIPTS]),
     ]
@@ -245,3 +254,31 @@ def _kept_cases(name: str, carriers: Sequence[str], lines: int, rng: Random) -> 
         forms = (text, f"{carrier} {text}", f"{text} {carrier}", before_mark)
         cases.append(Case(forms[index % len(forms)].strip(), (text,)))
     return cases
+
+
+def _inside_cases(language: str, carriers: Sequence[str]) -> list[Case]:
+    """Make sentences with texts inside that must be kept: 200 of challenge.toml, every kind in each ten.
+
+    Carriers are used where the table has no sentences in the language; without carriers, the texts stand alone.
+    """
+    kinds = tomllib.loads(Path(__file__).with_name("challenge.toml").read_text(encoding="utf-8"))["kinds"]
+    cases = []
+    for number in range(_INSIDE_LINES // len(kinds)):
+        turn, column = divmod(number, _SENTENCES)
+        for index, kind in enumerate(kinds):
+            carrier = carriers[(number * len(kinds) + index) % len(carriers)] if carriers else ""
+            own = kind.get(base_language(language))
+            pieces = (own[column] if own else _with_gap(carrier, pair="pair" in kind)).split("_")
+            gaps = len(pieces) - 1
+            texts = [kind["texts"][(gaps * (turn + column) + gap) % len(kind["texts"])] for gap in range(gaps)]
+            source = "".join(chain(*zip_longest(pieces, texts, fillvalue="")))
+            cases.append(Case(source, tuple(texts), kind=kind["name"]))
+    return cases
+
+
+def _with_gap(carrier: str, *, pair: bool) -> str:
+    """Return a sentence with a gap `_` before its middle word, or with a gap on each side of that word."""
+    words = carrier.replace("_", " ").split()
+    middle = len(words) // 2
+    words[middle : middle + pair] = [f"_{''.join(words[middle : middle + 1])}_"] if pair else ["_"]
+    return " ".join(words)
