@@ -90,7 +90,7 @@ def add_copy(
         text = make_copy(rng, scripts, alone=True)
         return text, text
     start, end = make_tag(rng) if rng.random() < _TAGGED else (make_copy(rng, scripts), "")
-    linked = _linked_words(source, target, translations)
+    linked = linked_words(source, target, translations)
     if linked and rng.random() < _IN_PLACE:
         source_word, target_word = rng.choice(linked)
         return _around(source, source_word, start, end), _around(target, target_word, start, end)
@@ -122,7 +122,7 @@ def _replace_number(text: str, number: str, other: str) -> str:
     return _NUMBER.sub(lambda match: other if match[0] == number else match[0], text)
 
 
-def _linked_words(
+def linked_words(
     source: str, target: str, translations: Mapping[str, str]
 ) -> list[tuple[re.Match[str], re.Match[str]]]:
     """Return the source words whose translation is in the target, with that translation, if both occur once."""

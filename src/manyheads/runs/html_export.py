@@ -288,7 +288,7 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
         ]
         page |= directions[0] | {"run": name, "directions": directions if config.data.pairs else None}
         kinds = literal_kinds() if config.search.copy_literals else layout_kinds()
-        page |= {"literals": [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds]}
+        page |= {"literals": [kind.for_page() for kind in kinds]}
         page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
         page |= {"sources": loaded.sources.to_json() if loaded.sources else None}
         page |= {"confidence": loaded.confidence.to_json() if loaded.confidence else None}

@@ -25,6 +25,7 @@ from manyheads.data.report import DataReport, report
 from manyheads.errors import DataError
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.tasks.corpus import read_split
+from manyheads.tasks.directions import reserved_symbols
 from manyheads.text.normalize import normalize
 from manyheads.text.subwords import possible_size
 from manyheads.training.log import NO_LISTENER, Listener, track
@@ -32,7 +33,7 @@ from manyheads.training.log import NO_LISTENER, Listener, track
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 _MIN_EPOCH_SHARE = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
 _SAMPLED_PAIRS = 20_000  # pairs that subwords are learned from
-_RESERVED_PIECES = 261  # bytes, special symbols, and the sign for a blank
+_OTHER_PIECES = 261  # bytes, special symbols, and the sign for a blank
 _HELD_OUT: tuple[Split, ...] = ("valid", "test")
 _HOUR = 60.0  # minutes; a training that takes longer is compared with a training of this time
 
@@ -268,7 +269,8 @@ def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Siz
 
     Pieces are learned from a sample; the characters of the whole text must fit beside the bytes.
     """
-    tokenizer = plain.config.tokenizer
+    reserved = tuple(reserved_symbols(plain.config))
+    tokenizer = plain.config.tokenizer.model_copy(update={"reserved": reserved})
     held_out = (pair for split in _HELD_OUT if split in plain.data for pair in read_split(data, split, "pairs"))
     kept = PairFilter(data, normalize, held_out).used(read_split(data, "train", "pairs"))
     step, sample, characters = -(-plain.pairs // _SAMPLED_PAIRS), list[str](), set[str]()
@@ -279,7 +281,7 @@ def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Siz
 
     @cache
     def possible(wanted: int) -> int:
-        least = len(characters) + _RESERVED_PIECES
+        least = len(characters) + len(reserved) + _OTHER_PIECES
         size = possible_size(tokenizer.model_copy(update={"vocab_size": max(wanted, least)}), sample)
         return size if size == wanted else max(least, size - size % 100)
 

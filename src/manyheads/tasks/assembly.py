@@ -15,6 +15,7 @@ import numpy as np
 from manyheads.search.interface import Hypothesis, length_divisor
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.confidence import ConfidenceModel, measure
+from manyheads.tasks.kept_texts import restore
 from manyheads.tasks.match_source import match_source
 from manyheads.tasks.options import LineConstraints
 from manyheads.tasks.parts import Line
@@ -136,7 +137,9 @@ class Assembler:
 
     def part_translation(self, line: Line, part: int, output: Hypothesis) -> str:
         """Return the translation of a part of a line."""
-        text = self.tokenizers.target.decode(self.whole(line, part, output)[0])
+        tokens = self.whole(line, part, output)[0]
+        kept, target = line.kept.get(part), self.tokenizers.target
+        text = restore(kept, target, tokens) if kept else target.decode(tokens)
         return match_source(text, line.part_text(part), self.languages) if self.options.match_source else text
 
     def alignment(self, line: Line, parts: Sequence[Hypothesis]) -> list[Link]:

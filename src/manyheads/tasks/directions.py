@@ -5,14 +5,19 @@ from __future__ import annotations
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.languages import match_language
-from manyheads.text.reserved import TERM_SYMBOLS, language_symbol
+from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS, language_symbol
 
 
 def reserved_symbols(config: Config) -> list[str]:
-    """Return the reserved symbols that a translator needs: of its target languages, and of hints (`data.terms`)."""
+    """Return the reserved symbols that a translator needs.
+
+    They are those of its target languages, of hints (`data.terms`), and of texts that are kept (`data.augment`); a
+    vocabulary without subwords has none of the last.
+    """
     languages = [target for _, target in config.directions] if config.data.pairs else []
     terms = TERM_SYMBOLS if config.data.terms else ()
-    return [*terms, *dict.fromkeys(map(language_symbol, languages))]
+    kept = KEEP_SYMBOLS if config.data.augment and config.tokenizer.kind in ("bpe", "unigram") else ()
+    return [*terms, *kept, *dict.fromkeys(map(language_symbol, languages))]
 
 
 def with_direction(config: Config, source: str, target: str) -> Config:

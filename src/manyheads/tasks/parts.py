@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
 from manyheads.data.glossary import holds_form
 from manyheads.data.letters import has_letters, has_text
-from manyheads.data.literals import layout_kinds, literal_kinds, spans_to_translate
+from manyheads.data.literals import (
+    Sentence,
+    layout_kinds,
+    literal_kinds,
+    sentences_with_literals,
+    spans_to_translate,
+)
+from manyheads.tasks.kept_texts import mark
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
@@ -30,6 +37,7 @@ class Line:
         parts: token ids of each part, at least one.
         cut_sentences: number of sentences that were cut in their middle.
         capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
+        kept: parts whose literals are marks in the tokens, by their number.
     """
 
     text: str
@@ -37,6 +45,7 @@ class Line:
     parts: list[list[int]]
     cut_sentences: int = 0
     capitals: tuple[bool, ...] = ()
+    kept: Mapping[int, Sentence] = field(default_factory=dict)
 
     def part_text(self, part: int) -> str:
         """Return the text of a part."""
@@ -115,6 +124,7 @@ class Splitter:
             between words, else anywhere, unless `split` is "none".
         longest: limit of the model in tokens.
         copy_literals: see the setting `search.copy_literals`.
+        marks: whether literals inside of a sentence become marks for the model, so that it is not cut.
         lower_capitals: see the setting `search.lower_capitals`.
     """
 
@@ -125,6 +135,7 @@ class Splitter:
     longest: int
     copy_literals: bool = False
     lower_capitals: bool = False
+    marks: bool = False
 
     @property
     def limit(self) -> int:
@@ -136,7 +147,8 @@ class Splitter:
         self.tokenizer.refuse_string(texts)
         split = [(text, self.stretches(text)) for text in texts]
         rows = iter(self.encode([stretch for text, spans in split for stretch in _slices(text, spans)]))
-        return [self.line(text, spans, [next(rows) for _ in spans]) for text, spans in split]
+        lines = [self.line(text, spans, [next(rows) for _ in spans]) for text, spans in split]
+        return [self.with_marks(line) for line in lines] if self.marks else lines
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts; with `lower_capitals`, texts in capitals are encoded as they are written in a sentence."""
@@ -159,6 +171,31 @@ class Splitter:
                     parts.append(piece_ids)
             cut_sentences += cuts
         return Line(text, spans, parts, cut_sentences, self.capitals(text, spans))
+
+    def with_marks(self, line: Line) -> Line:
+        """Return a line with one part for each sentence with literals, if it fits with marks in their place."""
+        parts: dict[Span, tuple[list[int], Sentence | None]]
+        parts = {span: (ids, None) for span, ids in zip(line.spans, line.parts, strict=True)}
+        for offset, end in self.translated_lines(line.text):
+            for sentence in sentences_with_literals(line.text[offset:end]):
+                marked = mark(sentence)
+                if marked is None or (self.lower_capitals and _in_capitals(marked)):
+                    continue
+                (ids,) = self.tokenizer.encode_marked([marked])
+                if self.fits(ids):
+                    start = offset + sentence.start
+                    stop = start + len(sentence.text)
+                    parts = {span: part for span, part in parts.items() if span[1] <= start or stop <= span[0]}
+                    parts[start, stop] = ids, sentence
+        spans = sorted(parts)
+        sentences = enumerate(parts[span][1] for span in spans)
+        return replace(
+            line,
+            spans=spans,
+            parts=[parts[span][0] for span in spans],
+            capitals=self.capitals(line.text, spans),
+            kept={number: sentence for number, sentence in sentences if sentence},
+        )
 
     def fits(self, ids: list[int]) -> bool:
         """Return whether a text of these tokens is left unsplit."""

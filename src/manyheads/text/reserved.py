@@ -9,7 +9,8 @@ import re
 
 _FIRST = 0xFDD0
 TERM_SYMBOLS = ("<term>", "</term>")  # around the translation of a term that is in the place of the term
-_IN_TEXT = (*TERM_SYMBOLS, *(f"<keep-{number}>" for number in range(1, 17)))
+KEEP_SYMBOLS = tuple(f"<keep-{number}>" for number in range(1, 9))  # in the place of texts that are kept
+_IN_TEXT = (*TERM_SYMBOLS, *KEEP_SYMBOLS)
 
 MARKS = {symbol: chr(_FIRST + index) for index, symbol in enumerate(_IN_TEXT)}
 SYMBOLS = {mark: symbol for symbol, mark in MARKS.items()}

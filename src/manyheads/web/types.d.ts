@@ -269,6 +269,22 @@ interface SentencePieceDescription {
 interface LiteralKind {
   pattern: string;
   needs: string | null;
+  layout: boolean;
+  inside: string;
+}
+
+interface Literal {
+  start: number;
+  end: number;
+  inside: string;
+}
+
+/** A part of a line with literals inside (data/literals.py); their spans are offsets in the part. */
+interface Sentence {
+  start: number;
+  text: string;
+  literals: Span[];
+  ordered: boolean;
 }
 
 interface SplitterOptions {

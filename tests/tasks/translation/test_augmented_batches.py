@@ -19,11 +19,11 @@ from manyheads.data import augment_phrases
 from manyheads.data.augment import AugmentRates
 from manyheads.errors import UsageError
 from manyheads.tasks.translation import augmented_batches as module
-from manyheads.text.reserved import TERM_SYMBOLS
+from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS
 from manyheads.text.tokenizer import EOS, PAD, UNK
 from manyheads.training.distributed import World
 
-STRONG = AugmentRates(case=0.3, end_mark=0.3, typos=0.3, copies=0.3, words=0.3, join=0.3)
+STRONG = AugmentRates(case=0.3, end_mark=0.3, typos=0.3, copies=0.3, words=0.3, join=0.3, kept=0.3)
 OFF = STRONG.scaled(0.0)
 BYTES = {"vocab_size": 330}
 
@@ -79,7 +79,7 @@ def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RATES", OFF)
-    plain = updates(make_config(corpus, tokenizer=BYTES), tmp_path / "a")
+    plain = updates(make_config(corpus, tokenizer=BYTES | {"reserved": KEEP_SYMBOLS}), tmp_path / "a")
     off = updates(config_of(corpus, data={"terms": 0.0}), tmp_path / "b")
     assert type(plain.maker) is not type(off.maker)
     for epoch in (0, 5):
@@ -155,6 +155,32 @@ def test_hints_stand_between_reserved_symbols_in_a_share_of_the_sources(
     assert 0.2 < len(hinted) / len(sources) < 0.6
     assert all(row.count(start) == row.count(end) <= 3 and row.index(start) + 1 < row.index(end) for row in hinted)
     assert not any((batch.target_out == start).any() for batch in batches)
+
+
+def test_kept_texts_are_the_same_symbols_on_both_sides_of_a_share_of_the_pairs(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RATES", replace(OFF, kept=0.5))
+    found = updates(config_of(corpus, data={"terms": 0.0}), tmp_path)
+    symbols = {tokenizers_of(found).source.reserved[symbol] for symbol in KEEP_SYMBOLS}
+    rows = [
+        [sorted(symbols.intersection(side)) for side in pair]
+        for batch in chain.from_iterable(chain.from_iterable(all_batches(found, epoch) for epoch in range(9)))
+        for pair in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True)
+    ]
+    assert all(source == target for source, target in rows)
+    assert 0.3 < sum(bool(source) for source, _ in rows) / len(rows) < 0.7
+    assert {*chain.from_iterable(source for source, _ in rows)} == symbols
+
+
+def test_a_vocabulary_without_the_symbols_gets_no_kept_texts(corpus: Path, tmp_path: Path) -> None:
+    """Such as that of a training which an older version began."""
+    old = updates(make_config(corpus, tokenizer=BYTES), tmp_path)
+    batches = module.augmented_batches(
+        config_of(corpus, data={"terms": 0.0}), RunDirectory(tmp_path), (old.maker.texts, old.maker.store),
+        old.maker.tokenizers, CollectingListener(),
+    )  # fmt: skip
+    assert batches.augmenter.rates.kept == 0
 
 
 def test_hints_need_a_vocabulary_with_their_symbols(corpus: Path, tmp_path: Path) -> None:

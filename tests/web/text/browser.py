@@ -21,10 +21,7 @@ from manyheads.data.literals import layout_kinds, literal_kinds
 from manyheads.web.scripts import WEB
 
 DRIVER = Path(__file__).with_name("driver.mjs")
-LITERALS, LAYOUT = (
-    [{"pattern": kind.pattern, "needs": kind.needs} for kind in kinds]
-    for kinds in (literal_kinds(), layout_kinds())
-)
+LITERALS, LAYOUT = ([kind.for_page() for kind in kinds] for kinds in (literal_kinds(), layout_kinds()))
 
 
 class Browser:

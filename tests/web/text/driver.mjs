@@ -9,6 +9,7 @@ const { capitalize, characterBefore, hasLetters, hasText, isAlphanumeric, isBlan
 const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
 const { Literals } = await load("literals.js");
+const { isComplete, restore } = await load("kepttexts.js");
 const { Line, Splitter } = await load("parts.js");
 const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
 const { SourceModel } = await load("sourcemodel.js");
@@ -66,6 +67,15 @@ const FUNCTIONS = {
     }
   },
   lines: (options, texts) => lines(options, texts).map((line) => ({ ...line, spans: inCharacters(line.text, line.spans) })),
+  marked: (options, texts) => texts.map((text) => {
+    const splitter = splitterOf(options), { tokenizer } = splitter;
+    const line = splitter.withMarks(splitter.line(text));
+    return [inCharacters(text, line.spans), line.parts, line.capitals, Object.entries(line.kept).map(([part, sentence]) => {
+      const symbols = line.parts[part].filter((id) => tokenizer.keepIds.includes(id));
+      const output = line.parts[part].map((id) => (tokenizer.keepIds.includes(id) ? symbols.pop() : id));
+      return [Number(part), isComplete(sentence, tokenizer, output), restore(sentence, tokenizer, output)];
+    })];
+  }),
   units: (options, texts) => texts.map((text) => inCharacters(text, splitterOf(options).units(text))),
   knowsLetters: (name) => tokenizers.get(name).knowsLetters,
   joined: (options, texts, outputs) => lines(options, texts).map((line, index) => line.join(line.parts.map((_, part) => outputs[index][part % outputs[index].length]))),

@@ -13,8 +13,11 @@ from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, 
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.runs.challenge import _inside_cases
+from manyheads.tasks.kept_texts import is_complete, restore
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
+from manyheads.text.reserved import KEEP_SYMBOLS
 from manyheads.text.tokenizer import train_tokenizer
 
 TOKENIZER = ByteTokenizer(lowercase=False)
@@ -68,6 +71,35 @@ def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, opt
         for line, row in zip(lines, outputs, strict=True)
     ]
     assert first_difference(texts, joined, browser.call("joined", in_javascript(options), texts, outputs)) == ""
+
+
+@pytest.mark.parametrize("lowered", [False, True])
+def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, lowered: bool) -> None:
+    rng, literals = random.Random(2), ["{name}", "%s", "<b>x</b>", "www.x.org", "&amp;", "*x*", "오늘{n}은"]
+    words = [*LETTERLESS, *WORDS, *literals, "(", "„", ".", "X"]
+    texts = [rng.choice(("", " ")).join(rng.choices([*words, " "], k=9)) for _ in range(400)]
+    texts += [*(text[:300] for text in quick_texts()), *documents()]
+    texts += [case.source for language in ("de", "ko") for case in _inside_cases(language, texts)]
+    config = TokenizerConfig(kind="bpe", vocab_size=1750, reserved=KEEP_SYMBOLS)
+    tokenizer = train_tokenizer(config, quick_texts(), "de")
+    browser.call("load", "marks", describe_tokenizer(tokenizer))
+    splitter = Splitter(tokenizer, "de", "auto", 60, 100, copy_literals=True, lower_capitals=lowered, marks=True)
+    symbols = {tokenizer.reserved[symbol] for symbol in KEEP_SYMBOLS}
+    expected = []
+    for line in splitter.lines(texts):
+        restored = []
+        for part, sentence in line.kept.items():
+            own = [token for token in line.parts[part] if token in symbols]
+            output = [own.pop() if token in symbols else token for token in line.parts[part]]
+            tokens = tokenizer.whole_characters(output, sentence.text)[0]
+            restored.append([part, is_complete(sentence, tokenizer, output), restore(sentence, tokenizer, tokens)])
+        expected.append([[list(span) for span in line.spans], line.parts, list(line.capitals), restored])
+    assert sum(bool(row[3]) for row in expected) > 300
+    options = {
+        "tokenizer": "marks", "language": "de", "split": "auto", "trainedLength": 60, "longest": 100,
+        "literals": LITERALS, "lowerCapitals": lowered,
+    }  # fmt: skip
+    assert first_difference(texts, expected, browser.call("marked", options, texts)) == ""
 
 
 @pytest.mark.parametrize(("letters", "known"), [("0123456789+", False), ("0123456789+x", True)])

@@ -23,6 +23,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.tasks.batch_sources import PairBatches
 from manyheads.tasks.corpus import longest_side
+from manyheads.tasks.kept_texts import add_marks, knows_marks
 from manyheads.tasks.term_hints import TermHints, link_words
 from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
@@ -70,7 +71,7 @@ class EpochBatches(PairBatches):
         changed = [row for row, flag in zip(pairs.tolist(), self.plan.changed(pairs), strict=True) if flag]
         texts = {row: self.new_texts(row) for row in changed}
         source = self.tokenizers.source.encode_marked([texts[row][0] for row in changed])
-        target = self.tokenizers.target.encode([texts[row][1] for row in changed])
+        target = self.tokenizers.target.encode_marked([texts[row][1] for row in changed])
         new = {row: ids for row, *ids in zip(changed, source, target, strict=True) if self.fits(row, *ids)}
         if not self.sampling:
             own = self.store
@@ -80,20 +81,23 @@ class EpochBatches(PairBatches):
             ]
         own_texts = self.plan.augmenter.sides(pairs.tolist())
         sides = [
-            texts[row] if row in new else (remove_marks(source), target)
+            texts[row] if row in new else (remove_marks(source), remove_marks(target))
             for row, (source, target) in zip(pairs.tolist(), own_texts, strict=True)
         ]
         seeds = rng.integers(2**31, size=2).tolist()
         sampled = self.tokenizers.source.encode_marked([side[0] for side in sides], seeds[0])
-        return list(zip(sampled, self.tokenizers.target.sample([side[1] for side in sides], seeds[1]), strict=True))
+        sampled_targets = self.tokenizers.target.encode_marked([side[1] for side in sides], seeds[1])
+        return list(zip(sampled, sampled_targets, strict=True))
 
     def new_texts(self, row: int) -> tuple[str, str]:
-        """Return the augmented texts of a row, the source with the marks of its hints."""
-        source, target = self.plan.texts(row)
-        if not self.plan.terms[row]:
-            return remove_marks(source), target
+        """Return the augmented texts of a row, with the marks of hints and of kept texts."""
+        source, target = map(remove_marks, self.plan.texts(row))
         rng = Random(f"terms {self.plan.augmenter.seed} {self.plan.epoch} {row}")
-        return self.hints.add(remove_marks(source), target, rng)
+        if self.plan.terms[row]:
+            return self.hints.add(source, target, rng)
+        if self.plan.kept[row]:
+            return add_marks(source, target, rng, self.plan.augmenter.translations)
+        return source, target
 
     def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
         """Return whether new token ids can replace the original ids of a row."""
@@ -120,8 +124,11 @@ def augmented_batches(
     if config.data.terms:
         tokenizers.source.reserved_id(TERM_SYMBOLS[0])  # a vocabulary of another run may lack it
     table, links = _phrase_table(run, texts, tokenizers, listener)
+    rates = replace(_RATES.scaled(config.data.augment or 0.0), terms=config.data.terms)
+    if not knows_marks(tokenizers):
+        rates = replace(rates, kept=0.0)
     augmenter = Augmenter(
-        rates=replace(_RATES.scaled(config.data.augment or 0.0), terms=config.data.terms),
+        rates=rates,
         texts=texts,
         store=tokens,
         languages=config.languages,

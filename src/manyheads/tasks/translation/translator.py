@@ -28,6 +28,7 @@ from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.confidence import CONFIDENCE, ConfidenceModel
 from manyheads.tasks.directions import with_direction
+from manyheads.tasks.kept_texts import is_complete, knows_marks
 from manyheads.tasks.options import LineConstraints, line_constraints
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
@@ -279,7 +280,7 @@ class Translator:
         if target or source or self.config.data.pairs:
             translate = partial(self.to(target, source).translate, texts, beam_size=beam_size, n_best=n_best)
             return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
-        lines = self.splitter(options).lines(texts)
+        lines = self.splitter(options, marks=self.marks_literals(options)).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
         if self.glossary is not None:
             if options.sampling:
@@ -297,21 +298,48 @@ class Translator:
                 "`manyheads train` command, given once more; an export has none."
             )
         options = options.complete(vars(self.config.search))
-        rows = [self.shortened(part) for line in lines for part in line.parts]
         if language := self.prefix:
             per_line = [replace(constraint, language=language) for constraint in per_line]
-        parts = [
-            (constraint, part)
-            for line, constraint in zip(lines, per_line, strict=True)
-            for part in range(len(line.parts))
-        ]
-        found = iter(self._search(rows, options, parts, stop))
-        outputs = [[next(found) for _ in line.parts] for line in lines]
+        outputs = self._outputs(lines, per_line, options, stop)
+        if lost := [row for row, parts in enumerate(outputs) if not all(parts)]:
+            cut = self.splitter(options).lines([texts[row] for row in lost])
+            found = self._outputs(cut, [per_line[row] for row in lost], options, stop)
+            for row, line, parts in zip(lost, cut, found, strict=True):
+                lines[row], outputs[row] = line, parts
         assembler = self.assembler(options)
         return [
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
         ]
+
+    def marks_literals(self, options: SearchOptions) -> bool:
+        """Return whether the model gets marks in the place of literals; not if words are aligned or looked up."""
+        taught = self.config.search.copy_literals and knows_marks(self.tokenizers)
+        return taught and self.glossary is None and not options.alignment
+
+    def _outputs(
+        self,
+        lines: Sequence[Line],
+        per_line: Sequence[LineConstraints],
+        options: SearchOptions,
+        stop: Callable[[], bool] | None,
+    ) -> list[list[list[Hypothesis]]]:
+        """Search for the outputs of the parts of lines, without those that lack the mark of a literal."""
+        parts = [
+            (line, constraint, part)
+            for line, constraint in zip(lines, per_line, strict=True)
+            for part in range(len(line.parts))
+        ]
+        rows = [self.shortened(line.parts[part]) for line, _, part in parts]
+        found = self._search(rows, options, [(constraint, part) for _, constraint, part in parts], stop)
+        target = self.tokenizers.target
+        complete = iter(
+            [output for output in outputs if is_complete(line.kept[part], target, output.tokens)]
+            if part in line.kept
+            else outputs
+            for (line, _, part), outputs in zip(parts, found, strict=True)
+        )
+        return [[next(complete) for _ in line.parts] for line in lines]
 
     def assembler(self, options: SearchOptions) -> Assembler:
         """Return the builder of translations from the outputs of a search with these options."""
@@ -438,7 +466,12 @@ class Translator:
             return (yield from self.to(target, source).stream(text, prefix=prefix, options=options))
         if self.glossary is not None:
             raise UsageError("a translation with a glossary is not streamed. Use translate.")
-        (line,) = self.splitter(options).lines([text])
+        (line,) = self.splitter(options, marks=self.marks_literals(options)).lines([text])
+        if line.kept:  # only a whole output can be checked for its marks
+            greedy = replace(options, n_best=1, match_source=False)
+            (found,) = self.translate([text], beam_size=1, prefixes=[prefix], options=greedy)
+            yield found.translation
+            return found.truncated
         (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
         constraint = replace(constraint, language=self.prefix)
         options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))
@@ -456,8 +489,8 @@ class Translator:
         yield from line.stream(stream_part(part, ids) for part, ids in enumerate(line.parts))
         return len(ended) < len(line.parts) or any(len(ids) > self.longest_source for ids in line.parts)
 
-    def splitter(self, options: SearchOptions = DEFAULTS) -> Splitter:
-        """Return the splitter of lines into the parts that are translated separately."""
+    def splitter(self, options: SearchOptions = DEFAULTS, *, marks: bool = False) -> Splitter:
+        """Return the splitter of lines into the parts that are translated separately; `marks`: see `Splitter`."""
         search = self.config.search
         return Splitter(
             self.tokenizers.source,
@@ -467,6 +500,7 @@ class Translator:
             longest=self.longest_source,
             copy_literals=search.copy_literals,
             lower_capitals=search.lower_capitals,
+            marks=marks,
         )
 
     def shortened(self, ids: list[int]) -> list[int]:

@@ -2,6 +2,7 @@
 
 import { lengthDivisor, makeOutput, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
+import { isComplete, restore } from "../text/kepttexts.js";
 import { Splitter } from "../text/parts.js";
 import { ConfidenceModel } from "../text/confidence.js";
 import { SourceModel } from "../text/sourcemodel.js";
@@ -51,12 +52,24 @@ export class PageTranslator {
    * @param {string} text @param {TranslateOptions} options
    */
   async translate(text, { beam = this.model.search.beam_size, nBest = 1, alignment = false, changes, pause, signal } = {}) {
-    const line = this.splitter.line(text);
     const { prefix } = this;
     const options = { beamSize: Math.max(beam, nBest), nBest, prefix, skip: prefix.length, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
+    const { source, target } = this.tokenizers, cut = this.splitter.line(text);
+    const marked = source.keepIds.length && target.keepIds.length && !alignment ? this.splitter.withMarks(cut) : cut;
+    const outputs = await this.outputsOf(marked, options);
+    if (outputs.every((found) => found.length)) return this.assemble(marked, outputs, alignment);
+    return this.assemble(cut, await this.outputsOf(cut, options), alignment);
+  }
+
+  /** Return the outputs of the parts of a line, without those that lack the symbol of a literal.
+      @param {Line} line @param {SearchOptions} options */
+  async outputsOf(line, options) {
     const outputs = [];
-    for (const ids of line.parts) outputs.push(await translateIds(this.model, ids.slice(0, this.longest), options));
-    return this.assemble(line, outputs, alignment);
+    for (const [part, ids] of line.parts.entries()) {
+      const found = await translateIds(this.model, ids.slice(0, this.longest), options), sentence = line.kept[part];
+      outputs.push(sentence ? found.filter(({ tokens }) => isComplete(sentence, this.tokenizers.target, tokens)) : found);
+    }
+    return outputs;
   }
 
   /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/tasks/assembly.py.
@@ -91,7 +104,7 @@ export class PageTranslator {
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
-      text: line.join(outputs.map((output, part) => tokenizer.outputText(output.tokens, line.partText(part)))),
+      text: line.join(outputs.map(({ tokens }, part) => (line.kept[part] ? restore(line.kept[part], tokenizer, tokens) : tokenizer.outputText(tokens, line.partText(part))))),
       score: outputs.length === 1 ? outputs[0].score : total / lengthDivisor(scores.length, this.model.search.length_penalty),
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,

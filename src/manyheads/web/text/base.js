@@ -86,6 +86,10 @@ export class Tokenizer {
     return { whole, broken };
   }
 
+  /** The ids of the symbols of kept texts, all or none (manyheads/text/reserved.py).
+      @type {number[]} */
+  keepIds = [];
+
   /** Return the text of the output of a model; `source` as in wholeCharacters.
       @type {(ids: number[], source?: string) => string} */
   outputText(ids, source = "") {

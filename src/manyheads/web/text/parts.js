@@ -1,6 +1,7 @@
 /* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/tasks/parts.py. */
 
-import { Literals } from "./literals.js";
+import { markedIds } from "./kepttexts.js";
+import { Literals, textsBeside } from "./literals.js";
 import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
 import { characterAt, characterBefore, hasLetters, hasText, isWide } from "./unicode.js";
 
@@ -11,15 +12,17 @@ const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotati
     @type {(text: string, spans: Span[]) => string[]} */
 const slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
 
-/** A line cut into parts: the span and token ids of each part, whether it is in capitals, and the number of sentences that were cut. */
+/** A line cut into parts: the span and token ids of each part, whether it is in capitals, and the number of sentences that were cut;
+    `kept` has the parts whose literals are symbols in the tokens, by their number. */
 export class Line {
-  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?: boolean[] }} fields */
-  constructor({ text, spans, parts, cutSentences = 0, capitals = [] }) {
+  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?: boolean[], kept?: { [part: number]: Sentence } }} fields */
+  constructor({ text, spans, parts, cutSentences = 0, capitals = [], kept = {} }) {
     this.text = text;
     this.spans = spans;
     this.parts = parts;
     this.cutSentences = cutSentences;
     this.capitals = capitals;
+    this.kept = kept;
   }
 
   /** Return the text of a part.
@@ -90,6 +93,25 @@ export class Splitter {
       cutSentences += cut.cutSentences;
     }
     return new Line({ text, spans, parts, cutSentences, capitals: this.capitals(text, spans) });
+  }
+
+  /** Return a line with one part for each sentence with literals, if it fits with symbols in their place.
+      @param {Line} line */
+  withMarks(line) {
+    /** @type {{ span: Span, ids: number[], sentence?: Sentence }[]} */
+    let parts = line.spans.map((span, index) => ({ span, ids: line.parts[index] }));
+    for (const [offset, end] of this.translatedLines(line.text)) {
+      for (const sentence of this.literals.sentences(line.text.slice(offset, end))) {
+        const start = offset + sentence.start, stop = start + sentence.text.length;
+        const ids = markedIds(sentence, this.tokenizer, (text) => this.tokenizer.encode(text));
+        if (!ids || !this.fits(ids) || (this.lowerCapitals && inCapitals(textsBeside(sentence).join("")))) continue;
+        parts = [...parts.filter(({ span }) => span[1] <= start || stop <= span[0]), { span: [start, stop], ids, sentence }];
+      }
+    }
+    parts.sort((a, b) => a.span[0] - b.span[0]);
+    const spans = parts.map(({ span }) => span);
+    const kept = Object.fromEntries(parts.flatMap(({ sentence }, index) => (sentence ? [[index, sentence]] : [])));
+    return new Line({ ...line, spans, parts: parts.map(({ ids }) => ids), capitals: this.capitals(line.text, spans), kept });
   }
 
   /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in sentence case.

@@ -24,6 +24,7 @@ export class SentencePieceModel {
     this.removeExtraBlanks = removeExtraBlanks;
     this.scores = new Float32Array(fromBase64(scores).buffer);
     this.control = new Set(control);
+    this.keepIds = control.filter((id) => /^<keep-\d>$/.test(pieces[id])).sort((a, b) => pieces[a].localeCompare(pieces[b]));
     this.byteIds = bytes;
     this.byteOf = new Map(bytes.map((id, byte) => [id, byte]));
     this.user = new Set(user);

@@ -12,6 +12,7 @@ export class SubwordTokenizer extends Tokenizer {
     this.model = new SentencePieceModel(description.model);
     this.size = this.model.pieces.length;
     this.byteValues = this.model.byteOf;
+    this.keepIds = this.model.keepIds;
   }
 
   /** @type {(text: string) => number[]} */
