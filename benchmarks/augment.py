@@ -3,9 +3,10 @@
 The settings are `data.augment`, `tokenizer.split_digits`, `search.copy_literals` and `search.lower_capitals`.
 
     python benchmarks/augment.py --root data/tatoeba-de-en [--recipe tatoeba-de-en] [--seeds 1 2 3] [--json]
-        [--arms plain digits quarter half augmented]
+        [--arms plain digits quarter half cut augmented]
 
-`digits` has `split_digits` alone; `quarter` and `half` augment a quarter and half as many pairs.
+`digits` has `split_digits` alone; `quarter` and `half` augment a quarter and half as many pairs; `cut` is trained
+without the symbols that keep a sentence whole, so that search cuts it at its literals.
 
 Each arm is trained by benchmarks/quality.py with the settings of the recipe (tatoeba-de-en: 20 minutes), scored on
 clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line of
@@ -36,8 +37,10 @@ ARMS = {
     "digits": ["data.augment=none", "tokenizer.split_digits=true"],
     "quarter": ["data.augment=0.25", *TYPED],
     "half": ["data.augment=0.5", *TYPED],
+    "cut": ["data.augment=1", *TYPED, "search.copy_literals=false"],
     "augmented": ["data.augment=1", *TYPED],
 }
+INSIDE = "texts inside of sentences: kept once each, sentence not cut"
 ODD, KEPT, RATIO = "repeated or longer than 3 words", "kept", "chrF, compared with the usual form"
 COPIED = ("URLs", "numbers", "emoji")
 
@@ -53,7 +56,7 @@ def train_and_score(arm: str, seed: int, arguments: argparse.Namespace) -> dict[
     clean = json.loads(completed.stdout)["rows"][0]
     challenge = challenge_run(
         out / f"{Path(arguments.recipe).stem}-{seed}",
-        overrides=[f"data.root={arguments.root}"],
+        overrides=[f"data.root={arguments.root}", *(["search.copy_literals=true"] if arm == "cut" else [])],
         words=arguments.words,
         lines=arguments.lines,
     )
@@ -81,6 +84,11 @@ def targets(means: dict[str, dict[str, float]]) -> Iterator[tuple[str, float, bo
     yield "chrF of capitals over that of normal text, at least 0.9", ratio, ratio >= 0.9
     lost = round(plain["BLEU"] - augmented["BLEU"], 2)
     yield "clean BLEU lost, at most 0.3", lost, lost <= 0.3
+    whole = augmented[INSIDE]
+    yield "texts inside of sentences kept once each in a whole sentence, at least 0.98", whole, whole >= 0.98
+    if "cut" in means:
+        lost = round(means["cut"]["BLEU"] - augmented["BLEU"], 2)
+        yield "clean BLEU lost to the symbols, at most 0.3", lost, lost <= 0.3
 
 
 def main() -> None:

@@ -244,4 +244,4 @@ def test_a_vocabulary_without_the_symbols_knows_no_marks() -> None:
 
 def test_a_sentence_is_a_part_of_its_line() -> None:
     (sentence,) = sentences_with_literals("* Hallo {name} da")
-    assert sentence == Sentence(2, "Hallo {name} da", [(6, 12)], ordered=False)
+    assert sentence == Sentence(2, "Hallo {name} da", [(6, 12)])

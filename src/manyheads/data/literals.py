@@ -25,6 +25,7 @@ _SIGN = re.compile(  # every other literal has one of these; most lines of prose
     re.ASCII,
 )
 _BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="  # marks before a literal that are copied with it
+_ORDERED = "<[]*_~"  # first characters of tags, links and emphasis
 _AFTER = re.compile(r"[^\w\s<{@$%]*")  # marks after a literal, likewise
 
 
@@ -37,12 +38,11 @@ class Kind:
     needs: str
     same: bool
     layout: bool
-    inside: str
     forms: tuple[str, ...]
 
     def for_page(self) -> dict[str, str | bool]:
         """Return what a page needs (web/text/literals.js)."""
-        return {name: getattr(self, name) for name in ("pattern", "needs", "layout", "inside")}
+        return {"pattern": self.pattern, "needs": self.needs, "layout": self.layout}
 
 
 @cache
@@ -72,7 +72,6 @@ def literal_kinds() -> tuple[Kind, ...]:
             kind.get("needs", ""),
             kind.get("same", False),
             kind.get("layout", False),
-            kind.get("inside", "free"),
             tuple(kind.get("forms", ())),
         )
         for kind in _table()["kinds"]
@@ -93,9 +92,8 @@ _Kinds = Callable[[], tuple[Kind, ...]]
 
 @cache
 def _join_patterns(kinds: _Kinds, needs: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of these kinds, a group for each; a kind matches if its `needs` are empty or given."""
-    patterns = (kind.pattern if not kind.needs or kind.needs in needs else "(?!)" for kind in kinds())
-    return re.compile("|".join(f"({pattern})" for pattern in patterns), re.ASCII)
+    """Return the pattern of all of these kinds whose `needs` are empty or among those given."""
+    return re.compile("|".join(kind.pattern for kind in kinds() if not kind.needs or kind.needs in needs), re.ASCII)
 
 
 @cache
@@ -103,21 +101,17 @@ def _needs_of(kinds: _Kinds) -> Sequence[re.Pattern[str]]:
     return [re.compile(kind.needs, re.ASCII) for kind in kinds() if kind.needs]
 
 
-def _literals_of(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[int, int, str]]:
-    """Return the start and end of each literal of a text, and what it is inside of a sentence."""
+def _literals_of(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[int, int]]:
+    """Return the (start, end) offsets of the literals of a text."""
     if not _LAYOUT_SIGN.search(text) and (kinds is layout_kinds or not _SIGN.search(text)):
         return []
     needs = tuple(needed.pattern for needed in _needs_of(kinds) if needed.search(text))
-    return [
-        (*match.span(), kinds()[(match.lastindex or 1) - 1].inside)
-        for match in _join_patterns(kinds, needs).finditer(text)
-    ]
+    return [match.span() for match in _join_patterns(kinds, needs).finditer(text)]
 
 
 def placeholders_of(text: str) -> list[str]:
     """Return the literals of a text that a translation of it must have too, in order."""
-    found = _join_patterns(_same_kinds, ()).finditer(text) if _SIGN.search(text) else ()
-    return [match[0] for match in found]
+    return _join_patterns(_same_kinds, ()).findall(text) if _SIGN.search(text) else []
 
 
 def spans_to_translate(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[int, int]]:
@@ -130,7 +124,7 @@ def spans_to_translate(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[i
         kinds: `literal_kinds` or `layout_kinds`.
     """
     literals = _literals_of(text, kinds)
-    borders = [0, *(border for start, end, _ in literals for border in (start, end)), len(text)]
+    borders = [0, *(border for span in literals for border in span), len(text)]
     spans = []
     for index in range(0, len(borders), 2):
         start, end = borders[index : index + 2]
@@ -153,13 +147,16 @@ class Sentence:
         start: offset of the part in the line.
         text: the part.
         literals: (start, end) offsets of the literals in the part; those without a letter between them are one.
-        ordered: whether the literals must stay in their order.
     """
 
     start: int
     text: str
     literals: list[tuple[int, int]]
-    ordered: bool
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the literals must stay in their order, as tags must."""
+        return any(self.text[start] in _ORDERED for start, _ in self.literals)
 
     def with_literals(self, literals: Sequence[str]) -> str:
         """Return the part with other texts in the place of its literals."""
@@ -171,20 +168,23 @@ class Sentence:
 
 
 def sentences_with_literals(line: str) -> list[Sentence]:
-    """Return the parts of a line that have literals inside, and letters beside them."""
+    """Return the parts of a line that have literals inside, and letters beside them.
+
+    Where braces are closed in another literal, the texts are branches of a message, and no sentence together.
+    """
     literals = _literals_of(line)
     found = []
     for start, end in spans_to_translate(line, layout_kinds) if literals else ():
-        inside = [literal for literal in literals if literal[0] < end and start < literal[1]]
-        joined: list[tuple[int, int]] = []
-        for first, last, _ in inside:
-            if joined and not has_letters(line[joined[-1][1] : first]):
-                first = joined.pop()[0]
-            joined.append((first, last))
-        if not inside or joined[0][0] < start or end < joined[-1][1] or any(use == "apart" for _, _, use in inside):
+        spans: list[tuple[int, int]] = []
+        for first, last in literals:
+            if first < end and start < last:
+                if spans and not has_letters(line[spans[-1][1] : first]):
+                    first = spans.pop()[0]
+                spans.append((first, last))
+        if not spans or spans[0][0] < start or end < spans[-1][1]:
             continue
-        spans = [(first - start, last - start) for first, last in joined]
-        sentence = Sentence(start, line[start:end], spans, any(use == "ordered" for _, _, use in inside))
-        if has_letters(sentence.with_literals([""] * len(spans))):
+        sentence = Sentence(start, line[start:end], [(first - start, last - start) for first, last in spans])
+        open_braces = any(line.count("{", *span) != line.count("}", *span) for span in spans)
+        if not open_braces and has_letters(sentence.with_literals([""] * len(spans))):
             found.append(sentence)
     return found

@@ -11,13 +11,13 @@ from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS, language_symbol
 def reserved_symbols(config: Config) -> list[str]:
     """Return the reserved symbols that a translator needs.
 
-    They are those of its target languages, of hints (`data.terms`), and of texts that are kept (`data.augment`); a
-    vocabulary without subwords has none of the last.
+    They are those of its target languages, of hints (`data.terms`), and of literals (`data.augment` and
+    `search.copy_literals`; only a vocabulary of subwords can have these).
     """
     languages = [target for _, target in config.directions] if config.data.pairs else []
     terms = TERM_SYMBOLS if config.data.terms else ()
-    kept = KEEP_SYMBOLS if config.data.augment and config.tokenizer.kind in ("bpe", "unigram") else ()
-    return [*terms, *kept, *dict.fromkeys(map(language_symbol, languages))]
+    copied = config.data.augment and config.search.copy_literals and config.tokenizer.kind in ("bpe", "unigram")
+    return [*terms, *(KEEP_SYMBOLS if copied else ()), *dict.fromkeys(map(language_symbol, languages))]
 
 
 def with_direction(config: Config, source: str, target: str) -> Config:

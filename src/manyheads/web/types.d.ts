@@ -270,13 +270,6 @@ interface LiteralKind {
   pattern: string;
   needs: string | null;
   layout: boolean;
-  inside: string;
-}
-
-interface Literal {
-  start: number;
-  end: number;
-  inside: string;
 }
 
 /** A part of a line with literals inside (data/literals.py); their spans are offsets in the part. */
@@ -284,7 +277,6 @@ interface Sentence {
   start: number;
   text: string;
   literals: Span[];
-  ordered: boolean;
 }
 
 interface SplitterOptions {

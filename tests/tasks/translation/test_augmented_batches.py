@@ -79,7 +79,7 @@ def test_rates_of_0_make_the_batches_of_a_training_without_augmentation(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RATES", OFF)
-    plain = updates(make_config(corpus, tokenizer=BYTES | {"reserved": KEEP_SYMBOLS}), tmp_path / "a")
+    plain = updates(make_config(corpus, tokenizer=BYTES), tmp_path / "a")
     off = updates(config_of(corpus, data={"terms": 0.0}), tmp_path / "b")
     assert type(plain.maker) is not type(off.maker)
     for epoch in (0, 5):
@@ -161,7 +161,7 @@ def test_kept_texts_are_the_same_symbols_on_both_sides_of_a_share_of_the_pairs(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RATES", replace(OFF, kept=0.5))
-    found = updates(config_of(corpus, data={"terms": 0.0}), tmp_path)
+    found = updates(config_of(corpus, data={"terms": 0.0}, search={"copy_literals": True}), tmp_path)
     symbols = {tokenizers_of(found).source.reserved[symbol] for symbol in KEEP_SYMBOLS}
     rows = [
         [sorted(symbols.intersection(side)) for side in pair]
@@ -174,13 +174,9 @@ def test_kept_texts_are_the_same_symbols_on_both_sides_of_a_share_of_the_pairs(
 
 
 def test_a_vocabulary_without_the_symbols_gets_no_kept_texts(corpus: Path, tmp_path: Path) -> None:
-    """Such as that of a training which an older version began."""
-    old = updates(make_config(corpus, tokenizer=BYTES), tmp_path)
-    batches = module.augmented_batches(
-        config_of(corpus, data={"terms": 0.0}), RunDirectory(tmp_path), (old.maker.texts, old.maker.store),
-        old.maker.tokenizers, CollectingListener(),
-    )  # fmt: skip
-    assert batches.augmenter.rates.kept == 0
+    found = updates(config_of(corpus), tmp_path)
+    assert found.maker.augmenter.rates.kept == 0
+    assert not any(symbol in tokenizers_of(found).source.reserved for symbol in KEEP_SYMBOLS)
 
 
 def test_hints_need_a_vocabulary_with_their_symbols(corpus: Path, tmp_path: Path) -> None:

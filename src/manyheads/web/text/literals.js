@@ -5,11 +5,11 @@ import { hasLetters, isBlank, strip, stripStart, WHITE } from "./unicode.js";
 const BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="; // marks before a literal that are copied with it
 const AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy"); // marks after a literal, likewise
 
-/** The kinds of literals, from manyheads/data/literals.toml: a list of { pattern, needs, layout, inside }. */
+/** The kinds of literals, from manyheads/data/literals.toml: a list of { pattern, needs, layout }. */
 export class Literals {
   /** @param {LiteralKind[]} kinds */
   constructor(kinds) {
-    this.kinds = kinds.map(({ needs, ...kind }) => ({ ...kind, needs: needs && new RegExp(needs, "u") }));
+    this.kinds = kinds.map(({ pattern, needs }) => ({ pattern, needs: needs && new RegExp(needs, "u") }));
     const layout = kinds.filter((kind) => kind.layout);
     /** @type {Literals} */
     this.layout = layout.length === kinds.length ? this : new Literals(layout);
@@ -17,41 +17,37 @@ export class Literals {
     this.patterns = new Map(); // joined patterns of the kinds -> their expression
   }
 
-  /** Return the expression of all kinds that a text may hold, a group for each kind.
+  /** Return the expression of all kinds that a text may hold.
       @type {(text: string) => RegExp} */
   patternFor(text) {
-    const joined = this.kinds.map(({ pattern, needs }) => (!needs || needs.test(text) ? `(${pattern})` : "((?!))")).join("|");
+    const joined = this.kinds.filter(({ needs }) => !needs || needs.test(text)).map(({ pattern }) => pattern).join("|");
     const found = this.patterns.get(joined) ?? new RegExp(joined, "gu");
     this.patterns.set(joined, found);
     return found;
   }
 
-  /** Return the literals of a text.
-      @type {(text: string) => Literal[]} */
+  /** Return the spans of the literals of a text.
+      @type {(text: string) => Span[]} */
   find(text) {
-    return Array.from(text.matchAll(this.patternFor(text)), (match) => {
-      const kind = match.findIndex((group, index) => index > 0 && group !== undefined) - 1;
-      return { start: match.index, end: match.index + match[0].length, inside: this.kinds[kind].inside };
-    });
+    return Array.from(text.matchAll(this.patternFor(text)), (match) => [match.index, match.index + match[0].length]);
   }
 
-  /** Return the parts of a line between marks of its layout that have literals inside, and letters beside them.
+  /** Return the parts of a line between marks of its layout that have literals inside, and letters beside them; not if braces stay open.
       @type {(line: string) => Sentence[]} */
   sentences(line) {
     const literals = this.find(line);
     return (literals.length ? this.layout.spansToTranslate(line) : []).flatMap(([start, end]) => {
-      const inside = literals.filter((literal) => literal.start < end && start < literal.end);
       /** @type {Span[]} */
       const spans = [];
-      for (const literal of inside) { // those without a letter between them are one
-        const joined = spans.length && !hasLetters(line.slice(start + spans[spans.length - 1][1], literal.start));
-        spans.push([joined ? (spans.pop() ?? [0])[0] : literal.start - start, literal.end - start]);
+      for (const [first, last] of literals) { // those without a letter between them are one
+        if (first >= end || start >= last) continue;
+        const joined = spans.length && !hasLetters(line.slice(start + spans[spans.length - 1][1], first));
+        spans.push([joined ? (spans.pop() ?? [0])[0] : first - start, last - start]);
       }
-      const text = line.slice(start, end);
-      const crossed = !spans.length || spans[0][0] < 0 || spans[spans.length - 1][1] > text.length;
-      if (crossed || inside.some((literal) => literal.inside === "apart")) return [];
-      const sentence = { start, text, literals: spans, ordered: inside.some((literal) => literal.inside === "ordered") };
-      return hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
+      const sentence = { start, text: line.slice(start, end), literals: spans };
+      if (!spans.length || spans[0][0] < 0 || spans[spans.length - 1][1] > end - start) return [];
+      const isOpen = spans.some((span) => sentence.text.slice(...span).split("{").length !== sentence.text.slice(...span).split("}").length);
+      return !isOpen && hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
     });
   }
 
@@ -61,7 +57,7 @@ export class Literals {
     /** @type {Span[]} */
     const spans = [];
     let start = 0;
-    for (const { start: literal, end: after } of [...this.find(text), { start: text.length, end: text.length }]) {
+    for (const [literal, after] of [...this.find(text), [text.length, text.length]]) {
       if (start && !isBlank(text[start - 1])) {
         AFTER.lastIndex = start;
         start = Math.min(literal, start + (AFTER.exec(text)?.[0].length ?? 0));
