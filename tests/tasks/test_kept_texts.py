@@ -53,8 +53,9 @@ class ChangingEngine(Engine):
     def __init__(self, *changes: Callable[[list[int]], list[int]]) -> None:
         self.changes = changes
 
-    def search(self, rows: Sequence[Sequence[int]], *unused: Any) -> list[list[Hypothesis]]:
-        return [[self.output(change(list(row))) for change in self.changes] for row in rows]
+    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions, *unused: Any) -> list[list[Hypothesis]]:
+        changes = self.changes[: options.n_best]
+        return [[self.output(change(list(row))) for change in changes] for row in rows]
 
     def output(self, ids: list[int]) -> Hypothesis:
         return make_hypothesis([*ids, EOS], [-0.1] * (len(ids) + 1), ended=True, length_penalty=1.0)
@@ -211,10 +212,11 @@ def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_
         ([without_symbols, with_symbols_reversed], "Das ist {b} und {a} hier", 1),
     ],
 )
-def test_a_line_whose_outputs_all_lack_a_symbol_is_translated_again_in_pieces(
+def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is_cut(
     changes: list[Callable[[list[int]], list[int]]], translation: str, parts: int
 ) -> None:
-    whole, plain = translator(*changes).translate(["Das ist {a} und {b} hier", "Ein Hund"])
+    whole, plain = translator(*changes).translate(["Das ist {a} und {b} hier", "Ein Hund"], n_best=1)
+    assert len(whole.hypotheses) == 1
     assert (whole.translation, whole.sentences) == (translation, parts)
     assert (plain.translation, plain.sentences) == ("Ein Hund", 1)
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Candidate", "SearchOptions", "Translation", "Translator"]
 
 DEFAULTS = SearchOptions()
+_WIDE_BEAM = 10  # outputs among which one with all marks is looked for, where the best has not
 
 
 class Translator:
@@ -280,7 +281,8 @@ class Translator:
         if target or source or self.config.data.pairs:
             translate = partial(self.to(target, source).translate, texts, beam_size=beam_size, n_best=n_best)
             return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
-        lines = self.splitter(options, marks=self.marks_literals(options)).lines(texts)
+        marks = self.marks_literals(options)
+        lines = self.splitter(options, marks=marks).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
         if self.glossary is not None:
             if options.sampling:
@@ -301,11 +303,16 @@ class Translator:
         if language := self.prefix:
             per_line = [replace(constraint, language=language) for constraint in per_line]
         outputs = self._outputs(lines, per_line, options, stop)
-        if lost := [row for row, parts in enumerate(outputs) if not all(parts)]:
-            cut = self.splitter(options).lines([texts[row] for row in lost])
-            found = self._outputs(cut, [per_line[row] for row in lost], options, stop)
-            for row, line, parts in zip(lost, cut, found, strict=True):
-                lines[row], outputs[row] = line, parts
+        wide = max(_WIDE_BEAM, options.beam_size)
+        wider = replace(options, beam_size=wide, n_best=wide)
+        for retry, marked in ((wider, not options.sampling), (options, False)):
+            lost = [row for row, parts in enumerate(outputs) if not all(parts)]
+            if not lost:
+                break
+            again = self.splitter(options, marks=marked).lines([texts[row] for row in lost])
+            found = self._outputs(again, [per_line[row] for row in lost], retry, stop)
+            for row, line, parts in zip(lost, again, found, strict=True):
+                lines[row], outputs[row] = line, [part[: options.n_best] for part in parts]
         assembler = self.assembler(options)
         return [
             assembler.translation(line, line_outputs, constraint)

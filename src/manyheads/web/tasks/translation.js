@@ -11,6 +11,8 @@ import { packArray } from "./arrays.js";
 import { BeamRecorder } from "./beam.js";
 import { attentionOf, checkHead, checkLength, engineChanges, headSteps, neighboursOf, predictionsOf, textOf, tokensOf, withoutEachWord } from "./inspection.js";
 
+const WIDE_BEAM = 10; // outputs among which one with all symbols is looked for, where the best has not
+
 /** Return the ids of an output, with the end symbol if it ended.
     @type {(output: { tokens: number[], ended: boolean }) => number[]} */
 const withEndSymbol = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tokens]);
@@ -56,8 +58,11 @@ export class PageTranslator {
     const options = { beamSize: Math.max(beam, nBest), nBest, prefix, skip: prefix.length, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
     const { source, target } = this.tokenizers, cut = this.splitter.line(text);
     const marked = source.keepIds.length && target.keepIds.length && !alignment ? this.splitter.withMarks(cut) : cut;
-    const outputs = await this.outputsOf(marked, options);
-    if (outputs.every((found) => found.length)) return this.assemble(marked, outputs, alignment);
+    const wide = Math.max(WIDE_BEAM, options.beamSize);
+    for (const tried of [options, { ...options, beamSize: wide, nBest: wide }]) {
+      const outputs = await this.outputsOf(marked, tried);
+      if (outputs.every((found) => found.length)) return this.assemble(marked, outputs.map((found) => found.slice(0, nBest)), alignment);
+    }
     return this.assemble(cut, await this.outputsOf(cut, options), alignment);
   }
 
