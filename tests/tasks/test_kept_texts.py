@@ -209,7 +209,7 @@ def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_
         ([with_symbols_reversed], "Das ist {b} und {a} hier", 1),
         ([without_symbols], "Das ist {a} und {b} hier", 3),
         ([with_symbols_twice], "Das ist {a} und {b} hier", 3),
-        ([without_symbols, with_symbols_reversed], "Das ist {b} und {a} hier", 1),
+        ([without_symbols, with_symbols_reversed, list], "Das ist {b} und {a} hier", 1),
     ],
 )
 def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is_cut(

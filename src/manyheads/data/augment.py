@@ -115,7 +115,7 @@ class AugmentPlan:
         partners: rows joined to each row, -1 for none (MOST_JOINED - 1, N).
         case: 0, CAPITALS, LOWER or SMALL_FIRST.
         mark, typo, copy: whether the end mark is changed, the source is misspelt, a text is copied.
-        terms, kept: whether the source gets translations in the place of words, or both sides get symbols of kept
+        terms, kept: whether the source gets translations in the place of words, else both sides symbols of kept
             texts, after the changes of `texts`.
     """
 
@@ -138,7 +138,7 @@ class AugmentPlan:
         self.typo = rng.random(count, dtype=np.float32) < rates.typos
         self.copy = rng.random(count, dtype=np.float32) < rates.copies
         self.terms = (rng.random(count, dtype=np.float32) < rates.terms) & (self.case != _CAPITALS)
-        self.kept = (rng.random(count, dtype=np.float32) < rates.kept) & ~self.terms
+        self.kept = rng.random(count, dtype=np.float32) < rates.kept
 
     def draw_phrases(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
         """Draw a phrase for each row: a single word with a probability of `_WORD_SHARE`."""
