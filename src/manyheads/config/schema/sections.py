@@ -404,7 +404,8 @@ class SearchConfig(Section):
         False,
         description="copy addresses, file names, telephone numbers such as +49 30 123456, versions such as v1.2, "
         "emoji, tags, code between backquotes, placeholders such as {name}, %s and $NAME, and lines without a "
-        "letter; the text before and after each is translated apart",
+        "letter; the text before and after each is translated apart, or as one sentence if the model was trained "
+        "with this setting and data.augment",
     )
     lower_capitals: bool = Field(
         False,

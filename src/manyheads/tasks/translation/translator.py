@@ -477,7 +477,7 @@ class Translator:
         if line.kept:  # only a whole output can be checked for its marks
             greedy = replace(options, n_best=1, match_source=False)
             (found,) = self.translate([text], beam_size=1, prefixes=[prefix], options=greedy)
-            yield found.translation
+            yield from filter(None, [found.translation])
             return found.truncated
         (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
         constraint = replace(constraint, language=self.prefix)
