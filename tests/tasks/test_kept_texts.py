@@ -15,7 +15,7 @@ from manyheads.config.schema import Config
 from manyheads.data.literals import Sentence, sentences_with_literals
 from manyheads.search.interface import Engine, Hypothesis, make_hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.kept_texts import add_marks, is_complete, knows_marks, mark, restore
+from manyheads.tasks.kept_texts import add_marks, is_complete, knows_marks, marked_ids, restore
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.reserved import KEEP_SYMBOLS, MARKS
@@ -142,13 +142,14 @@ def test_a_pair_without_known_words_has_a_mark_at_the_same_end_of_both_sides() -
     ],
 )
 def test_a_sentence_has_marks_in_the_place_of_its_literals(line: str, sentences: list[str]) -> None:
-    assert [mark(sentence) for sentence in sentences_with_literals(line)] == [*map(with_marks, sentences)]
+    found = [marked_ids(sentence, TOKENIZER) for sentence in sentences_with_literals(line)]
+    assert found == [*map(ids_of, sentences)]
 
 
 def test_there_are_no_marks_for_more_literals_than_there_are_symbols() -> None:
     for count in (len(KEEP_SYMBOLS), len(KEEP_SYMBOLS) + 1):
         (sentence,) = sentences_with_literals("{a} und " * count + "Ende")
-        assert (mark(sentence) is None) == (count > len(KEEP_SYMBOLS))
+        assert (marked_ids(sentence, TOKENIZER) is None) == (count > len(KEEP_SYMBOLS))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,8 @@ def test_an_output_needs_each_symbol_once_and_tags_in_their_order(source: str, o
 
 
 def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_whole() -> None:
-    texts = [*documents(), "Sie haben %d neue Nachrichten."]
+    typed = f"Ein {MARKS['<keep-1>']} und {{a}} {MARKS['<term>']} hier"
+    texts = [*documents(), typed, "Sie haben %d neue Nachrichten."]
     made = translator(list)
     lines = made.splitter(marks=True).lines(texts)
     assert sum(bool(line.kept) for line in lines) > 50

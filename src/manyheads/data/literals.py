@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -158,13 +159,11 @@ class Sentence:
         """Whether the literals must stay in their order, as tags must."""
         return any(self.text[start] in _ORDERED for start, _ in self.literals)
 
-    def with_literals(self, literals: Sequence[str]) -> str:
-        """Return the part with other texts in the place of its literals."""
-        pieces, end = [], 0
-        for (start, after), literal in zip(self.literals, literals, strict=True):
-            pieces += [self.text[end:start], literal]
-            end = after
-        return "".join([*pieces, self.text[end:]])
+    @property
+    def texts(self) -> list[str]:
+        """The texts before, between and after the literals."""
+        borders = [0, *chain.from_iterable(self.literals), len(self.text)]
+        return [self.text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True)]
 
 
 def sentences_with_literals(line: str) -> list[Sentence]:
@@ -185,6 +184,6 @@ def sentences_with_literals(line: str) -> list[Sentence]:
             continue
         sentence = Sentence(start, line[start:end], [(first - start, last - start) for first, last in spans])
         open_braces = any(line.count("{", *span) != line.count("}", *span) for span in spans)
-        if not open_braces and has_letters(sentence.with_literals([""] * len(spans))):
+        if not open_braces and has_letters("".join(sentence.texts)):
             found.append(sentence)
     return found

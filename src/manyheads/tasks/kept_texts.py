@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from random import Random
 
 from manyheads.data.augment_text import Texts, linked_words
@@ -51,10 +51,13 @@ def knows_marks(tokenizers: TokenizerPair) -> bool:
     return all(KEEP_SYMBOLS[-1] in side.reserved for side in (tokenizers.source, tokenizers.target))
 
 
-def mark(sentence: Sentence) -> str | None:
-    """Return a sentence with marks in the place of its literals; None if there are not as many marks."""
-    count = len(sentence.literals)
-    return sentence.with_literals(_KEEP_MARKS[:count]) if count <= len(_KEEP_MARKS) else None
+def marked_ids(sentence: Sentence, tokenizer: Tokenizer) -> list[int] | None:
+    """Return the tokens of a sentence with symbols in the place of its literals; None if it has too many."""
+    if len(sentence.literals) > len(KEEP_SYMBOLS):
+        return None
+    first, *others = tokenizer.encode(sentence.texts)
+    marked = ([tokenizer.reserved_id(symbol), *ids] for symbol, ids in zip(KEEP_SYMBOLS, others, strict=False))
+    return [*first, *chain.from_iterable(marked)]
 
 
 def is_complete(sentence: Sentence, tokenizer: Tokenizer, tokens: Sequence[int]) -> bool:

@@ -18,7 +18,7 @@ from manyheads.data.literals import (
     sentences_with_literals,
     spans_to_translate,
 )
-from manyheads.tasks.kept_texts import mark
+from manyheads.tasks.kept_texts import marked_ids
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
@@ -178,13 +178,10 @@ class Splitter:
         parts = {span: (ids, None) for span, ids in zip(line.spans, line.parts, strict=True)}
         for offset, end in self.translated_lines(line.text):
             for sentence in sentences_with_literals(line.text[offset:end]):
-                marked = mark(sentence)
-                if marked is None or (self.lower_capitals and _in_capitals(marked)):
-                    continue
-                (ids,) = self.tokenizer.encode_marked([marked])
-                if self.fits(ids):
-                    start = offset + sentence.start
-                    stop = start + len(sentence.text)
+                start, ids = offset + sentence.start, marked_ids(sentence, self.tokenizer)
+                stop = start + len(sentence.text)
+                capitals = self.lower_capitals and _in_capitals("".join(sentence.texts))
+                if ids and self.fits(ids) and not capitals:
                     parts = {span: part for span, part in parts.items() if span[1] <= start or stop <= span[0]}
                     parts[start, stop] = ids, sentence
         spans = sorted(parts)

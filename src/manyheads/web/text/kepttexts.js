@@ -7,10 +7,10 @@ const ORDERED = "<[]*_~"; // first characters of tags, links and emphasis, which
 const NO_BLANK_AFTER = "([{«„“‚‘¿¡", NO_BLANK_BEFORE = ".,;:!?…)]}»”’。、，！？";
 
 /** Return the token ids of a sentence with symbols in the place of its literals; null if there are not as many symbols.
-    @type {(sentence: Sentence, tokenizer: Tokenizer, encode: (text: string) => number[]) => number[] | null} */
-export function markedIds(sentence, tokenizer, encode) {
+    @type {(sentence: Sentence, tokenizer: Tokenizer) => number[] | null} */
+export function markedIds(sentence, tokenizer) {
   if (sentence.literals.length > tokenizer.keepIds.length) return null;
-  return textsBeside(sentence).flatMap((text, index) => [...(index ? [tokenizer.keepIds[index - 1]] : []), ...encode(text)]);
+  return textsBeside(sentence).flatMap((text, index) => [...(index ? [tokenizer.keepIds[index - 1]] : []), ...tokenizer.encode(text)]);
 }
 
 /** Return whether an output holds the symbol of each literal once; `tokenizer` is that of the target.

@@ -103,7 +103,7 @@ export class Splitter {
     for (const [offset, end] of this.translatedLines(line.text)) {
       for (const sentence of this.literals.sentences(line.text.slice(offset, end))) {
         const start = offset + sentence.start, stop = start + sentence.text.length;
-        const ids = markedIds(sentence, this.tokenizer, (text) => this.tokenizer.encode(text));
+        const ids = markedIds(sentence, this.tokenizer);
         if (!ids || !this.fits(ids) || (this.lowerCapitals && inCapitals(textsBeside(sentence).join("")))) continue;
         parts = [...parts.filter(({ span }) => span[1] <= start || stop <= span[0]), { span: [start, stop], ids, sentence }];
       }
