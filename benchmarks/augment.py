@@ -10,25 +10,32 @@ without the symbols that keep a sentence whole, so that search cuts it at its li
 
 Each arm is trained by benchmarks/quality.py with the settings of the recipe (tatoeba-de-en: 20 minutes), scored on
 clean text, and given the made-up inputs of `manyheads doctor RUN --challenge`: 500 single words that are no line of
-the training text, and 100 lines of each other kind. Figures are means over the seeds: shares from 0 to 1, and
-sacreBLEU of the test set with the recipe's beam. Below the table, the targets and whether they are met. Runs are
-kept under --out; finished runs are only scored again. `--set data.test=dev` names the test set of a folder.
+the training text, and 100 lines of each other kind; and the sentences of the test set that share a name or a number
+with their reference, with {name} in its place on both sides. Figures are means over the seeds: shares from 0 to 1,
+and sacreBLEU of the test set with the recipe's beam. Below the table, the targets and whether they are met. Runs
+are kept under --out; finished runs are only scored again. `--set data.test=dev` names the test set of a folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import machine
+from manyheads.config.load import with_overrides
+from manyheads.data.corpus import Pair
+from manyheads.evaluation.scores import metrics
 from manyheads.runs.challenge import challenge_run
+from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.translation.translator import Translator
 from tiny import SMALLEST, write_pairs
 
 TYPED = ["tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true"]
@@ -41,8 +48,36 @@ ARMS = {
     "augmented": ["data.augment=1", *TYPED],
 }
 INSIDE = "texts inside of sentences: kept once each, sentence not cut"
+MOST_TEST = 10_000  # pairs of the test set
+NAME = re.compile(r"\b(?:[A-Z]\w{2,}|\d{2,})\b")
 ODD, KEPT, RATIO = "repeated or longer than 3 words", "kept", "chrF, compared with the usual form"
 COPIED = ("URLs", "numbers", "emoji")
+
+
+def with_placeholders(pairs: Iterable[Pair]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs in which a name or number occurs once on both sides, with a placeholder in its place."""
+    for pair in pairs:
+        words = [NAME.findall(side) for side in (pair.source, pair.target)]
+        shared = [word for word in words[0] if words[0].count(word) == 1 == words[1].count(word)]
+        if shared:
+            pattern = rf"\b{shared[0]}\b"
+            yield re.sub(pattern, "{name}", pair.source), re.sub(pattern, "{name}", pair.target)
+
+
+def score_placeholders(run: Path, overrides: list[str]) -> dict[str, float]:
+    """Return chrF and the share of whole sentences of `with_placeholders`; nothing without such sentences."""
+    loaded = Translator.load(run)
+    config = with_overrides(loaded.config, overrides)
+    rows = [*with_placeholders(available_pairs(config, "test", MOST_TEST))]
+    if not rows:
+        return {}
+    results = loaded.copy(config=config).translate([source for source, _ in rows])
+    outputs, references = [result.translation for result in results], [target for _, target in rows]
+    return {
+        "names as placeholders: sentences": len(rows),
+        "names as placeholders: chrF": metrics("none")["chrf"].corpus_score(outputs, [references]).score,
+        "names as placeholders: sentence not cut": sum(result.sentences == 1 for result in results) / len(rows),
+    }
 
 
 def train_and_score(arm: str, seed: int, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -54,9 +89,11 @@ def train_and_score(arm: str, seed: int, arguments: argparse.Namespace) -> dict[
     command += ["--root", str(arguments.root), "--out", str(out), "--seeds", str(seed), *settings]
     completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     clean = json.loads(completed.stdout)["rows"][0]
+    run = out / f"{Path(arguments.recipe).stem}-{seed}"
+    overrides = [f"data.root={arguments.root}", *(["search.copy_literals=true"] if arm == "cut" else [])]
     challenge = challenge_run(
-        out / f"{Path(arguments.recipe).stem}-{seed}",
-        overrides=[f"data.root={arguments.root}", *(["search.copy_literals=true"] if arm == "cut" else [])],
+        run,
+        overrides=overrides,
         words=arguments.words,
         lines=arguments.lines,
     )
@@ -67,6 +104,7 @@ def train_and_score(arm: str, seed: int, arguments: argparse.Namespace) -> dict[
         for name, figures in groups.items()
         for figure, value in figures.items()
     }
+    row |= {name: round(value, 4) for name, value in score_placeholders(run, overrides).items()}
     lines = {group.name: len(group.cases) for group, _ in challenge.results}
     copied = sum(groups[name][KEPT] * lines[name] for name in COPIED) / sum(lines[name] for name in COPIED)
     row |= {f"{', '.join(COPIED)}: {KEPT}": round(copied, 4), "signature": clean["signature"], "seed": seed}
