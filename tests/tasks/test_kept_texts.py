@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.tasks.documents import documents
 
@@ -58,7 +60,8 @@ class ChangingEngine(Engine):
         return [[self.output(change(list(row))) for change in changes] for row in rows]
 
     def output(self, ids: list[int]) -> Hypothesis:
-        return make_hypothesis([*ids, EOS], [-0.1] * (len(ids) + 1), ended=True, length_penalty=1.0)
+        made = make_hypothesis([*ids, EOS], [-0.1] * (len(ids) + 1), ended=True, length_penalty=1.0)
+        return replace(made, attention=tuple(map(tuple, np.eye(len(ids) + 1).tolist())))
 
     def stream(self, row: Sequence[int], *unused: Any) -> Iterator[int]:
         yield from (*row, EOS)
@@ -227,23 +230,35 @@ def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is
     ("text", "options", "search"),
     [
         ("Ein {a} da", SearchOptions(split="sentences"), {}),
-        ("Ein {a} da", SearchOptions(alignment=True), {}),
         ("EIN {a} DA", SearchOptions(), {"lower_capitals": True}),
         ("Ein {a} " + "da " * 80, SearchOptions(), {}),
     ],
 )
 def test_other_lines_are_cut_at_their_literals(text: str, options: SearchOptions, search: dict[str, bool]) -> None:
     made = translator(list, **search)
-    lines = made.splitter(options, marks=made.marks_literals(options)).lines([text])
+    lines = made.splitter(options, marks=made.marks_literals).lines([text])
     assert not lines[0].kept
     assert len(lines[0].parts) >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("Ein {a} da", "0-0 1-1 2-2"),
+        ("- Ein <b>altes Haus</b> da", "0-0 1-1 2-2 3-3 4-4"),
+        ('Ein <a href="x">Haus</a> da', "0-0 2-2 3-3"),
+    ],
+)
+def test_words_are_aligned_with_literals_in_their_place(text: str, links: str) -> None:
+    (found,) = translator(list).translate([text], options=SearchOptions(alignment=True))
+    assert (found.translation, found.sentences, found.alignment) == (text, 1, links)
 
 
 def test_a_vocabulary_without_the_symbols_knows_no_marks() -> None:
     plain = ByteTokenizer(lowercase=False)
     assert knows_marks(TokenizerPair(TOKENIZER, TOKENIZER, joint=True))
     assert not knows_marks(TokenizerPair(TOKENIZER, plain, joint=False))
-    assert not translator(list, copy_literals=False).marks_literals(SearchOptions())
+    assert not translator(list, copy_literals=False).marks_literals
 
 
 def test_a_sentence_is_a_part_of_its_line() -> None:

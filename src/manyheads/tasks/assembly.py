@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from manyheads.data.literals import Sentence
 from manyheads.search.interface import Hypothesis, length_divisor
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.confidence import ConfidenceModel, measure
@@ -153,8 +154,9 @@ class Assembler:
             links += _copied_links(line.text[:end], before, gap)
             before += gap
             source, target = _next_word(line.text[:start], line.text[start:stop]), _next_word(before, text)
-            of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source])
-            of_target = word_numbers(self.tokenizers.target, output.tokens, line.part_text(index))
+            kept = line.kept.get(index)
+            of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source], kept=kept)
+            of_target = word_numbers(self.tokenizers.target, output.tokens, line.part_text(index), kept)
             words = len(text.split())  # a mark that was a word may be removed by `match_source`
             assert output.attention is not None
             links += [
@@ -205,13 +207,17 @@ def _begins_word(phrase: str, text: str) -> bool:
     return re.search(rf"(?<!\S){re.escape(phrase)}", text) is not None
 
 
-def word_numbers(tokenizer: Tokenizer, ids: Sequence[int], source: str = "") -> list[int]:
+def word_numbers(
+    tokenizer: Tokenizer, ids: Sequence[int], source: str = "", kept: Sentence | None = None
+) -> list[int]:
     """Return the index of the word that each token belongs to, counted in the decoded text from 0.
 
     A token that is only a blank belongs to the word before it; a byte belongs to the word of its character. With
-    tokenizer.kind = "words", a punctuation mark is a word. `source`: see `Tokenizer.whole_characters`.
+    tokenizer.kind = "words", a punctuation mark is a word. The symbol of a literal of the sentence `kept` belongs
+    to the last word of the literal. `source`: see `Tokenizer.whole_characters`.
     """
-    texts = [tokenizer.output_text(ids[: end + 1], source) for end in range(len(ids))]
+    whole = (tokenizer.whole_characters(ids[: end + 1], source)[0] for end in range(len(ids)))
+    texts = [restore(kept, tokenizer, some) if kept else tokenizer.decode(some) for some in whole]
     counts = [len(text.split()) for text in texts]
     for end in range(len(ids) - 2, -1, -1):
         if ids[end] in tokenizer.byte_values and texts[end] == (texts[end - 1] if end else ""):
@@ -234,7 +240,7 @@ def word_alignment(
         target_words: word index of each target token (T).
 
     Returns:
-        Pairs (source word, target word), in the order of target words.
+        Pairs (source word, target word), in the order of target words; none for a target word without a token.
     """
     if not source_words or not target_words:
         return []
@@ -242,7 +248,7 @@ def word_alignment(
     merged = np.zeros((target_words[-1] + 1, source_words[-1] + 1))
     np.add.at(merged, (np.array(target_words)[:, None], np.array(source_words)[None]), weights)
     near = merged >= merged.max(axis=1, keepdims=True) - 1e-6
-    return [(int(best), target) for target, best in enumerate(near.argmax(axis=1))]
+    return [(int(near[target].argmax()), target) for target in sorted({*target_words})]
 
 
 def pharaoh(links: Sequence[Link]) -> str:

@@ -150,6 +150,7 @@ interface SearchOptions extends EngineOptions, Control {
   prefix?: number[];
   skip?: number;
   crossAttention?: boolean;
+  accept?: (output: Output) => boolean;
   onStep?: (record: StepRecord) => void;
 }
 

@@ -9,7 +9,7 @@ const { capitalize, characterBefore, hasLetters, hasText, isAlphanumeric, isBlan
 const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
 const { Literals } = await load("literals.js");
-const { isComplete, restore } = await load("kepttexts.js");
+const { isComplete, outputOf } = await load("kepttexts.js");
 const { Line, Splitter } = await load("parts.js");
 const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
 const { SourceModel } = await load("sourcemodel.js");
@@ -73,7 +73,8 @@ const FUNCTIONS = {
     return [inCharacters(text, line.spans), line.parts, line.capitals, Object.entries(line.kept).map(([part, sentence]) => {
       const symbols = line.parts[part].filter((id) => tokenizer.keepIds.includes(id));
       const output = line.parts[part].map((id) => (tokenizer.keepIds.includes(id) ? symbols.pop() : id));
-      return [Number(part), isComplete(sentence, tokenizer, output), restore(sentence, tokenizer, output)];
+      const restored = [isComplete(sentence, tokenizer, output), outputOf(tokenizer, output, sentence.text, sentence)];
+      return [Number(part), ...restored, wordIndices(tokenizer, output, sentence.text, sentence)];
     })];
   }),
   units: (options, texts) => texts.map((text) => inCharacters(text, splitterOf(options).units(text))),

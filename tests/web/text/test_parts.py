@@ -14,6 +14,7 @@ from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.runs.challenge import _inside_cases
+from manyheads.tasks.assembly import word_numbers
 from manyheads.tasks.kept_texts import is_complete, restore
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
@@ -92,7 +93,9 @@ def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, lo
             own = [token for token in line.parts[part] if token in symbols]
             output = [own.pop() if token in symbols else token for token in line.parts[part]]
             tokens = tokenizer.whole_characters(output, sentence.text)[0]
-            restored.append([part, is_complete(sentence, tokenizer, output), restore(sentence, tokenizer, tokens)])
+            numbers = word_numbers(tokenizer, output, sentence.text, sentence)
+            complete = is_complete(sentence, tokenizer, output)
+            restored.append([part, complete, restore(sentence, tokenizer, tokens), numbers])
         expected.append([[list(span) for span in line.spans], line.parts, list(line.capitals), restored])
     assert sum(bool(row[3]) for row in expected) > 300
     options = {

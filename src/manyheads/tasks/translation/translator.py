@@ -281,8 +281,7 @@ class Translator:
         if target or source or self.config.data.pairs:
             translate = partial(self.to(target, source).translate, texts, beam_size=beam_size, n_best=n_best)
             return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
-        marks = self.marks_literals(options)
-        lines = self.splitter(options, marks=marks).lines(texts)
+        lines = self.splitter(options, marks=self.marks_literals).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
         if self.glossary is not None:
             if options.sampling:
@@ -319,10 +318,10 @@ class Translator:
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
         ]
 
-    def marks_literals(self, options: SearchOptions) -> bool:
-        """Return whether the model gets marks in the place of literals; not if words are aligned or looked up."""
-        taught = self.config.search.copy_literals and knows_marks(self.tokenizers)
-        return taught and self.glossary is None and not options.alignment
+    @property
+    def marks_literals(self) -> bool:
+        """Whether the model gets marks in the place of literals; with a glossary it does not."""
+        return self.config.search.copy_literals and self.glossary is None and knows_marks(self.tokenizers)
 
     def _outputs(
         self,
@@ -473,7 +472,7 @@ class Translator:
             return (yield from self.to(target, source).stream(text, prefix=prefix, options=options))
         if self.glossary is not None:
             raise UsageError("a translation with a glossary is not streamed. Use translate.")
-        (line,) = self.splitter(options, marks=self.marks_literals(options)).lines([text])
+        (line,) = self.splitter(options, marks=self.marks_literals).lines([text])
         if line.kept:  # only a whole output can be checked for its marks
             greedy = replace(options, n_best=1, match_source=False)
             (found,) = self.translate([text], beam_size=1, prefixes=[prefix], options=greedy)

@@ -19,6 +19,7 @@ export class SearchCancelled extends Error {}
      headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
      causal (false: without the causal mask; each step then recomputes every prefix),
      crossAttention (true: the best output gets crossAttention (L, H, T, S), from each of its tokens to the source with its end symbol),
+     accept(output) (false: the output is left out),
      onStep(record) is called after every step with the fields of BeamStep (search/beam_state.py), pause() is awaited after every step,
      signal.aborted ends the search with SearchCancelled.
     @type {(model: EngineModel, ids: number[], options?: SearchOptions) => Promise<Output[]>} */
@@ -30,8 +31,8 @@ export async function translateIds(model, ids, options = {}) {
     search = new Search(model, encoding, { ...options, maxLength: maxOutputLength(model, ids.length, options) });
     await runSteps(search, options);
     const { skip = 0, lengthPenalty = model.search.length_penalty } = options;
-    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty);
-    if (options.crossAttention) {
+    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty).filter(options.accept ?? (() => true));
+    if (options.crossAttention && outputs.length) {
       const tokens = [...(options.prefix ?? []).slice(0, skip), ...outputs[0].tokens];
       const inputs = [model.special.bos, ...tokens].slice(0, Math.max(1, tokens.length));
       outputs[0].crossAttention = model.targetAttention(encoding, inputs, options).cross;

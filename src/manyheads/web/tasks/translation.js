@@ -2,7 +2,7 @@
 
 import { lengthDivisor, makeOutput, translateIds } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";
-import { isComplete, restore } from "../text/kepttexts.js";
+import { isComplete, outputOf } from "../text/kepttexts.js";
 import { Splitter } from "../text/parts.js";
 import { ConfidenceModel } from "../text/confidence.js";
 import { SourceModel } from "../text/sourcemodel.js";
@@ -57,7 +57,7 @@ export class PageTranslator {
     const { prefix } = this;
     const options = { beamSize: Math.max(beam, nBest), nBest, prefix, skip: prefix.length, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
     const { source, target } = this.tokenizers, cut = this.splitter.line(text);
-    const marked = source.keepIds.length && target.keepIds.length && !alignment ? this.splitter.withMarks(cut) : cut;
+    const marked = source.keepIds.length && target.keepIds.length ? this.splitter.withMarks(cut) : cut;
     const wide = Math.max(WIDE_BEAM, options.beamSize);
     for (const tried of [options, { ...options, beamSize: wide, nBest: wide }]) {
       const outputs = await this.outputsOf(marked, tried);
@@ -71,8 +71,10 @@ export class PageTranslator {
   async outputsOf(line, options) {
     const outputs = [];
     for (const [part, ids] of line.parts.entries()) {
-      const found = await translateIds(this.model, ids.slice(0, this.longest), options), sentence = line.kept[part];
-      outputs.push(sentence ? found.filter(({ tokens }) => isComplete(sentence, this.tokenizers.target, tokens)) : found);
+      const sentence = line.kept[part];
+      /** @type {(output: Output) => boolean} */
+      const accept = ({ tokens }) => !sentence || isComplete(sentence, this.tokenizers.target, tokens);
+      outputs.push(await translateIds(this.model, ids.slice(0, this.longest), { ...options, accept }));
     }
     return outputs;
   }
@@ -109,7 +111,7 @@ export class PageTranslator {
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
-      text: line.join(outputs.map(({ tokens }, part) => (line.kept[part] ? restore(line.kept[part], tokenizer, tokens) : tokenizer.outputText(tokens, line.partText(part))))),
+      text: line.join(outputs.map(({ tokens }, part) => outputOf(tokenizer, tokens, line.partText(part), line.kept[part]))),
       score: outputs.length === 1 ? outputs[0].score : total / lengthDivisor(scores.length, this.model.search.length_penalty),
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,

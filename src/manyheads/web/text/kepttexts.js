@@ -21,10 +21,11 @@ export function isComplete({ text, literals }, tokenizer, tokens) {
   return found.length === literals.length && found.every((number, index) => number === index);
 }
 
-/** Return the text of an output, with the literals of its source in the place of their symbols.
-    @type {(sentence: Sentence, tokenizer: Tokenizer, tokens: number[]) => string} */
-export function restore(sentence, tokenizer, tokens) {
-  const { runs, numbers } = splitAtSymbols(tokenizer, tokenizer.wholeCharacters(tokens, sentence.text).whole);
+/** Return the text of an output for a source; with a sentence, its literals stand in the place of their symbols.
+    @type {(tokenizer: Tokenizer, tokens: number[], source: string, sentence?: Sentence) => string} */
+export function outputOf(tokenizer, tokens, source, sentence) {
+  if (!sentence) return tokenizer.outputText(tokens, source);
+  const { runs, numbers } = splitAtSymbols(tokenizer, tokenizer.wholeCharacters(tokens, source).whole);
   const [first, ...others] = runs.map((run) => tokenizer.decode(run));
   let text = first;
   numbers.forEach((number, index) => {

@@ -1,5 +1,6 @@
 /* Word alignment of a translation, and warnings about the output, as in manyheads/tasks/assembly.py. */
 
+import { outputOf } from "./kepttexts.js";
 import { isBlank, splitBlanks } from "./unicode.js";
 
 const MAX_PERIOD = 16; // tokens of a repeated passage
@@ -7,10 +8,11 @@ const MIN_REPETITIONS = 4;
 const MIN_LOOP_LENGTH = 8; // tokens of all repetitions together
 const TOLERANCE = 1e-6; // attention weights that differ by less are equal
 
-/** Return for each token the index of its word in the decoded text; `source` as in wholeCharacters.
-    @type {(tokenizer: Tokenizer, ids: number[], source?: string) => number[]} */
-export function wordIndices(tokenizer, ids, source = "") {
-  const texts = ids.map((_, end) => tokenizer.outputText(ids.slice(0, end + 1), source));
+/** Return for each token the index of its word in the decoded text; `source` as in wholeCharacters. The symbol of a literal of the
+    sentence `kept` belongs to the last word of the literal.
+    @type {(tokenizer: Tokenizer, ids: number[], source?: string, kept?: Sentence) => number[]} */
+export function wordIndices(tokenizer, ids, source = "", kept = undefined) {
+  const texts = ids.map((_, end) => outputOf(tokenizer, ids.slice(0, end + 1), source, kept));
   const counts = texts.map((text) => splitBlanks(text).length);
   for (let end = ids.length - 2; end >= 0; end -= 1) { // a byte belongs to the word of its character
     if (tokenizer.byteValues.has(ids[end]) && texts[end] === (texts[end - 1] ?? "")) counts[end] = counts[end + 1];
@@ -27,9 +29,9 @@ export function wordAlignment(attention, sourceWords, targetWords) {
   if (!sourceWords.length || !targetWords.length) return [];
   const merged = Array.from({ length: targetWords[targetWords.length - 1] + 1 }, () => new Float64Array(sourceWords[sourceWords.length - 1] + 1));
   targetWords.forEach((target, t) => sourceWords.forEach((source, s) => { merged[target][source] += attention[t][s]; }));
-  return merged.map((weights, target) => {
-    const highest = weights.reduce((a, b) => Math.max(a, b));
-    return [weights.findIndex((weight) => weight >= highest - TOLERANCE), target];
+  return [...new Set(targetWords)].sort((a, b) => a - b).map((target) => {
+    const highest = merged[target].reduce((a, b) => Math.max(a, b));
+    return [merged[target].findIndex((weight) => weight >= highest - TOLERANCE), target];
   });
 }
 
@@ -64,12 +66,12 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
     const output = outputs[index];
     const [start, stop] = line.spans[index];
     const part = line.partText(index);
-    const text = tokenizers.target.outputText(output.tokens, part);
+    const kept = line.kept[index], text = outputOf(tokenizers.target, output.tokens, part, kept);
     const gap = line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "");
     links.push(...copiedLinks(line.text.slice(0, end), before, gap));
     before += gap;
     const source = nextWord(line.text.slice(0, start), part), target = nextWord(before, text);
-    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest)), targetWords = wordIndices(tokenizers.target, output.tokens, part);
+    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest), "", kept), targetWords = wordIndices(tokenizers.target, output.tokens, part, kept);
     links.push(...wordAlignment(output.attention, sourceWords, targetWords).map(([from, to]) => /** @type {Link} */ ([source + from, target + to])));
     end = stop;
     before += text;
