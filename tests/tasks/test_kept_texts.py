@@ -229,7 +229,6 @@ def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is
 @pytest.mark.parametrize(
     ("text", "options", "search"),
     [
-        ("Ein {a} da", SearchOptions(split="sentences"), {}),
         ("EIN {a} DA", SearchOptions(), {"lower_capitals": True}),
         ("Ein {a} " + "da " * 80, SearchOptions(), {}),
     ],
@@ -252,6 +251,26 @@ def test_other_lines_are_cut_at_their_literals(text: str, options: SearchOptions
 def test_words_are_aligned_with_literals_in_their_place(text: str, links: str) -> None:
     (found,) = translator(list).translate([text], options=SearchOptions(alignment=True))
     assert (found.translation, found.sentences, found.alignment) == (text, 1, links)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "kept"),
+    [
+        ("Ein {a} da. Hier ist {b}.  Ende.", ["Ein {a} da.", "Hier ist {b}.", "Ende."], {0: ["{a}"], 1: ["{b}"]}),
+        ("Da. Ein `a. B` da.", ["Da.", "Ein `a. B` da."], {1: ["`a. B`"]}),
+        ("Ein {a} da", ["Ein {a} da"], {0: ["{a}"]}),
+    ],
+)
+def test_sentences_that_are_translated_apart_have_their_own_literals(
+    text: str, parts: list[str], kept: dict[int, list[str]]
+) -> None:
+    made = translator(list)
+    (line,) = made.splitter(SearchOptions(split="sentences"), marks=True).lines([text])
+    assert [line.part_text(part) for part in range(len(line.parts))] == parts
+    own = {part: [found.text[slice(*span)] for span in found.literals] for part, found in line.kept.items()}
+    assert own == kept
+    (result,) = made.translate([text], options=SearchOptions(split="sentences"))
+    assert result.translation == text
 
 
 def test_a_vocabulary_without_the_symbols_knows_no_marks() -> None:

@@ -83,3 +83,12 @@ def test_a_damaged_document_is_refused(model: SourceModel, damage: Any) -> None:
     content = None if damage is None else model.to_json() | damage
     with pytest.raises(ValueError, match="no model of sources"):
         SourceModel.from_json(content, 500)
+
+
+def test_runs_without_a_share_of_several_sentences_are_trusted_with_whole_lines(model: SourceModel) -> None:
+    content = model.to_json()
+    size = len(model.counts)
+    assert not model.single_sentences
+    assert SourceModel.from_json({**content, "several": 0.02}, size).single_sentences
+    del content["several"]
+    assert not SourceModel.from_json(content, size).single_sentences

@@ -165,6 +165,13 @@ class Sentence:
         borders = [0, *chain.from_iterable(self.literals), len(self.text)]
         return [self.text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True)]
 
+    def within(self, start: int, end: int) -> Sentence:
+        """Return the part from `start` to `end` of this one."""
+        literals = [
+            (first - start, last - start) for first, last in self.literals if start <= first and last <= end
+        ]
+        return Sentence(self.start + start, self.text[start:end], literals)
+
 
 def sentences_with_literals(line: str) -> list[Sentence]:
     """Return the parts of a line that have literals inside, and letters beside them.

@@ -95,8 +95,9 @@ class SearchOptions:
         attention_layer: decoder layer whose attention gives the alignment, from 0; -1 is the last layer.
         token_scores: report the log-probability of each token; an engine that computes them separately is faster
             without.
-        split: split lines into sentences and translate each by itself: every line (sentences), only lines longer
-            than any training example (auto), or no line (none), which cuts a line at the model's limit.
+        split: split lines into sentences and translate each by itself: every line (sentences); only lines longer
+            than any training example, but every line where nearly all training sources are single sentences
+            (auto); or no line (none), which cuts a line at the model's limit.
         match_source: write the end mark of the source at the end of its translation, such as a question mark or
             none, begin with a small letter where the source does, and put quotation marks around it where the
             source has them around it.

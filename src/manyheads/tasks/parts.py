@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, starmap
 from typing import Literal
 
 from manyheads.data.glossary import holds_form
@@ -177,11 +177,12 @@ class Splitter:
         parts: dict[Span, tuple[list[int], Sentence | None]]
         parts = {span: (ids, None) for span, ids in zip(line.spans, line.parts, strict=True)}
         for offset, end in self.translated_lines(line.text):
-            for sentence in sentences_with_literals(line.text[offset:end]):
+            found = sentences_with_literals(line.text[offset:end])
+            for sentence in chain.from_iterable(map(self.sentences_within, found)):
                 start, ids = offset + sentence.start, marked_ids(sentence, self.tokenizer)
                 stop = start + len(sentence.text)
                 capitals = self.lower_capitals and _in_capitals("".join(sentence.texts))
-                if ids and self.fits(ids) and not capitals:
+                if ids and len(ids) <= self.limit and not capitals:
                     parts = {span: part for span, part in parts.items() if span[1] <= start or stop <= span[0]}
                     parts[start, stop] = ids, sentence
         spans = sorted(parts)
@@ -193,6 +194,20 @@ class Splitter:
             capitals=self.capitals(line.text, spans),
             kept={number: sentence for number, sentence in sentences if sentence},
         )
+
+    def sentences_within(self, text: Sentence) -> list[Sentence]:
+        """Return the sentences of a text that have literals and letters beside them; the text itself if it fits."""
+        ids = marked_ids(text, self.tokenizer)
+        if ids is not None and self.fits(ids):
+            return [text]
+        starts = [
+            start
+            for start, _ in sentence_spans(text.text, self.language)
+            if not any(first < start < last for first, last in text.literals)
+        ]
+        ends = [len(text.text[:start].rstrip()) for start in starts[1:]]
+        sentences = starmap(text.within, zip(starts, [*ends, len(text.text)], strict=True))
+        return [part for part in sentences if part.literals and has_letters("".join(part.texts))]
 
     def fits(self, ids: list[int]) -> bool:
         """Return whether a text of these tokens is left unsplit."""

@@ -21,6 +21,7 @@ SOURCES = "source_model.json"  # name of the model in a run directory
 _KEPT = 16_000  # pairs of neighbouring pieces
 _CACHED = 32_000  # pairs whose surprise is kept
 _USUAL = 0.992  # share of the validation text below each of the two limits
+_FEW = 0.1  # share of sources of several sentences from which on a model is trusted to translate such lines whole
 
 
 class SourceModel:
@@ -32,10 +33,19 @@ class SourceModel:
         mean: mean surprise of a piece of the validation text, in nats.
         limits: largest usual mean surprise of a text, and largest usual excess of its total over `mean` times its
             pieces, divided by the square root of their number.
+        several: share of the training sources that have more than one sentence; 1 where it is not known.
     """
 
-    def __init__(self, counts: Sequence[int], pairs: Sequence[int], mean: float, limits: Sequence[float]) -> None:
+    def __init__(
+        self,
+        counts: Sequence[int],
+        pairs: Sequence[int],
+        mean: float,
+        limits: Sequence[float],
+        several: float = 1.0,
+    ) -> None:
         self.counts, self.flat_pairs, self.mean, self.limits = counts, pairs, mean, limits
+        self.several = several
         self._total = sum(counts) + len(counts)
         self._pairs = {
             (first, second): count
@@ -66,10 +76,16 @@ class SourceModel:
             value > limit for value, limit in zip(_measures(nats, pieces, self.mean), self.limits, strict=True)
         )
 
+    @property
+    def single_sentences(self) -> bool:
+        """Whether nearly all training sources are single sentences: of several, such a model often drops some."""
+        return self.several < _FEW
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form that is stored in a run directory; long lists are numbers separated by blanks."""
         counts, pairs = (" ".join(map(str, numbers)) for numbers in (self.counts, self.flat_pairs))
-        return {"counts": counts, "pairs": pairs, "mean": self.mean, "limits": list(self.limits)}
+        limits = list(self.limits)
+        return {"counts": counts, "pairs": pairs, "mean": self.mean, "limits": limits, "several": self.several}
 
     @classmethod
     def from_json(cls, content: Any, size: int) -> SourceModel:
@@ -81,20 +97,24 @@ class SourceModel:
         try:
             counts, pairs = ([int(number) for number in content[name].split()] for name in ("counts", "pairs"))
             mean, (longest, total) = float(content["mean"]), map(float, content["limits"])
+            several = float(content.get("several", 1))  # an older run has none
             if len(counts) != size or min(*counts, *pairs) < 0 or max(*pairs[::3], *pairs[1::3]) >= size:
                 raise ValueError
-            return cls(counts, pairs, mean, (longest, total))
+            return cls(counts, pairs, mean, (longest, total), several)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError("no model of sources") from error
 
 
-def fit_source_model(sources: Sequence[Sequence[int]], valid: Iterable[Sequence[int]], size: int) -> SourceModel:
+def fit_source_model(
+    sources: Sequence[Sequence[int]], valid: Iterable[Sequence[int]], size: int, several: float = 1.0
+) -> SourceModel:
     """Count the pieces of training sources, and find what is usual of the validation text.
 
     Args:
         sources: ids of training sources.
         valid: ids of the validation sources.
         size: number of pieces of the vocabulary.
+        several: see `SourceModel`.
     """
     ids = np.concatenate([part for row in sources for part in ([BOS], row, [EOS])]).astype(np.int64)
     neighbours = (ids[:-1] * size + ids[1:])[ids[:-1] != EOS]
@@ -107,7 +127,7 @@ def fit_source_model(sources: Sequence[Sequence[int]], valid: Iterable[Sequence[
     mean = round(sum(nats for nats, _ in texts) / sum(pieces for _, pieces in texts), 4)
     measures = [_measures(nats, pieces, mean) for nats, pieces in texts]
     limits = np.quantile(measures, _USUAL, axis=0, method="higher").round(4)
-    return SourceModel(unlimited.counts, unlimited.flat_pairs, mean, limits.tolist())
+    return SourceModel(unlimited.counts, unlimited.flat_pairs, mean, limits.tolist(), several)
 
 
 def _measures(nats: float, pieces: int, mean: float) -> tuple[float, float]:

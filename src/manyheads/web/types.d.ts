@@ -322,6 +322,8 @@ interface SourceModelDescription {
   pairs: string;
   mean: number;
   limits: number[];
+  /** Share of the training sources that have more than one sentence. */
+  several: number;
 }
 
 interface ConfidenceDescription {

@@ -16,7 +16,7 @@ from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.runs.challenge import _inside_cases
 from manyheads.tasks.assembly import word_numbers
 from manyheads.tasks.kept_texts import is_complete, restore
-from manyheads.tasks.parts import Line, Splitter
+from manyheads.tasks.parts import Line, Split, Splitter
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.reserved import KEEP_SYMBOLS
 from manyheads.text.tokenizer import train_tokenizer
@@ -74,8 +74,8 @@ def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, opt
     assert first_difference(texts, joined, browser.call("joined", in_javascript(options), texts, outputs)) == ""
 
 
-@pytest.mark.parametrize("lowered", [False, True])
-def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, lowered: bool) -> None:
+@pytest.mark.parametrize(("split", "lowered"), [("auto", False), ("sentences", True)])
+def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, split: Split, lowered: bool) -> None:
     rng, literals = random.Random(2), ["{name}", "%s", "<b>x</b>", "www.x.org", "&amp;", "*x*", "오늘{n}은"]
     words = [*LETTERLESS, *WORDS, *literals, "(", "„", ".", "X"]
     texts = [rng.choice(("", " ")).join(rng.choices([*words, " "], k=9)) for _ in range(400)]
@@ -84,7 +84,7 @@ def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, lo
     config = TokenizerConfig(kind="bpe", vocab_size=1750, reserved=KEEP_SYMBOLS)
     tokenizer = train_tokenizer(config, quick_texts(), "de")
     browser.call("load", "marks", describe_tokenizer(tokenizer))
-    splitter = Splitter(tokenizer, "de", "auto", 60, 100, copy_literals=True, lower_capitals=lowered, marks=True)
+    splitter = Splitter(tokenizer, "de", split, 60, 100, copy_literals=True, lower_capitals=lowered, marks=True)
     symbols = {tokenizer.reserved[symbol] for symbol in KEEP_SYMBOLS}
     expected = []
     for line in splitter.lines(texts):
@@ -99,7 +99,7 @@ def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, lo
         expected.append([[list(span) for span in line.spans], line.parts, list(line.capitals), restored])
     assert sum(bool(row[3]) for row in expected) > 300
     options = {
-        "tokenizer": "marks", "language": "de", "split": "auto", "trainedLength": 60, "longest": 100,
+        "tokenizer": "marks", "language": "de", "split": split, "trainedLength": 60, "longest": 100,
         "literals": LITERALS, "lowerCapitals": lowered,
     }  # fmt: skip
     assert first_difference(texts, expected, browser.call("marked", options, texts)) == ""

@@ -46,12 +46,14 @@ from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.sentences import sentence_spans
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
 from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll, translation_loss
 
 _MODELLED_PAIRS = 200_000  # evenly spread over the corpus
+_COUNTED_PAIRS = 2_000  # pairs whose sentences are counted
 _CARD_SENTENCES = 1_000  # sentences scored for a model card
 
 
@@ -284,7 +286,10 @@ def _source_model(config: Config, maker: PairBatches, corpus: Corpus, tokenizer:
     epoch = maker.epoch(0)
     rows = np.arange(0, len(maker.store), -(-len(maker.store) // _MODELLED_PAIRS))
     sources = [source for source, _ in epoch.rows(rows, np.random.default_rng(config.training.seed))]
-    return fit_source_model(sources, tokenizer.encode([pair.source for pair in corpus.valid]), tokenizer.size)
+    texts = corpus.train.sides(_COUNTED_PAIRS)[0]
+    several = sum(len(sentence_spans(text, config.data.source)) > 1 for text in texts) / len(texts)
+    valid = tokenizer.encode([pair.source for pair in corpus.valid])
+    return fit_source_model(sources, valid, tokenizer.size, round(several, 4))
 
 
 def _pair_batches(

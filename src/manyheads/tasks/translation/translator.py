@@ -498,10 +498,11 @@ class Translator:
     def splitter(self, options: SearchOptions = DEFAULTS, *, marks: bool = False) -> Splitter:
         """Return the splitter of lines into the parts that are translated separately; `marks`: see `Splitter`."""
         search = self.config.search
+        single = options.split == "auto" and self.sources is not None and self.sources.single_sentences
         return Splitter(
             self.tokenizers.source,
             self.config.data.source,
-            split=options.split,
+            split="sentences" if single else options.split,
             trained_length=self.config.data.max_length,
             longest=self.longest_source,
             copy_literals=search.copy_literals,

@@ -29,7 +29,8 @@ export class PageTranslator {
     this.sources = settings.sources ? new SourceModel(settings.sources) : undefined;
     this.confidence = settings.confidence && new ConfidenceModel(settings.confidence);
     const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
-    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split: "auto", trainedLength, longest: this.longest, literals, lowerCapitals });
+    const split = this.sources?.singleSentences ? "sentences" : "auto";
+    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split, trainedLength, longest: this.longest, literals, lowerCapitals });
   }
 
   /** Return the translator of a direction by the name that the page gives it; the same without several directions.

@@ -3,7 +3,7 @@
 import { markedIds } from "./kepttexts.js";
 import { Literals, textsBeside } from "./literals.js";
 import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
-import { characterAt, characterBefore, hasLetters, hasText, isWide } from "./unicode.js";
+import { characterAt, characterBefore, hasLetters, hasText, isWide, strip } from "./unicode.js";
 
 const CODE = /^(`{3,}|~{3,})[^`]*$/u; // a line that begins a block of code
 const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
@@ -101,10 +101,10 @@ export class Splitter {
     /** @type {{ span: Span, ids: number[], sentence?: Sentence }[]} */
     let parts = line.spans.map((span, index) => ({ span, ids: line.parts[index] }));
     for (const [offset, end] of this.translatedLines(line.text)) {
-      for (const sentence of this.literals.sentences(line.text.slice(offset, end))) {
+      for (const sentence of this.literals.sentences(line.text.slice(offset, end)).flatMap((found) => this.sentencesWithin(found))) {
         const start = offset + sentence.start, stop = start + sentence.text.length;
         const ids = markedIds(sentence, this.tokenizer);
-        if (!ids || !this.fits(ids) || (this.lowerCapitals && inCapitals(textsBeside(sentence).join("")))) continue;
+        if (!ids || ids.length > this.limit || (this.lowerCapitals && inCapitals(textsBeside(sentence).join("")))) continue;
         parts = [...parts.filter(({ span }) => span[1] <= start || stop <= span[0]), { span: [start, stop], ids, sentence }];
       }
     }
@@ -112,6 +112,19 @@ export class Splitter {
     const spans = parts.map(({ span }) => span);
     const kept = Object.fromEntries(parts.flatMap(({ sentence }, index) => (sentence ? [[index, sentence]] : [])));
     return new Line({ ...line, spans, parts: parts.map(({ ids }) => ids), capitals: this.capitals(line.text, spans), kept });
+  }
+
+  /** Return the sentences of a text that have literals and letters beside them; the text itself if it fits.
+      @type {(found: Sentence) => Sentence[]} */
+  sentencesWithin(found) {
+    const { start, text, literals } = found, ids = markedIds(found, this.tokenizer);
+    if (ids && this.fits(ids)) return [found];
+    const starts = sentenceSpans(text, this.language).map(([first]) => first).filter((at) => !literals.some(([first, last]) => first < at && at < last));
+    return starts.map((first, index) => {
+      const last = first + strip(text.slice(first, starts[index + 1])).length;
+      const own = literals.filter(([from, to]) => first <= from && to <= last);
+      return { start: start + first, text: text.slice(first, last), literals: own.map(([from, to]) => /** @type {Span} */ ([from - first, to - first])) };
+    }).filter((part) => part.literals.length && hasLetters(textsBeside(part).join("")));
   }
 
   /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in sentence case.

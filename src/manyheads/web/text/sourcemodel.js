@@ -2,14 +2,17 @@
 
 import { BOS, EOS } from "./base.js";
 
+const FEW = 0.1; // share of sources of several sentences from which on a model is trusted to translate such lines whole
+
 /** A bigram model of the pieces of the training sources, from the JSON value that Python wrote. */
 export class SourceModel {
   /** @param {SourceModelDescription} description */
-  constructor({ mean, limits, ...lists }) {
+  constructor({ mean, limits, several, ...lists }) {
     const [counts, pairs] = [lists.counts, lists.pairs].map((numbers) => numbers.split(" ").map(Number));
     this.counts = counts;
     this.mean = mean;
     this.limits = limits;
+    this.singleSentences = several < FEW; // of several, such a model often drops some
     this.total = counts.reduce((sum, count) => sum + count, counts.length);
     /** Occurrences of each kept pair of pieces. @type {Map<number, number>} */
     this.pairs = new Map();
