@@ -125,7 +125,14 @@ def save(driver: PageDriver, key: str, form: str) -> Download:
 
 @pytest.mark.parametrize(
     ("view", "key"),
-    [("whole", "whole.model"), ("attention", "attention.cross"), ("steps", "steps.scores"), ("beam", "beam.tree")],
+    [
+        ("translate", "translate.attention"),
+        ("whole", "whole.model"),
+        ("words", "words.alternatives"),
+        ("attention", "attention.cross"),
+        ("steps", "steps.scores"),
+        ("beam", "beam.tree"),
+    ],
 )
 def test_a_figure_is_saved_as_a_picture_with_its_texts_where_they_are(
     driver: PageDriver, tmp_path: Path, view: str, key: str
@@ -140,6 +147,9 @@ def test_a_figure_is_saved_as_a_picture_with_its_texts_where_they_are(
     )
     saved = "".join("".join(texts).split())
     assert not [text for text in drawn if "".join(text.split()) not in saved]
+    links = driver.figure(key).locator("button.quiet").all_text_contents()
+    assert links
+    assert not set(links) & set(texts), "a picture has nothing to press"
     width, height = (float(picture.get(name, "0")) for name in ("width", "height"))
     for text in picture.iter(f"{SVG}text"):
         if "transform" not in text.attrib and text.get("text-anchor") is None:
