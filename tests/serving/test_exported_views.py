@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Download
-from tests.serving.browser import PageDriver, open_browser
+from tests.serving.browser import PageDriver, open_browser, serve_files
 from tests.tolerances import printed, within
 
 from manyheads.inspection.documents import TranslationInspection
@@ -114,6 +114,25 @@ def test_a_step_of_the_whole_model_shows_the_strongest_weight_and_opens_its_head
     driver.page.locator(".block[tabindex='0']").focus()
     driver.page.keyboard.press("Home")
     assert current_step(driver) == "The next token", "the arrow keys move from the top of the picture to its bottom"
+
+
+def test_the_tab_of_the_view_is_in_sight_on_a_phone_and_an_embedding_page_stays_where_it_is(
+    page: PageDriver,
+) -> None:
+    folder, _, name = page.address.removeprefix("file://").rpartition("/")
+    frame = f'<iframe src="{name}#/training" width=300></iframe>'
+    (Path(folder) / "outer.html").write_text(f"<p style='height: 3000px'>x</p>{frame}", encoding="utf-8")
+    with serve_files(Path(folder)) as address:  # browsers isolate files from each other
+        embedding = page.context.new_page()
+        embedding.goto(f"{address}/outer.html")
+        embedded = embedding.frame_locator("iframe")
+        embedded.locator("#tab-training[aria-selected=true]").wait_for()
+        tab, row = (embedded.locator(part).bounding_box() for part in ("#tab-training", ".tabs-row"))
+        assert tab
+        assert row
+        assert row["x"] < tab["x"] < tab["x"] + tab["width"] < row["x"] + row["width"]
+        assert embedding.evaluate("scrollY") == 0
+        embedding.close()
 
 
 def save(driver: PageDriver, key: str, form: str) -> Download:

@@ -58,8 +58,10 @@ function drawTabs() {
   const focused = tabs.contains(document.activeElement);
   const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": i === current || "false" }));
   aria(tabs, "label", t("tabs"));
-  tabs.replaceChildren(roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, current, (to) => open(names[to])));
-  buttons[current].scrollIntoView({ block: "nearest", inline: "center" });
+  const row = roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, current, (to) => open(names[to]));
+  tabs.replaceChildren(row);
+  // scrollIntoView would also scroll a page that embeds this one
+  row.scrollLeft = buttons[current].offsetLeft - row.offsetLeft - (row.clientWidth - buttons[current].offsetWidth) / 2;
   if (focused) buttons[current].focus();
   aria(panel, "labelledby", `tab-${state.tab}`);
   const { name, task, source, target } = currentModel();
