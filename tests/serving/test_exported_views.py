@@ -135,6 +135,16 @@ def test_the_tab_of_the_view_is_in_sight_on_a_phone_and_an_embedding_page_stays_
         embedding.close()
 
 
+def test_the_ends_of_a_colour_scale_are_beside_it_on_a_phone(driver: PageDriver) -> None:
+    driver.page.set_viewport_size({"width": 390, "height": 850})
+    driver.open("attention", q=SENTENCE)
+    scale = driver.figure("attention.cross").locator(".scale")
+    words = driver.figure("attention.cross").locator(".legend > span").first
+    assert scale.bounding_box()["height"] <= words.bounding_box()["height"] + 1
+    assert re.fullmatch(r"0\.00\s*1\.00", scale.inner_text())
+    driver.page.set_viewport_size({"width": driver.width, "height": 850})
+
+
 def save(driver: PageDriver, key: str, form: str) -> Download:
     with driver.page.expect_download() as download:
         driver.figure(key).get_by_role("button", name=f"Save this picture as {form}").click()

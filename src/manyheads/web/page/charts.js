@@ -28,7 +28,7 @@ const shareColour = (share, low) => RAMPS[+(low < 0)][round(255 * clamp(share, 1
 const textColourOn = ([red, green, blue]) => (0.2126 * red ** 2 + 0.7152 * green ** 2 + 0.0722 * blue ** 2 > 13500 ? "#000" : "#fff");
 /** Create a legend of the colours; the style sheet has the same colours.
     @type {(low: number, high: number, text: string) => HTMLElement} */
-const legend = (low, high, text) => span("legend", span("", text), n(low, 2), span(low < 0 ? "ramp signed" : "ramp"), n(high, 2));
+const legend = (low, high, text) => span("legend", span("", text), span("scale", n(low, 2), span(low < 0 ? "ramp signed" : "ramp"), n(high, 2)));
 
 /** Create a chart with a title and a note from the strings, to save as a picture, and its values as a table: `table` returns [titles, rows].
     @type {(options: FigureOptions) => HTMLElement} */
