@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.runs.parts import make_config
 
-from manyheads.config.load import config_to_json
+from manyheads.config.load import config_to_json, parse_config
 from manyheads.errors import RunError
-from manyheads.runs.about import card_of, curves_of, describe, examples_of
+from manyheads.runs.about import card_of, curves_of, describe, examples_of, validation_examples
 
 
 @pytest.fixture
@@ -40,6 +40,27 @@ def test_examples_are_those_of_the_last_validation_first_those_that_were_transla
     ]
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in log), encoding="utf-8")
     assert examples_of(run) == ["as long as it gets", "short", "a long one"]
+
+
+def test_validation_texts_of_another_task_are_examples_the_whole_ones_first(tmp_path: Path) -> None:
+    data = {"root": str(tmp_path), "language": "en", "train": "train", "valid": "valid"}
+    config = parse_config({"task": "language-modeling", "data": data | {"documents": "line"}}, origin="a test")
+    assert validation_examples(config) == [], "the text is not here"
+    lines = [
+        "short",
+        "word " * 30,
+        "a whole line",
+        "a whole line",
+        "a second line",
+        "a third line",
+        "a fourth line",
+    ]
+    (tmp_path / "valid").write_text("\n".join(lines), encoding="utf-8")
+    assert validation_examples(config) == ["a whole line", "a second line", "a third line", "a fourth line"]
+    (tmp_path / "valid").write_text("\n".join(lines[:3]), encoding="utf-8")
+    whole, cut = validation_examples(config)
+    assert whole == "a whole line"
+    assert cut == " ".join(["word"] * 12)
 
 
 def test_the_description_has_the_beam_and_the_languages_of_a_translator(run: Path) -> None:

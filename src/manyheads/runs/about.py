@@ -12,8 +12,11 @@ from manyheads.errors import DataError, RunError
 from manyheads.files import reading
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.languages import normal_form
-from manyheads.tasks.corpus import languages_of
+from manyheads.tasks.corpus import available_pairs, languages_of
 from manyheads.text.languages import other_language
+
+_EXAMPLES, _TEXTS_READ = 4, 64
+_MIN_BYTES, _MAX_BYTES = 8, 60  # of an example of validation text; a text has no more tokens than bytes
 
 
 def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched: bool = True) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def direction_name(name: str, config: Config) -> str:
 def describe_all(config: Config, name: str, run: Path) -> list[dict[str, Any]]:
     """Return the basic data of a run for the page, of each direction where it has several."""
     if not config.data.pairs:
-        return [describe(config, name, examples=examples_of(run))]
+        return [describe(config, name, examples=examples_of(run) or validation_examples(config))]
     views = config.for_directions()
     return [describe(view, direction_name(name, view), examples=examples_of(run, view)) for view in views]
 
@@ -58,6 +61,21 @@ def examples_of(run: Path, config: Config | None = None) -> list[str]:
     texts = dict.fromkeys(sample.source for sample in last)
     profiles = {} if config is None else languages_of(RunDirectory(run))
     return [text for text in texts if config is None or not other_language(text, config.data.source, profiles)]
+
+
+def validation_examples(config: Config) -> list[str]:
+    """Return a few short validation texts or beginnings of texts; none if the text is not on this machine."""
+    most = min(_MAX_BYTES, config.data.max_length - 2)
+    texts = [(pair.source or pair.target).strip() for pair in available_pairs(config, "valid", _TEXTS_READ)]
+    texts = [text for text in dict.fromkeys(texts) if len(text.encode()) >= _MIN_BYTES]
+    texts.sort(key=lambda text: len(text.encode()) > most)  # whole texts first
+    return [_beginning(text, most) for text in texts[:_EXAMPLES]]
+
+
+def _beginning(text: str, most: int) -> str:
+    """Return a text, or its words within this number of bytes."""
+    cut = text.encode()[:most].decode(errors="ignore")
+    return text if cut == text else cut.rpartition(" ")[0] or cut
 
 
 def curves_of(path: Path, name: str) -> RunCurves:

@@ -18,7 +18,10 @@ async function resultsUnderText(panel, show) {
     const elements = await show().catch((error) => [h("p", { class: "wrong", role: "alert" }, error.message)]);
     if (number === runCount) holder.replaceChildren(...elements);
   };
-  if (canCompute) panel.prepend(textBox(t("classify.text"), run));
+  const box = canCompute && textBox(t("classify.text"), run);
+  const intro = panel.querySelector(".intro");
+  if (box && intro) intro.after(box);
+  else if (box) panel.prepend(box);
   panel.append(holder);
   await run();
   return run;
