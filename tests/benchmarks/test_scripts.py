@@ -50,6 +50,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "layers": ("rows/*/*/median", []),
     "memory": ("sides", []),
     "observatory": ("rows/*/examined", []),
+    "parent": ("rows/*/chrF", []),
     "quality": ("rows/*/perplexity", []),
     "speedrun": ("processor seconds/references/*", []),
     "scale": ("from text/largest MiB", []),

@@ -65,7 +65,7 @@ def test_a_setting_that_the_configuration_has_is_not_advised(name: str, override
         ("under-fitting", "training.epochs=4", "training.epochs = 8"),
         ("memory", "training.accumulation=4", "training.accumulation = 8"),
         ("too-long", "search.length_penalty=3", "search.length_penalty = 1"),
-        ("single words", "data.augment=none", "data.augment = 1"),
+        ("single words", "data.augment=none", "data.augment = 0.5"),
         ("URLs", "search.copy_literals=false", "search.copy_literals = true"),
         ("never-ends", "search.max_length_ratio=3", "search.max_length_ratio = 6"),
     ],

@@ -60,7 +60,7 @@ def test_every_kind_of_input_is_translated_and_judged(result: Challenge) -> None
 def test_a_run_is_not_told_to_switch_on_what_is_on(result: Challenge) -> None:
     names = [group.name for group, _ in result.results]
     advised = re.findall(r"\S+ = [^,\s]*[^,.\s]", result.cure(names))
-    assert {"search.copy_literals = true", "search.lower_capitals = true", "data.augment = 1"} <= {*advised}
+    assert {"search.copy_literals = true", "search.lower_capitals = true", "data.augment = 0.5"} <= {*advised}
     config = with_overrides(result.config, advised)
     assert "are on already" in replace(result, config=config).cure(names)
 

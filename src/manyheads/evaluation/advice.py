@@ -92,7 +92,7 @@ def _augmentation(setting: str | None = None) -> Callable[[Config], _Choices]:
 
     def choices(config: Config) -> _Choices:
         of_search = {f"search.{setting} = true": not getattr(config.search, setting)} if setting else {}
-        return {**of_search, "data.augment = 1": config.data.augment is None}
+        return {**of_search, "data.augment = 0.5": config.data.augment is None}
 
     return choices
 
