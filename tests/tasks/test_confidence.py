@@ -69,6 +69,12 @@ def test_a_sign_of_failure_makes_the_likeliest_output_low(name: str) -> None:
     assert failed == approx(0.2)
 
 
+def test_a_model_that_is_nearly_always_right_is_not_called_unsure() -> None:
+    measured = [OutputMeasures(-0.01 * number, 1 - 0.001 * number, 1.0, 0.0) for number in range(50)]
+    model = fit_confidence(measured, [1 - 0.002 * number for number in range(50)])
+    assert {model.level(model.estimate(one)) for one in measured[:45]} == {"high"}
+
+
 def test_the_confidence_is_from_0_to_1() -> None:
     assert MODEL.estimate(OutputMeasures(-90.0, 0.0, 9.0, 9.0)) == 0
     assert MODEL.estimate(OutputMeasures(9.0, 9.0, 0.0, 0.1)) == 1
