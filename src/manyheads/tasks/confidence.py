@@ -20,7 +20,7 @@ CONFIDENCE = "confidence.json"  # name of the model in a run directory
 LEVELS = ("low", "medium", "high")
 MIN_PAIRS = 20  # validation pairs that a fit needs
 _LOW, _HIGH = 0.2, 0.5  # shares of the validation text below "medium", and below "high"
-_NEVER_LOW, _ALWAYS_HIGH = 0.8, 0.9  # confidence above which the level is at least this, whatever the validation text
+_NEVER_LOW, _ALWAYS_HIGH = 0.8, 0.9  # confidence above which this holds, whatever the validation text
 _RIDGE = 0.05  # penalty of the standardised weights, as a share of the number of pairs
 _SIGNS_OF_FAILURE = frozenset(
     ("untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character")
