@@ -35,6 +35,19 @@ INSTRUCTION_SETS = {  # environment variables that torch, oneDNN, MKL and CTrans
     },
 }
 LIMITS = tuple(INSTRUCTION_SETS["avx2"])
+# Program that runs a command, and ends when all processes have ended that the command started. On Linux, a process
+# whose parent ends first, such as the fork server of multiprocessing, becomes a child of this program.
+RUN_TO_THE_LAST_PROCESS = """
+import contextlib, ctypes, os, subprocess, sys
+PR_SET_CHILD_SUBREAPER = 36
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+code = subprocess.call(sys.argv[1:])
+with contextlib.suppress(ChildProcessError):
+    while True:
+        os.wait()
+sys.exit(code)
+"""
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -95,6 +108,20 @@ def instructions_without_limits() -> str:
     command = [sys.executable, "-c", "import torch; print(torch.backends.cpu.get_cpu_capability())"]
     environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
     return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def run_counted(command: Sequence[str | Path], **options: Any) -> tuple[float, subprocess.CompletedProcess[Any]]:
+    """Run a command; return the processor seconds of all processes that it started, and what `subprocess.run` does.
+
+    Args:
+        command: program and arguments.
+        options: those of `subprocess.run`.
+    """
+    before = os.times()
+    done = subprocess.run([sys.executable, "-c", RUN_TO_THE_LAST_PROCESS, *command], **options)
+    after = os.times()
+    user, system = after.children_user - before.children_user, after.children_system - before.children_system
+    return user + system, done
 
 
 def about(*packages: str, threads: int | None = None) -> dict[str, Any]:

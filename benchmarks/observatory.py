@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -105,21 +104,20 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "",  # else each model compiles the sources that it imports again
     }
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = 0.0
     if options:
-        command: list[str | Path] = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
-        subprocess.run(command, check=True, env=variables, cwd=ROOT)
+        examination = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
+        seconds, _ = machine.run_counted(examination, check=True, env=variables, cwd=ROOT)
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     result = summary(release, [json.loads(line) for line in lines])
     pairs = sorted({(model, name) for model, name, _ in result["findings"]} | {*published()})
-    answers = subprocess.run(
+    asking, answers = machine.run_counted(
         [python, ROOT / "observatory" / "confirm.py"],
         input=json.dumps(pairs), check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    ).stdout  # fmt: skip
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result["processor seconds"] = round(used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime)
+    )  # fmt: skip
+    result["processor seconds"] = round(seconds + asking)
     result["changes"] = [
-        [*pair, changes] for pair, changes in zip(pairs, json.loads(answers.splitlines()[-1]), strict=True)
+        [*pair, changes] for pair, changes in zip(pairs, json.loads(answers.stdout.splitlines()[-1]), strict=True)
     ]
     return result
 

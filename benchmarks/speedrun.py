@@ -7,7 +7,7 @@ ENTRY is a folder with `entry.toml`; the rules and the records are in benchmarks
 
 1.  compares the text with the SHA-256 of the official files, and gives the entry a folder with train and val alone;
 2.  runs its `train` in a copy of the entry, between two runs of the reference training, and counts the processor
-    time of each, children included: an entry has the time of 84 reference trainings, so that machines compare;
+    time of all processes of each: an entry has the time of 84 reference trainings, so that machines compare;
 3.  gives its `translate` the English test text on standard input, and scores what it prints by sacreBLEU.
 
 It prints one record. The exit code is 1 if the entry broke a rule.
@@ -19,7 +19,6 @@ import argparse
 import gzip
 import hashlib
 import json
-import resource
 import shutil
 import statistics
 import subprocess
@@ -61,17 +60,15 @@ def check_text(root: Path) -> None:
 
 
 def processor_seconds(command: list[str], folder: Path, text: bytes | None = None) -> tuple[float, bytes]:
-    """Run a command in a folder; return the processor time of it and its children, and what it printed.
+    """Run a command in a folder; return the processor time of all its processes, and what it printed.
 
     `text` is its standard input; without one, what it prints goes to standard error.
     """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = sys.stderr if text is None else subprocess.PIPE
-    done = subprocess.run(command, cwd=folder, input=text or b"", stdout=output)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, done = machine.run_counted(command, cwd=folder, input=text or b"", stdout=output)
     if done.returncode != 0:
         raise SystemExit(f"error: {' '.join(command)} ended with exit code {done.returncode}.")
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout or b""
+    return seconds, done.stdout or b""
 
 
 def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> dict[str, Any]:

@@ -32,6 +32,12 @@ def write_entry(folder: Path, train: str, translate: str) -> Path:
         ("import os, sys; assert sorted(os.listdir(sys.argv[1])) == NAMES; os.mkdir(sys.argv[2])", COPY, []),
         ("", "print('one line')", ["1 lines were printed for 20"]),
         ("import subprocess as s, sys; s.run([sys.executable, '-c', LONG])", COPY, ["training took"]),
+        pytest.param(  # a process that goes on when the command has ended
+            "import subprocess as s, sys; s.Popen([sys.executable, '-c', LONG])",
+            COPY,
+            ["training took"],
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="counted on Linux alone"),
+        ),
         ("", f"LONG; {COPY}", ["translating took"]),
     ],
 )
