@@ -110,7 +110,8 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
         seconds, _ = machine.run_counted(examination, check=True, env=variables, cwd=ROOT)
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     result = summary(release, [json.loads(line) for line in lines])
-    pairs = sorted({(model, name) for model, name, _ in result["findings"]} | {*published()})
+    asked = [*result["findings"], *((entry["model"], entry["name"]) for entry in published())]
+    pairs = sorted({(model, name) for model, name, *_ in asked})
     asking, answers = machine.run_counted(
         [python, ROOT / "observatory" / "confirm.py"],
         input=json.dumps(pairs), check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
@@ -122,13 +123,14 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
     return result
 
 
-def published() -> dict[tuple[str, str], dict[str, str]]:
-    """Return class, report and way of each published finding by model and name."""
+def published() -> list[dict[str, str]]:
+    """Return the published findings: model, name, class, report, way, and words of what the doctor says."""
     table = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["finding"]
-    return {
-        (model, entry["name"]): {"class": name, "report": entry["report"], "way": entry.get("way", "")}
+    return [
+        {"model": model, "name": entry["name"], "class": name, "report": entry["report"],
+         "way": entry.get("way", ""), "words": entry.get("words", "")}
         for entry in table for model, name in entry["models"].items()
-    }  # fmt: skip
+    ]  # fmt: skip
 
 
 def summary(release: str, rows: Sequence[Row]) -> Row:
@@ -157,15 +159,17 @@ def joined(results: Sequence[Row]) -> Row:
     """
     results = sorted(results, key=lambda result: number_of(result["release"]))
     findings = []
-    for (model, name), texts in published().items():
-        entry: Row = {"model": model, "name": name, **texts, "evidence": ""}
+    for texts in published():
+        words = texts.pop("words")
+        pair = [texts["model"], texts["name"]]
+        entry: Row = {**texts, "evidence": ""}
         lists: dict[str, list[str]] = {key: [] for key in ("named", "not named", "shown", "not shown")}
         for result in (result for result in results if "findings" in result):
-            named = [evidence for *pair, evidence in result["findings"] if pair == [model, name]]
+            named = [text for *found, text in result["findings"] if found == pair and words in text]
             entry["evidence"] = next(iter(named), entry["evidence"])
-            if model in result["examined"]:
+            if texts["model"] in result["examined"]:
                 lists["named" if named else "not named"].append(result["release"])
-            changes: Row = next((changes for *pair, changes in result["changes"] if pair == [model, name]), {})
+            changes: Row = next((changes for *asked, changes in result["changes"] if asked == pair), {})
             change = changes.get(texts["way"])
             if change is not None:
                 lists["shown" if change else "not shown"].append(result["release"])
@@ -178,12 +182,12 @@ def joined(results: Sequence[Row]) -> Row:
 
 def unpublished(results: Sequence[Row]) -> Iterator[str]:
     """Yield a line for each finding that is neither published nor listed as true of a sound model."""
-    known = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"]
+    known = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"] + published()
     for result in results:
         changes = {(model, name): change for model, name, change in result.get("changes", ())}
         for model, name, evidence in result.get("findings", ()):
             listed = any(fnmatch(model, entry["model"]) and name == entry["name"] for entry in known)
-            if not listed and (model, name) not in published():
+            if not listed:
                 yield f"{result['release']} {model}: {name}: {evidence} (confirm.py: {changes[model, name]})"
 
 
