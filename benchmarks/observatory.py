@@ -207,10 +207,11 @@ def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row
     for release in options.releases:
         try:
             python = install_release(folder, release)
-            result = examine_release(python, release, folder / f"{release}.jsonl", *examination)
         except subprocess.CalledProcessError as error:
             reason = (error.stderr or str(error)).strip().splitlines()[-1][:300]
             result = {"release": release, "not installed": reason}
+        else:
+            result = examine_release(python, release, folder / f"{release}.jsonl", *examination)
         text = json.dumps(result, indent=1, ensure_ascii=False) + "\n"
         (folder / f"{release}.json").write_text(text, encoding="utf-8")
         if not options.keep:

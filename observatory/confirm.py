@@ -191,7 +191,7 @@ def answer(name, finding):
     model = made[0].eval()
     torch.manual_seed(2)
     for parameter in model.parameters():
-        if parameter.abs().max() < SMALL:  # keys of equal score would be chosen by chance
+        if (parameter.abs() < SMALL).all():  # keys of equal score would be chosen by chance
             parameter.normal_(std=0.1)
         elif finding not in SHAPES_DIFFER and parameter.dim() > 1:  # some leaks are small
             parameter.mul_(STRONG)
