@@ -107,6 +107,8 @@ def cache_differs(model, ids, mask, target):
         inputs = {"use_cache": cache is not False}
         if target is not None:
             inputs |= {"attention_mask": mask, "input_ids": ids[:1].expand_as(ids)}  # a beam has one source
+        elif hasattr(model.config, "state_size"):
+            inputs["attention_mask"] = mask[:, begin:end]  # Mamba takes the mask of these tokens alone
         elif not mask.all():
             inputs["attention_mask"] = mask[:, :end]
         inputs["input_ids" if target is None else "decoder_input_ids"] = rows[:, begin:end]

@@ -34,11 +34,8 @@ def page(language: Language, summary: Mapping[str, Any]) -> str:
     text: Mapping[str, str] = tomllib.loads(TEXTS.read_text(encoding="utf-8"))[language]
     releases: Mapping[str, int | str] = summary["releases"]
     measured = [release for release, examined in releases.items() if not isinstance(examined, str)]
-    counts = [int(releases[release]) for release in measured]
     facts = {
         "number": len(measured),
-        "whole": sum(2 * count > max(counts) for count in counts),
-        "examined": sum(count != 0 for count in counts),
         "first": measured[0],
         "last": measured[-1],
         "releases": ", ".join(f"{release} ({releases[release]})" for release in measured),
@@ -60,9 +57,7 @@ def rows(
         members = list(group)
         classes = ", ".join(f"`{finding['class']}`" for finding in members)
         title = CATALOGUE["model"][name].texts[language].title
-        evidence = next((finding["evidence"] for finding in members if finding["evidence"]), "")
-        if not evidence:  # not examined yet
-            continue
+        evidence = next(finding["evidence"] for finding in members if finding["evidence"])
         if report.startswith("https"):
             report = f"[#{report.rpartition('/')[2]}]({report})"
         else:
