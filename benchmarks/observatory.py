@@ -166,7 +166,8 @@ def joined(results: Sequence[Row]) -> Row:
         lists: dict[str, list[str]] = {key: [] for key in ("named", "not named", "shown", "not shown")}
         for result in (result for result in results if "findings" in result):
             named = [text for *found, text in result["findings"] if found == pair and words in text]
-            entry["evidence"] = next(iter(named), entry["evidence"])
+            for text in named:
+                entry["evidence"] = next(part for part in text.split("; ") if words in part) if words else text
             if texts["model"] in result["examined"]:
                 lists["named" if named else "not named"].append(result["release"])
             changes: Row = next((changes for *asked, changes in result["changes"] if asked == pair), {})

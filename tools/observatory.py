@@ -48,12 +48,12 @@ def page(language: Language, summary: Mapping[str, Any]) -> str:
 def rows(
     language: Language, text: Mapping[str, str], findings: list[Mapping[str, Any]], newest: str
 ) -> Iterator[str]:
-    """Yield a row of the table for all classes with one report and the same releases."""
+    """Yield a row of the table for all classes with one report, one way of using the cache and equal releases."""
 
-    def key(finding: Mapping[str, Any]) -> tuple[str, str, str]:
-        return finding["name"], finding["report"], span(finding, text, newest)
+    def key(finding: Mapping[str, Any]) -> tuple[str, str, str, str]:
+        return finding["name"], finding["report"], finding["way"], span(finding, text, newest)
 
-    for (name, report, releases), group in groupby(sorted(findings, key=key), key):
+    for (name, report, _, releases), group in groupby(sorted(findings, key=key), key):
         members = list(group)
         classes = ", ".join(f"`{finding['class']}`" for finding in members)
         title = CATALOGUE["model"][name].texts[language].title
