@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -154,3 +155,19 @@ def test_a_state_whose_effect_is_below_rounding_is_asked_with_stronger_matrices(
     assert report.names == names
     assert all(finding.evidence.startswith("with matrices 4 times as strong") for finding in report.findings)
     assert all(map(torch.equal, before, model.parameters()))
+
+
+@pytest.mark.usefixtures("cache_alone")
+def test_a_decoder_beside_an_encoder_is_fed_several_tokens_at_a_time() -> None:
+    torch.manual_seed(0)
+    model = peers.make("bart")
+
+    def leave_out_mask(module: nn.Module, args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        count = args[0].size(1) if args else named["hidden_states"].size(1)
+        return args, named if count == 1 else {**named, "attention_mask": None}
+
+    assert examine(model, quick=True).names == []
+    for layer in model.model.decoder.layers:
+        layer.self_attn.register_forward_pre_hook(leave_out_mask, with_kwargs=True)
+    (finding,) = examine(model, quick=True).findings
+    assert (finding.name, finding.check) == ("cache-differs", stepping._PIECES)

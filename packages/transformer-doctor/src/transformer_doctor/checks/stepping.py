@@ -176,9 +176,8 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         cut = call.cut
         left = behind._replace(check=_CUT, words="that was cut", text=text, case="cache-kept")
         trials[_CUT] = [left._replace(begin=lambda: cut(after(ids, longer), 2))]
-    if adapter.kind == "decoder":  # a decoder beside an encoder begins with one token
-        sizes = [prompt, length - prompt - 1, 1]
-        trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
+    sizes = [prompt, length - prompt - 1, 1]
+    trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
     return trials
 
 
