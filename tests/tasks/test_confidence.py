@@ -69,10 +69,14 @@ def test_a_sign_of_failure_makes_the_likeliest_output_low(name: str) -> None:
     assert failed == approx(0.2)
 
 
-def test_a_model_that_is_nearly_always_right_is_not_called_unsure() -> None:
-    measured = [OutputMeasures(-0.01 * number, 1 - 0.001 * number, 1.0, 0.0) for number in range(50)]
-    model = fit_confidence(measured, [1 - 0.002 * number for number in range(50)])
-    assert {model.level(model.estimate(one)) for one in measured[:45]} == {"high"}
+@pytest.mark.parametrize(("bad", "levels"), [(0, [1, 0, 199]), (10, [20, 30, 150]), (100, [40, 60, 100])])
+def test_where_few_validation_outputs_are_bad_few_outputs_are_called_unsure(bad: int, levels: list[int]) -> None:
+    measured = [OutputMeasures(-0.01 * number, 1 - 0.001 * number, 1.0, 0.0) for number in range(200)]
+    model = fit_confidence(
+        measured, [0.9] * (200 - bad) + [0.5] * bad if bad else [1 - 0.001 * n for n in range(200)]
+    )
+    found = [model.level(model.estimate(one)) for one in measured]
+    assert [found.count(name) for name in ("low", "medium", "high")] == within(levels, 2)
 
 
 def test_the_confidence_is_from_0_to_1() -> None:

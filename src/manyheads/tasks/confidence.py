@@ -20,7 +20,7 @@ CONFIDENCE = "confidence.json"  # name of the model in a run directory
 LEVELS = ("low", "medium", "high")
 MIN_PAIRS = 20  # validation pairs that a fit needs
 _LOW, _HIGH = 0.2, 0.5  # shares of the validation text below "medium", and below "high"
-_NEVER_LOW, _ALWAYS_HIGH = 0.8, 0.9  # confidence above which this holds, whatever the validation text
+_GOOD = 0.7  # chrF of a good output; where few are worse, fewer are "low": twice as many as are worse
 _RIDGE = 0.05  # penalty of the standardised weights, as a share of the number of pairs
 _SIGNS_OF_FAILURE = frozenset(
     ("untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character")
@@ -65,7 +65,7 @@ class ConfidenceModel:
             length ratio from the usual one.
         usual_ratio: median of `OutputMeasures.length_ratio` of the validation text.
         limits: levels "medium" and "high" are above these: a fifth of the validation text is not above the
-            first, half of it not above the second, unless nearly all of it is translated well.
+            first, half of it not above the second; less where nearly all of it is translated well.
     """
 
     bias: float
@@ -114,9 +114,9 @@ def fit_confidence(measures: Sequence[OutputMeasures], chrf: Sequence[float]) ->
     weights = np.linalg.solve(matrix, standard.T @ (targets - targets.mean())) / deviations
     bias = float(targets.mean() - weights @ means)
     first, second, third, fourth = (round(weight, 6) for weight in weights.tolist())
-    low, high = np.quantile(np.clip(bias + terms @ weights, 0, 1), (_LOW, _HIGH)).round(4).tolist()
-    limits = min(low, _NEVER_LOW), min(high, _ALWAYS_HIGH)
-    return ConfidenceModel(round(bias, 6), (first, second, third, fourth), round(usual, 6), limits)
+    share = min(1.0, float(np.mean(targets < _GOOD)) * 2 / _LOW)
+    low, high = np.quantile(np.clip(bias + terms @ weights, 0, 1), (share * _LOW, share * _HIGH)).round(4).tolist()
+    return ConfidenceModel(round(bias, 6), (first, second, third, fourth), round(usual, 6), (low, high))
 
 
 def _terms(measures: OutputMeasures, usual_ratio: float) -> tuple[float, float, float, float]:
