@@ -52,6 +52,9 @@ _ORDINAL_DOT = frozenset(_DOTTED_ORDINALS.split())
 _DATE = re.compile(r"\d\.\s?\d{1,2}\Z")  # 2020. 5. 3. is the third of May in Korean
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")  # J, U.S, z.B
 _NO_INITIAL = ("a.m", "p.m")
+# A small letter of an abbreviation that is written with blanks: before its dot, and from its dot on.
+_AFTER_LETTER = re.compile(r"(?<![^\W_])[^\W\d_]\.\s[^\W\d_]\Z")  # the a of "u. a."
+_BEFORE_LETTER = re.compile(r"\.\s(?:[^\W\d_]|Chr)\.")  # the z of "z. B.", the n of "n. Chr."
 _ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 
 
@@ -150,6 +153,10 @@ def _abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: b
         date = _DATE.search(text, max(first, dot - _MAX_WORD), dot) is not None
         return date or following.isdigit() or (ordinals and len(word) <= 2)
     if word.lower() in _BEFORE_A_WORD or (word.lower() in _BEFORE_A_NUMBER and following.isdigit()):
+        return True
+    if len(word) == 1 and word.islower() and _BEFORE_LETTER.match(text, dot):
+        return True
+    if len(word) == 1 and word.islower() and _AFTER_LETTER.search(text, max(first, dot - _MAX_WORD), dot):
         return True
     initial = _INITIAL.fullmatch(word) is not None and (word.isupper() or "." in word)
     return initial and word.lower() not in _NO_INITIAL

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from tests.data.test_literals import COPIED, LONG_LINES, PROSE
 from tests.web.text.browser import LITERALS, first_difference, open_browser, quick_texts
@@ -12,7 +14,8 @@ from manyheads.text.sentences import sentence_spans
 
 @pytest.mark.parametrize("language", ["", "en", "deu_Latn", "no", "ko"])
 def test_sentence_spans_are_those_of_python(language: str) -> None:
-    texts = quick_texts()
+    letters = ["z. B. ", "u.", " a. ", "n. Chr. ", "d. h.", " Er", "I. ", "b\u3000A.", "1. a", " Éa. é. Ç. "]
+    texts = [*quick_texts(), *map("".join, product(letters, repeat=3))]
     expected = [[[list(span) for span in sentence_spans(t, language)], _sentence_case(t, language)] for t in texts]
     with open_browser() as browser:
         found = browser.call("sentences", texts, normal_form(language))

@@ -26,6 +26,9 @@ const ORDINAL_DOT = new Set("de da nb nn no fi et cs sk sl hr bs sr pl hu lv tr 
 const DATE = new RegExp(`\\p{Nd}\\.[${WHITE}]?\\p{Nd}{1,2}$`, "u"); // 2020. 5. 3. is the third of May in Korean
 const INITIAL = /^(?:[\p{L}\p{Nl}\p{No}]\.)*[\p{L}\p{Nl}\p{No}]$/u; // J, U.S, z.B
 const NO_INITIAL = ["a.m", "p.m"];
+/* A small letter of an abbreviation that is written with blanks: the a of "u. a."; the z of "z. B.", the n of "n. Chr.". */
+const AFTER_LETTER = new RegExp(`(?<![\\p{L}\\p{N}])[\\p{L}\\p{Nl}\\p{No}]\\.[${WHITE}][\\p{L}\\p{Nl}\\p{No}]$`, "u");
+const BEFORE_LETTER = new RegExp(`^\\.[${WHITE}](?:[\\p{L}\\p{Nl}\\p{No}]|Chr)\\.`, "u");
 const ENUMERATION = /^(?:\p{Nd}{1,3}|[a-zA-Z])$/u;
 
 /** Return the spans of the lines of a text, without white space at their ends; none if it is blank.
@@ -144,6 +147,8 @@ function isAbbreviation(text, first, dot, following, ordinals) {
   if (from + match.index === first && ENUMERATION.test(word)) return true; // "3. Ein Hund läuft."
   if (isDigits(word)) return DATE.test(before) || isDigits(following) || (ordinals && [...word].length <= 2);
   if (ABBREVIATIONS.has(lowerCase) || (NUMBER_ABBREVIATIONS.has(lowerCase) && isDigits(following))) return true;
+  const isSmall = /^\p{Lowercase}$/u.test(word);
+  if (isSmall && (AFTER_LETTER.test(before) || BEFORE_LETTER.test(text.slice(dot, dot + 6)))) return true;
   return INITIAL.test(word) && (isUpper(word) || word.includes(".")) && !NO_INITIAL.includes(lowerCase);
 }
 
