@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.parts import PairUpdates, TrainerHarness, random_pairs
+from tests.training.parts import PairUpdates, TrainerHarness, random_pairs, tiny_model
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from manyheads.text.tokenizer import BOS, EOS
 
 READ_OPERATIONS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2", "is_nonzero")
 
@@ -60,3 +62,17 @@ def test_an_update_reads_the_norm_of_its_gradient_alone(optimizer: str, settings
         harness.trainer.run(stop=read_losses_after_three_updates)
     assert [later - earlier for earlier, later in pairwise(counts)] == [{"_local_scalar_dense": 1}] * 2
     assert losses[0]["_local_scalar_dense"] <= 3 * 2 * parts
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+@pytest.mark.parametrize("zero", [True, False])
+def test_a_zero_vector_of_the_begin_symbol_stays_zero_and_others_are_trained(optimizer: str, zero: bool) -> None:
+    model = tiny_model()
+    weight = model.target_embedding.tokens.weight
+    with torch.no_grad():
+        weight[BOS] *= not zero
+    before = weight.detach().clone()
+    TrainerHarness(model, optimizer=optimizer, accumulation=2).trainer.run()
+    moved = (weight.detach() != before).any(1)
+    assert moved[BOS] != zero
+    assert moved[EOS]

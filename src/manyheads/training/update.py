@@ -16,7 +16,9 @@ from torch.nn.parallel import DistributedDataParallel
 from manyheads.checkpoint.sharded import full_tensor
 from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
+from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer
+from manyheads.text.tokenizer import BOS
 from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.distributed import World
 from manyheads.training.layerwise import freeze_for_lora, layer_factors
@@ -47,6 +49,8 @@ class Updater:
             freeze_for_lora(model)
         self.objective = _distribute(objective, world, shard=config.shard)
         self.trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        # FSDP divides the rows among the processes
+        self.embeddings = [] if config.shard else [m for m in model.modules() if isinstance(m, TokenEmbedding)]
         self.optimizer = build_optimizer(model, config, device, layer_factors(model, config.layer_decay))
 
     # --- loss and backward pass ---
@@ -86,7 +90,14 @@ class Updater:
     # --- clipping and optimiser step ---
 
     def clip_gradients(self) -> float:
-        """Scale the gradients down to `training.clip_norm`; return their norm before, which may not be finite."""
+        """Scale the gradients down to `training.clip_norm`; return their norm before, which may not be finite.
+
+        A vector of the begin symbol that is zero, as in opus-mt models, stays zero: CTranslate2's converter starts
+        such a model from zeros, whatever the vector has become.
+        """
+        for weight in (embedding.tokens.weight for embedding in self.embeddings):
+            if weight.grad is not None:
+                weight.grad[BOS] *= weight.detach()[BOS].any()
         return float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
 
     def step(self, rate: float) -> None:
