@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from manyheads.data.augment_copies import COPIES, make_tag
@@ -139,10 +140,11 @@ def test_patterns_have_no_groups_and_mean_the_same_in_python_and_javascript() ->
         assert "(?P" not in kind.pattern
 
 
+@example("1 #")  # the end of a heading that has no beginning
 @given(st.text(alphabet="ab <>{}@.:/wh1😀가① \t%$#[]_&;-+`\\(),*_~|>•", max_size=40))
 def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     spans = spans_to_translate(text)
-    needs = tuple(kind.needs for kind in literal_kinds())
+    needs = tuple(kind.needs for kind in literal_kinds() if re.search(kind.needs, text, re.ASCII))
     assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert all(any(map(str.isalpha, text[start:end])) for start, end in spans)
