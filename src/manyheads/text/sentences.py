@@ -143,20 +143,24 @@ def _begins_sentence(character: str) -> bool:
 
 def _abbreviates(text: str, first: int, dot: int, following: str, *, ordinals: bool) -> bool:
     """Return whether a dot belongs to the word before it and the sentence, begun at `first`, continues."""
-    match = _LAST_WORD.search(text, max(first, dot - _MAX_WORD), dot)
+    begin = max(first, dot - _MAX_WORD)
+    match = _LAST_WORD.search(text, begin, dot)
     if match is None:
         return False
     word = match[0]
     if match.start() == first and _ENUMERATION.fullmatch(word):  # "3. Ein Hund läuft."
         return True
     if word.isdigit():
-        date = _DATE.search(text, max(first, dot - _MAX_WORD), dot) is not None
+        date = _DATE.search(text, begin, dot) is not None
         return date or following.isdigit() or (ordinals and len(word) <= 2)
     if word.lower() in _BEFORE_A_WORD or (word.lower() in _BEFORE_A_NUMBER and following.isdigit()):
         return True
-    if len(word) == 1 and word.islower() and _BEFORE_LETTER.match(text, dot):
-        return True
-    if len(word) == 1 and word.islower() and _AFTER_LETTER.search(text, max(first, dot - _MAX_WORD), dot):
+    window = max(first, dot - _MAX_WORD)
+    if (
+        len(word) == 1
+        and word.islower()
+        and (_BEFORE_LETTER.match(text, dot) or _AFTER_LETTER.search(text, window, dot))
+    ):
         return True
     initial = _INITIAL.fullmatch(word) is not None and (word.isupper() or "." in word)
     return initial and word.lower() not in _NO_INITIAL

@@ -85,19 +85,22 @@ class Updater:
             (losses.loss * self.world.size / tokens).backward()
             losses = losses._replace(loss=losses.loss.detach())  # frees the graph before the next forward pass
             computed.append(losses)
+        self._keep_zero_starts()
         return computed
 
-    # --- clipping and optimiser step ---
+    def _keep_zero_starts(self) -> None:
+        """Drop the gradient of the begin symbol's vector where that is zero, as in opus-mt models.
 
-    def clip_gradients(self) -> float:
-        """Scale the gradients down to `training.clip_norm`; return their norm before, which may not be finite.
-
-        A vector of the begin symbol that is zero, as in opus-mt models, stays zero: CTranslate2's converter starts
-        such a model from zeros, whatever the vector has become.
+        CTranslate2's converter starts such a model from zeros, whatever the vector has become.
         """
         for weight in (embedding.tokens.weight for embedding in self.embeddings):
             if weight.grad is not None:
                 weight.grad[BOS] *= weight.detach()[BOS].any()
+
+    # --- clipping and optimiser step ---
+
+    def clip_gradients(self) -> float:
+        """Scale the gradients down to `training.clip_norm`; return their norm before, which may not be finite."""
         return float(full_tensor(nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)))
 
     def step(self, rate: float) -> None:
