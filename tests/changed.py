@@ -97,6 +97,7 @@ def run_tests(root: Path, tests: Sequence[str], seconds: float = MAX_SECONDS) ->
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
         process.kill()
+        process.wait()
         print(f"The tests were stopped after {seconds:g} s. `make test` runs them all.")
         return 0
     return 0 if code == NOTHING_COLLECTED else code
