@@ -1,4 +1,4 @@
-"""Quoting of commands that are printed for the user to copy into a shell."""
+"""Text for the user's terminal: quoted commands to copy, and lines that only --verbose prints."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import shlex
 from pathlib import Path
 
 _PLAIN_ON_WINDOWS = re.compile(r"[\w@+=:./\\-]+", re.ASCII)  # read alike by cmd and PowerShell
+
+
+class Note(str):
+    """A sentence or line that asks for no action; the command line prints it with --verbose only."""
+
+    __slots__ = ()
 
 
 def command_line(*words: str | Path) -> str:

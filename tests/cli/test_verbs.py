@@ -22,6 +22,7 @@ from manyheads.cli.verbs import (
     verb_with_subverbs,
 )
 from manyheads.config.load import recipe_paths
+from manyheads.shell import Note
 
 
 @pytest.fixture
@@ -137,6 +138,18 @@ def test_libraries_that_load_slowly_are_announced_unless_quiet(
         assert (threading.active_count() > before) != quiet
         __import__(name)
     assert announced.is_set() != quiet
+
+
+@pytest.mark.parametrize(("options", "shown"), [([], "a\n"), (["-v"], "a\nb\n")])
+def test_what_asks_for_no_action_is_printed_when_verbose(
+    options: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @click.command(cls=Verb)
+    def judge() -> None:
+        echo({}, ["a", Note("b")], as_json=False)
+
+    judge.main(options, standalone_mode=False)
+    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.parametrize(("language", "label"), [("en", "verdict"), ("ko", "판정")])

@@ -26,8 +26,11 @@ from manyheads.evaluation.verdicts import (
     judge_loss,
     judge_outputs,
     judge_overlap,
+    judge_untrained,
+    shares_nothing,
     verdict_lines,
 )
+from manyheads.shell import Note
 from transformer_doctor.texts import load_sentences, placeholders
 
 SENTENCES = load_sentences("manyheads.evaluation", "verdicts")
@@ -70,6 +73,33 @@ def test_bleu_is_described_by_its_band(bleu: float, words: str) -> None:
         f"BLEU is {bleu - 1:.1f} to {bleu + 1:.1f} with 95 % confidence on these 100 sentences. "
     )
     assert words in text
+    assert isinstance(text, Note) is (30 <= bleu < 60), "a note asks for no action"
+
+
+@pytest.mark.parametrize(
+    ("loss", "validation_loss", "updates", "cause"),
+    [
+        (5.2, 5.0, 70, "The training had 70 updates; most need 1,000 or more. Train longer"),
+        (
+            8.1,
+            5.0,
+            70,
+            "this text is unlike that of the training. Are both files in the languages",
+        ),
+        (8.1, 2.0, 9_000, "this text is unlike that of the training"),
+        (2.1, 2.0, 9_000, "manyheads doctor RUN looks for the reason"),
+        (2.1, None, 0, "manyheads doctor RUN looks for the reason"),
+    ],
+)
+def test_outputs_that_share_nothing_with_the_references_have_one_verdict_with_its_cause(
+    loss: float, validation_loss: float | None, updates: int, cause: str
+) -> None:
+    assert shares_nothing(1.99, 19.9)
+    assert not shares_nothing(2.0, 19.9)
+    assert not shares_nothing(0.5, 45.0), "in Thai, whole sentences count as words of BLEU"
+    text = judge_untrained(0.02, loss, validation_loss, updates)
+    assert text.startswith("BLEU is 0.0: the outputs share next to nothing with the references. ")
+    assert cause in text
 
 
 @pytest.mark.parametrize(
@@ -99,6 +129,7 @@ def test_a_loss_is_compared_with_a_blind_guess() -> None:
         2.0, 8000
     )
     assert "no better" in judge_loss(1e6, 8000)
+    assert [isinstance(judge_loss(loss, 8000), Note) for loss in (2.0, 1e6)] == [True, False]
 
 
 def test_bits_are_compared_with_no_model() -> None:
@@ -115,17 +146,25 @@ def outputs(count: int, broken: int, text: str = "") -> list[Output]:
 
 
 def test_outputs_with_a_defect_are_counted_with_their_share_and_first_line() -> None:
-    (few,) = judge_outputs(outputs(100, 3), CONFIG)
+    (few,) = judge_outputs(outputs(100, 3), CONFIG, 20.0)
     assert few == "outputs that are empty: 3 of 100 (3.0%), the first in line 98. So few are no reason to worry"
-    (many,) = judge_outputs(outputs(100, 4), CONFIG)
+    (many,) = judge_outputs(outputs(100, 4), CONFIG, 20.0)
     assert many.startswith("outputs that are empty: 4 of 100 (4.0%), the first in line 97. Train longer. ")
     assert "; or set search.length_penalty = 1.5 or search.beam_size = 1" in many
-    (one,) = judge_outputs(outputs(10, 1), CONFIG)
+    (one,) = judge_outputs(outputs(10, 1), CONFIG, 20.0)
     assert one.endswith("So few are no reason to worry")
+    assert [isinstance(sentence, Note) for sentence in (few, many, one)] == [True, False, True]
+
+
+def test_a_translator_that_is_not_usable_yet_gets_no_advice_on_its_search() -> None:
+    for bleu, advised in ((9.9, False), (10.0, True)):
+        for found in judge_outputs(outputs(100, 50), CONFIG, bleu):
+            assert "Train longer" in found
+            assert ("search." in found) is advised
 
 
 def test_sound_outputs_are_reported_as_sound() -> None:
-    assert list(judge_outputs(outputs(10, 0), CONFIG)) == [
+    assert list(judge_outputs(outputs(10, 0), CONFIG, 20.0)) == [
         "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
     ]
 
@@ -135,7 +174,9 @@ def test_sound_outputs_are_reported_as_sound() -> None:
 )
 def test_outputs_that_are_all_a_little_short_or_long_are_named(characters: int, words: str) -> None:
     text = ("ab cd ef gi kl " * 10)[: characters - 1] + "x"
-    assert any(words in sentence for sentence in judge_outputs([Output(1, "s", "r" * 100, text, True)], CONFIG))
+    assert any(
+        words in sentence for sentence in judge_outputs([Output(1, "s", "r" * 100, text, True)], CONFIG, 20.0)
+    )
 
 
 @pytest.mark.parametrize(("characters", "setting"), [(50, "length_penalty = 1.5"), (200, "length_penalty = 0.5")])
@@ -143,7 +184,7 @@ def test_outputs_that_are_all_a_little_short_or_long_are_named(characters: int, 
 def test_a_greedy_search_is_not_told_to_choose_another_length(characters: int, setting: str, beam: int) -> None:
     text = ("ab cd ef gi kl " * 20)[: characters - 1] + "x"
     config = with_overrides(CONFIG, [f"search.beam_size={beam}"])
-    verdicts = ". ".join(judge_outputs([Output(1, "s", "r" * 100, text, True)], config))
+    verdicts = ". ".join(judge_outputs([Output(1, "s", "r" * 100, text, True)], config, 20.0))
     assert (setting in verdicts, "search." in verdicts) == (beam > 1, beam > 1)
 
 
@@ -154,8 +195,10 @@ def test_lines_without_text_are_counted_and_no_output_is_blamed_for_them() -> No
         "low. Fill these lines, or remove them from both sides"
     ]
     lines = [Output(n, "ein Satz", "" if n % 2 else "a line", "a line", True) for n in range(1, 99)]
-    assert not any("length_penalty" in sentence or "than" in sentence for sentence in judge_outputs(lines, CONFIG))
-    assert list(judge_outputs([Output(1, "", "", "", True)], CONFIG)) == []
+    assert not any(
+        "length_penalty" in sentence or "than" in sentence for sentence in judge_outputs(lines, CONFIG, 20.0)
+    )
+    assert list(judge_outputs([Output(1, "", "", "", True)], CONFIG, 20.0)) == []
 
 
 def test_pairs_seen_in_training_make_the_scores_too_high() -> None:
@@ -251,4 +294,6 @@ def test_counts_are_rounded_up_to_two_digits(count: float, shown: int) -> None:
 
 
 def test_each_verdict_is_a_line() -> None:
-    assert verdict_lines(["a", "b"]) == ["verdict: a", "verdict: b"]
+    lines = verdict_lines(["a", Note("b")])
+    assert lines == ["verdict: a", "verdict: b"]
+    assert [isinstance(line, Note) for line in lines] == [False, True]

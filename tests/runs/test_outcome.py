@@ -20,7 +20,7 @@ from korean_evidence import expect_korean_verdicts
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.curves import Curves
 from manyheads.cli.verbs import verdict_sentences
-from manyheads.config.load import parse_config
+from manyheads.config.load import parse_config, with_overrides
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.outcome import (
     _bleu_after_best_loss,
@@ -28,6 +28,7 @@ from manyheads.runs.outcome import (
     _validation_loss,
     judge_average,
     training_verdict,
+    with_steps_done,
 )
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
@@ -64,7 +65,8 @@ def verdicts(losses: list[float], *, total: int | None = None) -> list[str]:
         ([6.0, 5.0, 4.0, 3.0, 2.5, 2.0], "still improving at the end: the last quarter of 600 updates took"),
         ([6.0, 3.0, 2.0, 2.0, 2.0, 2.2], "overfitting: the validation loss was 2.000 at step 300 and is 2.200"),
         ([6.0, 3.0, 2.1, 2.05, 2.02, 2.01], "has settled: 2.010 at step 600, 2.010 at the end. More steps alone"),
-        ([6.0, 3.0, 2.0, 1.5], "4 validations cannot show whether more steps help: 5 are needed"),
+        ([6.0, 3.0, 2.0, 2.0], "4 validations cannot show whether more steps help: 5 are needed"),
+        ([6.0, 5.5], "still improving at the end: 6.000 in the first three quarters, 5.500 at best. More steps"),
         ([3.0], "1 validation cannot show"),
     ],
 )
@@ -77,6 +79,31 @@ def test_a_short_training_whose_last_validations_are_a_step_apart_has_not_settle
     points = ((8, 6.018), (16, 5.375), (24, 4.995), (32, 4.792), (33, 4.775))
     (verdict,) = _judge_curves(Curves(points, points, 33, 0), 3_000, CONFIG, DOCTOR)
     assert verdict.startswith("still improving at the end: 4.995 in the first three quarters, 4.775 at best")
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting"),
+    [
+        ({"steps": 400, "save_every": 100}, "training.save_every = 40"),
+        ({"steps": 40, "save_every": 10}, "training.save_every = 4"),
+        ({"steps": 4, "save_every": 1}, "training.steps = 10"),
+        ({"max_minutes": 3, "save_every": 50}, "training.max_minutes = 6"),
+        ({"max_minutes": 3, "save_every": 100}, "training.save_every = 40"),
+    ],
+)
+def test_more_validations_come_of_the_setting_that_limits_them(settings: dict[str, int], setting: str) -> None:
+    config = with_overrides(CONFIG, [f"training.{name}={value}" for name, value in settings.items()])
+    apart = settings.get("steps", 400) // 4
+    points = tuple((apart * number, loss) for number, loss in enumerate([6.0, 3.0, 2.0, 2.0], 1))
+    (text,) = _judge_curves(Curves(points, points, points[-1][0], 0), CHOICES, config, DOCTOR)
+    assert text.endswith(f"5 are needed ({setting})")
+
+
+def test_advice_of_more_steps_counts_from_those_that_were_done() -> None:
+    found = curves([6.0, 5.0, 4.0, 3.0, 2.5, 2.0])
+    config = with_steps_done(with_overrides(CONFIG, ["training.steps=120"]), found)
+    (text,) = _judge_curves(found, CHOICES, config, DOCTOR)
+    assert text.endswith("More steps would help; or set training.steps = 1200")
 
 
 def test_a_loss_counts_as_a_blind_guess_from_95_percent_of_its_loss() -> None:
@@ -142,7 +169,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_is_judged_by_its_log(trained: Path, tmp_path: Path) -> None:
     (text,) = training_verdict(trained)
-    assert text.startswith("3 validations cannot show")
+    assert text.startswith("still improving at the end: ")
     copy = Path(shutil.copytree(trained, tmp_path / "run"))
     (copy / "metrics.jsonl").unlink()
     assert training_verdict(copy) == []

@@ -21,7 +21,7 @@ import click
 from manyheads.cli.korean import KoreanFormatter, is_korean
 from manyheads.cli.signals import importing
 from manyheads.errors import printable
-from manyheads.shell import command_line, quote
+from manyheads.shell import Note, command_line, quote
 
 LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -35,7 +35,7 @@ class Settings:
 
     Attributes:
         quiet: print results and errors only.
-        verbose: print every progress report.
+        verbose: print every progress report, and verdicts that ask for no action.
         debug: also print the traceback of a user's mistake.
         language: language of help, verdicts, reports, pictures and model cards; None if the user chose none.
     """
@@ -85,7 +85,9 @@ def _store(context: click.Context, parameter: click.Parameter, value: Any) -> No
 _common_option = partial(click.Option, is_eager=True, expose_value=False, callback=_store)
 _COMMON_OPTIONS = (
     _common_option(("-q", "--quiet"), is_flag=True, help="Print results and errors only."),
-    _common_option(("-v", "--verbose"), is_flag=True, help="Print more progress messages."),
+    _common_option(
+        ("-v", "--verbose"), is_flag=True, help="Print more progress messages, and verdicts that ask for no action."
+    ),
     _common_option(("--debug",), is_flag=True, help="Show the traceback of an error."),
     _common_option(
         ("--lang", "language"),
@@ -241,12 +243,13 @@ def echo_json(document: object) -> None:
 
 
 def echo(document: object, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print the result of a verb: one JSON document for programs, or lines for people."""
+    """Print the result of a verb: one JSON document for programs, or lines for people, `Note`s if verbose."""
     if as_json:
         echo_json(document)
         return
     for line in lines:
-        click.echo(in_chosen_language(line))
+        if current_settings().verbose or not isinstance(line, Note):
+            click.echo(in_chosen_language(line))
 
 
 def in_chosen_language(line: str) -> str:

@@ -1,7 +1,7 @@
 """Verdicts on scores in words: what a number means, whether to worry, and what to do.
 
-Each function takes numbers and returns sentences. The rules are explained in
-docs/evaluating.md.
+Each function takes numbers and returns sentences; a sentence that asks for no action is a `Note`. The rules are
+explained in docs/evaluating.md.
 """
 
 from __future__ import annotations
@@ -23,8 +23,12 @@ from manyheads.evaluation.outputs import (
 )
 from manyheads.evaluation.significance import BootstrapResult
 from manyheads.languages import bleu_language, has_blanks_between_words
+from manyheads.shell import Note
 
 UNUSABLE = 10.0  # BLEU
+_NOTHING_COMMON = (2.0, 20.0)  # BLEU and chrF of outputs that share next to nothing with the references
+_FEW_UPDATES = 1_000  # updates that most translators need before they translate
+_OTHER_TEXT = 1.0  # nats a token above the validation loss; outputs of a text of other languages, or misaligned
 # BLEU of words up to which a description holds, after "Evaluate models" of Google's AutoML Translation.
 _BANDS = (
     (UNUSABLE, "the outputs share few word sequences with the references: not yet a usable translator. More text "
@@ -37,6 +41,7 @@ _BANDS = (
     (math.inf, "the outputs are nearly the references. That is usual for easy, repetitive text only: on other "
                "text, make sure that the test text is not in the training text"),
 )  # fmt: skip
+_GOOD_BLEU = 30.0  # from here on the description asks for nothing
 FEWEST_LINES = 100  # lines that a meaningful BLEU needs
 _NO_WORDS = {"char", "zh"}  # tokenizers of sacreBLEU whose units are characters
 _UNCALIBRATED = 0.1  # expected calibration error
@@ -58,8 +63,11 @@ _DEFECT_TEXTS = {
 
 
 def verdict_lines(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences of a verdict as lines of text."""
-    return [f"verdict: {sentence}" for sentence in sentences]
+    """Return the sentences of a verdict as lines of text; the line of a `Note` is one."""
+    lines = [f"verdict: {sentence}" for sentence in sentences]
+    return [
+        Note(line) if isinstance(sentence, Note) else line for line, sentence in zip(lines, sentences, strict=True)
+    ]
 
 
 def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signature: str, language: str) -> str:
@@ -82,7 +90,34 @@ def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signa
         return f"{known}. It counts whole words between blanks here and is low even for good translations: see chrF"
     if sentences < FEWEST_LINES:
         return f"{known}: too few for a verdict. Use at least {FEWEST_LINES} sentences"
-    return f"{known}. As a rough rule: {next(text for limit, text in _BANDS if bleu < limit)}"
+    text = f"{known}. As a rough rule: {next(text for limit, text in _BANDS if bleu < limit)}"
+    return Note(text) if _GOOD_BLEU <= bleu < _BANDS[-2][0] else text
+
+
+def shares_nothing(bleu: float, chrf: float) -> bool:
+    """Return whether outputs share next to nothing with their references, by BLEU and by chrF, 0 to 100."""
+    return bleu < _NOTHING_COMMON[0] and chrf < _NOTHING_COMMON[1]
+
+
+def judge_untrained(bleu: float, loss: float, validation_loss: float | None, updates: int) -> str:
+    """Return the verdict on outputs that share next to nothing with their references: the likeliest cause.
+
+    Args:
+        bleu: score, 0 to 100.
+        loss: nats a token of the references.
+        validation_loss: best loss in the log of the training; None without a log.
+        updates: number of updates in the log.
+    """
+    found = f"BLEU is {bleu:.1f}: the outputs share next to nothing with the references"
+    if validation_loss is not None and loss > validation_loss + _OTHER_TEXT:
+        return (
+            f"{found}. The references cost {loss:.2f} nats a token, the validation text {validation_loss:.2f}: "
+            "this text is unlike that of the training. Are both files in the languages of the translator, and "
+            "translations of each other, line by line?"
+        )
+    if 0 < updates < _FEW_UPDATES:
+        return f"{found}. The training had {updates:,} updates; most need {_FEW_UPDATES:,} or more. Train longer"
+    return f"{found}. manyheads doctor RUN looks for the reason"
 
 
 def judge_empty(texts: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -105,7 +140,7 @@ def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
             f"perplexity {figure} is no better than a blind guess among {choices:,} {unit}s: nothing was "
             "learnt that helps on this text. manyheads doctor RUN looks for the reason"
         )
-    return (
+    return Note(
         f"perplexity {figure}: the model is as uncertain about each {unit} as among {figure} "
         f"equally likely ones; a blind guess is among {choices:,}"
     )
@@ -114,38 +149,46 @@ def judge_loss(loss: float, choices: int, unit: str = "token") -> str:
 def judge_bits(bits_per_byte: float) -> Iterator[str]:
     """Yield the verdict on the bits per byte, against 8 bits without a model."""
     worse = " That is worse than no model" if bits_per_byte >= 8 else ""
-    yield (
+    text = (
         f"text takes {bits_per_byte:.2f} bits a byte, 8 without a model.{worse} Compare this figure between "
         "models with different tokenizers, and perplexity only between models with the same"
     )
+    yield text if worse else Note(text)
 
 
-def judge_outputs(outputs: Sequence[Output], config: Config) -> Iterator[str]:
-    """Name the outputs with a defect: how many, the first line, and what to do; else say that there are none."""
+def judge_outputs(outputs: Sequence[Output], config: Config, bleu: float) -> Iterator[str]:
+    """Name the outputs with a defect: how many, the first line, and what to do; else say that there are none.
+
+    Below a usable BLEU no settings of the search are advised: they do not mend a model that needs more training.
+    """
     defects, ratio = list(find_defects(outputs)), length_ratio(outputs)
+
+    def advised(text: str, name: str) -> str:
+        return text if bleu < UNUSABLE else with_settings(text, name, config)
+
     for defect in defects:
         does, advice = _DEFECT_TEXTS[defect.name]
         share = defect.count / len(outputs)
-        worry = share > WORRY and defect.count > 1
-        advice = with_settings(advice, defect.name, config)
-        yield (
-            f"outputs that {does}: {defect.count:,} of {len(outputs):,} ({share:.1%}), the first in line "
-            f"{defect.line:,}. {advice if worry else 'So few are no reason to worry'}"
-        )
+        of_all = f"{defect.count:,} of {len(outputs):,} ({share:.1%})"
+        found = f"outputs that {does}: {of_all}, the first in line {defect.line:,}"
+        if share > WORRY and defect.count > 1:
+            yield f"{found}. {advised(advice, defect.name)}"
+        else:
+            yield Note(f"{found}. So few are no reason to worry")
     if not MIN_LENGTH_RATIO <= ratio <= MAX_LENGTH_RATIO:
         kind = "short" if ratio < MIN_LENGTH_RATIO else "long"
         yield (
             f"all outputs together are {ratio:.2f} times as long as the references: too {kind}. "
-            f"{with_settings('Train longer', f'too-{kind}', config)}"
+            f"{advised('Train longer', f'too-{kind}')}"
         )
     elif not defects and any(output.comparable for output in outputs):
-        yield "no output is empty, unfinished, a repetition, a copy of its source, or of an odd length"
+        yield Note("no output is empty, unfinished, a repetition, a copy of its source, or of an odd length")
 
 
 def judge_overlap(overlap: int, pairs: int, compared: int) -> str:
     """Return the verdict on the test pairs found among the first `compared` training pairs."""
     if not overlap:
-        return f"none of the {pairs:,} pairs is among the {compared:,} training pairs that were compared"
+        return Note(f"none of the {pairs:,} pairs is among the {compared:,} training pairs that were compared")
     return (
         f"{overlap:,} of {pairs:,} pairs ({overlap / pairs:.1%}) are among the {compared:,} training pairs that "
         "were compared: the model has seen them, and the scores are too high. Score on other text"
@@ -163,7 +206,7 @@ def judge_classes(scores: ClassScores) -> Iterator[str]:
     always = f'always answering "{largest.label}" gives {share:.1%}'
     precision = f"accuracy is {low:.1%} to {high:.1%} with 95 % confidence on these {texts:,} texts"
     if low > share:
-        yield f"{precision}; {always}: the classifier is better than that"
+        yield Note(f"{precision}; {always}: the classifier is better than that")
     elif high < share:
         yield (
             f"{precision}; {always}: the classifier is worse than that. Do the labels mean what they meant in "

@@ -34,7 +34,7 @@ from manyheads.interop.reference import reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.runs.outcome import read_curves
+from manyheads.runs.outcome import read_curves, with_steps_done
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import available_pairs, languages_of, samples_of
 from manyheads.tasks.labels import Labels
@@ -104,7 +104,8 @@ def examine_run(
         report += make_report(curve_findings(curves, unigram_loss), [_CURVES])
     else:
         report += make_report([], [], [(_CURVES, "the run has no log of a training")])
-    return Diagnosis(facts, with_settings(report, config), {"subject": str(path), "facts": facts})
+    report = with_settings(report, with_steps_done(config, curves))
+    return Diagnosis(facts, report, {"subject": str(path), "facts": facts})
 
 
 def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None) -> TrainedModel:

@@ -12,7 +12,7 @@ from manyheads.config.schema import Config
 from manyheads.data.letters import has_text
 from manyheads.evaluation.advice import with_settings
 from manyheads.inspection.metrics import records_of
-from manyheads.shell import command_line
+from manyheads.shell import Note, command_line
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.registry import task_of
 
@@ -42,11 +42,17 @@ def training_verdict(path: Path) -> list[str]:
     curves = read_curves(run)
     if not curves.validations:
         return []
-    config = run.config()
+    config = with_steps_done(run.config(), curves)
     classes = task_of(config).classes(run)
     doctor = command_line("manyheads", "doctor", path)
     verdicts = list(_judge_curves(curves, len(classes) or run.tokenizers(config).target.size, config, doctor))
     return verdicts + (list(_bleu_after_best_loss(curves)) if config.training.metric == "loss" else [])
+
+
+def with_steps_done(config: Config, curves: Curves) -> Config:
+    """Return a configuration with at least as many steps as a training has done, so that advice of more is more."""
+    steps = max(config.training.steps, curves.last_step)
+    return config.model_copy(update={"training": config.training.model_copy(update={"steps": steps})})
 
 
 def read_curves(run: RunDirectory) -> Curves:
@@ -96,21 +102,32 @@ def _judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> 
     if causes or shapes:
         return
     count = len(curves.validations)
-    if count < LEAST_VALIDATIONS:
-        yield (
-            f"{count} validation{'s' * (count != 1)} cannot show whether more steps help: {LEAST_VALIDATIONS} "
-            f"are needed (training.save_every = {max(1, curves.last_step // (2 * LEAST_VALIDATIONS))})"
-        )
-    elif (before := _loss_before(curves)) - best > _FALLING:
+    if (before := _loss_before(curves)) - best > _FALLING:
         yield (
             f"still improving at the end: {before:.3f} in the first three quarters, {best:.3f} at best. "
             f"{with_settings('More steps would help', 'under-fitting', config)}"
         )
-    else:
+    elif count < LEAST_VALIDATIONS:
         yield (
+            f"{count} validation{'s' * (count != 1)} cannot show whether more steps help: {LEAST_VALIDATIONS} "
+            f"are needed ({_more_validations(curves, config)})"
+        )
+    else:
+        yield Note(
             f"the validation loss has settled: {best:.3f} at step {step:,}, {curves.validations[-1][1]:.3f} at "
             "the end. More steps alone would change little"
         )
+
+
+def _more_validations(curves: Curves, config: Config) -> str:
+    """Return the setting for enough validations; a time limit that leaves validations out is the one to change."""
+    training, apart = config.training, max(1, curves.last_step // (2 * LEAST_VALIDATIONS))
+    left_out = len(curves.validations) < curves.last_step // training.save_every
+    if training.max_minutes is not None and (left_out or apart >= training.save_every):
+        return f"training.max_minutes = {2 * training.max_minutes:g}"
+    if apart >= training.save_every:
+        return f"training.steps = {2 * LEAST_VALIDATIONS * training.save_every}"
+    return f"training.save_every = {apart}"
 
 
 def _bleu_after_best_loss(curves: Curves) -> Iterator[str]:

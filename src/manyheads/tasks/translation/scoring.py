@@ -29,10 +29,13 @@ from manyheads.evaluation.verdicts import (
     judge_empty,
     judge_outputs,
     judge_overlap,
+    judge_untrained,
+    shares_nothing,
     verdict_lines,
 )
 from manyheads.files import write_atomically
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.inspection.metrics import read_metrics
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.confidence import CONFIDENCE, MIN_PAIRS, fit_confidence, measure
 from manyheads.tasks.corpus import describe_long, fitting_pairs, held_out, languages_of
@@ -247,6 +250,8 @@ class Evaluation(TokenScores):
         vocabulary: number of target tokens.
         overlap: number of pairs found in the training text, and of training pairs compared; None if not compared.
         trained: whether the translator was trained to translate in this direction.
+        updates: number of updates in the log of the training; 0 without a log.
+        validation_loss: best validation loss in this log; None without one.
     """
 
     task: str
@@ -262,6 +267,8 @@ class Evaluation(TokenScores):
     vocabulary: int
     overlap: tuple[int, int] | None = None
     trained: bool = True
+    updates: int = 0
+    validation_loss: float | None = None
 
     @property
     def outputs(self) -> list[str]:
@@ -277,15 +284,20 @@ class Evaluation(TokenScores):
         }
 
     def verdict(self) -> list[str]:
-        """Return the verdict on empty lines, the scores, unusual outputs, and the overlap with train."""
+        """Return the verdict on empty lines, the scores, unusual outputs, and the overlap with train.
+
+        Outputs that share next to nothing with their references have one verdict, with its cause.
+        """
         count, signature = len(self.compared), self.scores.signature["bleu"]
         overlap = [judge_overlap(self.overlap[0], count, self.overlap[1])] if self.overlap else []
         found = bool(self.overlap and self.overlap[0])  # what makes the scores too high is said before them
         verdict = [*judge_empty(self.sides), *(overlap if found else [])]
+        bleu = self.scores.bleu
         if sum(not output.comparable for output in self.compared) <= WORRY * count:
-            target = self.config.data.target
-            verdict.append(judge_bleu(self.scores.bleu, self.bleu_interval, count, signature, target))
-        verdict += [*super().verdict(), *judge_outputs(self.compared, self.config)]
+            if shares_nothing(bleu, self.scores.chrf):
+                return [judge_untrained(bleu, self.loss, self.validation_loss, self.updates)]
+            verdict.append(judge_bleu(bleu, self.bleu_interval, count, signature, self.config.data.target))
+        verdict += [*super().verdict(), *judge_outputs(self.compared, self.config, bleu)]
         return [*verdict, *([] if found else overlap)]
 
     def to_json(self) -> dict[str, Any]:
@@ -413,6 +425,7 @@ def evaluate_texts(
         )
     protocol, language = config.evaluation.protocol, config.data.target
     profiles = languages_of(translator.run) if translator.run else {}
+    updates, validation_loss = _training_log(translator.run)
     return Evaluation(
         task=config.task,
         loss=nats / tokens,
@@ -438,4 +451,17 @@ def evaluate_texts(
         text=text,
         vocabulary=tokenizers.target.size,
         trained=translator.trained,
+        updates=updates,
+        validation_loss=validation_loss,
     )
+
+
+def _training_log(run: RunDirectory | None) -> tuple[int, float | None]:
+    """Return the updates in the log of a run's training, and the best validation loss; 0 and None without a log."""
+    metrics = run.metrics_path if run else None
+    if metrics is None or not metrics.is_file():
+        return 0, None
+    with metrics.open("rb") as file:
+        curves = read_metrics("", "", file)
+    losses = curves.of("valid_loss")
+    return curves.steps, min(losses.values) if losses else None
