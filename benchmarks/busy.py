@@ -56,9 +56,10 @@ def run_manyheads(*arguments: str) -> str:
     return completed.stdout
 
 
-def bench(*arguments: str) -> dict[str, Any]:
-    """Return the JSON document of `manyheads bench`."""
-    document: dict[str, Any] = json.loads(run_manyheads("bench", *arguments, "--json"))
+def measured(script: str, *arguments: str) -> dict[str, Any]:
+    """Return the JSON document of another script of this folder."""
+    command = [sys.executable, str(Path(__file__).with_name(script)), *arguments, "--json"]
+    document: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     return document
 
 
@@ -117,19 +118,18 @@ def demos_per_second(out: Path) -> float:
 def measurements(run: Path, arguments: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
     """Return a function for each part that measures its rate once."""
     training = (
-        "train",
-        "demo-de-en",
+        "training_speed.py",
         "--rounds",
         "1",
         "--updates",
         str(arguments.updates),
         *(TINY if arguments.tiny else ()),
     )
-    decoding = ("decode", str(run), "--rounds", "1", "--sentences", str(arguments.sentences))
+    decoding = ("decoding_speed.py", str(run), "--rounds", "1", "--sentences", str(arguments.sentences))
     return {
-        "training": lambda: bench(*training)["median"],
-        "scoring": lambda: bench(*decoding, "--batch", "0", "--beam", "3")["median"],
-        "single": lambda: bench(*decoding, "--batch", "1", "--beam", "1")["median"],
+        "training": lambda: measured(*training)["median"],
+        "scoring": lambda: measured(*decoding, "--batch", "0", "--beam", "3")["rows"][0]["median"],
+        "single": lambda: measured(*decoding, "--batch", "1", "--beam", "1")["rows"][0]["median"],
         "server": lambda: requests_per_second(run, arguments.seconds),
         "demo": lambda: demos_per_second(demo),
     }

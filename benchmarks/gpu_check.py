@@ -32,12 +32,11 @@ import torch
 from torch import Tensor
 
 import machine
+from decoding_speed import measure_decoding
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
-from manyheads.runs.bench_decode import bench_decode
-from manyheads.runs.bench_train import bench_train, peak_memory
 from manyheads.runs.train import train
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
@@ -48,6 +47,7 @@ from manyheads.training.log import SilentListener
 from manyheads.training.precision import pick_device
 from manyheads.training.update import Updater
 from tiny import SMALLEST
+from training_speed import measure_training, peak_memory
 
 LOSS_TOLERANCE = {"fp32": 1e-3, "bf16": 3e-2}  # relative difference
 EQUAL_TRANSLATIONS = {"fp32": 0.98, "bf16": 0.80}  # share of sentences
@@ -155,11 +155,10 @@ def speed_rows(
     run: Path, device: torch.device, precisions: Sequence[str], arguments: argparse.Namespace, large: Sequence[str]
 ) -> Iterator[Row]:
     """Yield speed and peak memory of training and decoding."""
-    listener = SilentListener()
     for precision in precisions:
         reset_peak_memory(device)
         config = recipe_config(f"training.device={device}", f"training.precision={precision}", *large)
-        speed = bench_train(config, rounds=arguments.rounds, updates=arguments.updates, listener=listener)
+        speed = measure_training(config, rounds=arguments.rounds, updates=arguments.updates)
         yield Row(
             f"training, {speed.parameters / 1e6:.1f} million parameters, {precision}",
             f"{speed.median:,.0f} target tokens/s ({speed.min:,.0f} to {speed.max:,.0f}), "
@@ -167,19 +166,14 @@ def speed_rows(
         )
     for precision in precisions:
         reset_peak_memory(device)
-        decoding = bench_decode(
-            run,
-            precision=precision,
-            device=str(device),
-            beams=(1, 5),
-            batches=(0,),
-            sentences=arguments.sentences,
-            rounds=arguments.rounds,
-            listener=listener,
+        translator = Translator.load(run, device=str(device), precision=precision)
+        parameters = sum(parameter.numel() for parameter in translator.model.parameters())
+        modes = measure_decoding(
+            translator, beams=(1, 5), batches=(0,), sentences=arguments.sentences, rounds=arguments.rounds
         )
-        for mode in decoding.modes:
+        for mode in modes:
             yield Row(
-                f"decoding, {decoding.parameters / 1e6:.1f} million parameters, beam {mode.beam_size}, {precision}",
+                f"decoding, {parameters / 1e6:.1f} million parameters, beam {mode.beam_size}, {precision}",
                 f"{mode.median:,.1f} sentences/s ({mode.min:,.1f} to {mode.max:,.1f}), "
                 f"peak {peak_memory(device) / 2**20:,.0f} MiB",
             )

@@ -236,7 +236,6 @@ def test_a_command_that_needs_torch_ends_with_the_pip_line(runs: Path, tmp_path:
         ("inspect", run, "abc"),
         ("doctor",),
         ("demo",),
-        ("bench", "train"),
         ("export", run, "--to", "ctranslate2", "-o", tmp_path / "out"),
         ("translate", run, "--ensemble", run),
         ("translate", run, "--device", "cuda"),

@@ -39,6 +39,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "cluster": ("two workers against one/*/by processor time", []),
     "clean": ("rates/pairs a second/*", []),
     "confidence": ("rows/lines", []),
+    "decoding_speed": ("rows/*/median", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "directions": ("bytes/*", []),
     "doctor": ("sound/*/checks", []),
@@ -61,6 +62,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "terms": ("rows/speed/*/seconds", []),
     "unlike_training": ("rows/*", []),
     "tune": ("rows/*/*/seconds", []),
+    "training_speed": ("median", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)

@@ -6,9 +6,7 @@ import pytest
 from tests.cli.conftest import Call
 
 
-@pytest.mark.parametrize(
-    "verb", ["", "train", "train average", "serve", "serve keys", "serve keys add", "bench decode"]
-)
+@pytest.mark.parametrize("verb", ["", "train", "train average", "serve", "serve keys", "serve keys add"])
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_the_help_of_a_verb_is_that_of_its_option(verb: str, option: str, call: Call) -> None:
     shown = call("help", *verb.split()).out

@@ -165,10 +165,9 @@ WRITING_VERBS = (
     "generate",
 )  # fmt: skip
 COMPUTING_VERBS = (
-    "train", "demo", "inspect", "export", "evaluate", "translate", "classify", "generate", "doctor", "bench train",
-    "bench decode", "serve",
+    "train", "demo", "inspect", "export", "evaluate", "translate", "classify", "generate", "doctor", "serve",
 )  # fmt: skip
-DECODING_VERBS = ("translate", "evaluate", "inspect", "serve", "bench decode")
+DECODING_VERBS = ("translate", "evaluate", "inspect", "serve")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ SOURCE = Path(__file__).parent.parent.parent / "src"
 HEAVY = ("torch", "numpy", "rich", "sacrebleu", "sentencepiece", "safetensors")
 VERBS = [
     *_Program.verbs, "data fetch", "data split", "data report", "train average", "doctor museum", "serve keys",
-    "serve keys add", "bench train",
+    "serve keys add",
 ]  # fmt: skip
 
 
@@ -313,3 +313,8 @@ def test_a_completion_imports_neither_torch_nor_numpy() -> None:
     code = "import sys\nfrom manyheads.cli.main import run\nrun([])\nprint({'torch', 'numpy'} & {*sys.modules})"
     words = {"_MANYHEADS_COMPLETE": "bash_complete", "COMP_WORDS": "manyheads train demo-k", "COMP_CWORD": "2"}
     assert run_python(code, **words).stdout == "plain,demo-ko-en\nset()\n"
+
+
+def test_a_verb_of_an_earlier_version_says_what_to_use_in_its_place(call: Call) -> None:
+    output = call("bench", "decode", "runs/mine", code=2)
+    assert "the verb bench is gone. Measure with benchmarks/training_speed.py CONFIG or" in output.err

@@ -140,7 +140,7 @@ def untested_examples() -> Iterator[tuple[str, str]]:
 def verb_and_options(text: str) -> tuple[str, set[str]]:
     """Return the verb of a manyheads command (empty for other programs), and its options."""
     found = re.search(
-        r"\bmanyheads ((?:data |bench |serve keys )?(?:train average|doctor museum|[a-z-]+))", without_comment(text)
+        r"\bmanyheads ((?:data |serve keys )?(?:train average|doctor museum|[a-z-]+))", without_comment(text)
     )
     options = {word for word in without_comment(text).split() if word.startswith(("-", "<"))}
     return (found[1], options) if found else ("", options)

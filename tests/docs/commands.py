@@ -150,19 +150,16 @@ def run_manyheads(words: list[str], stdin: str = "") -> Outcome:
 def shorten(arguments: list[str]) -> list[str]:
     """Return a command line that takes a moment; its own settings are kept, except those in `REPLACED_SETTINGS`."""
     arguments = [part for word in arguments for part in replacement(word)]
-    verb = arguments[:2] if arguments[0] == "bench" else arguments[:1]
-    rest = arguments[len(verb) :]
-    added = {("bench", "train"): ["--rounds", "1", "--updates", "1"],
-                ("bench", "decode"): ["--rounds", "1", "--sentences", "4"]}.get(tuple(verb), [])  # fmt: skip
+    verb, *rest = arguments
     settings: list[str] = []
-    if rest and verb[-1] == "train" and rest[0] != "average":
+    if rest and verb == "train" and rest[0] != "average":
         settings = small(rest[0])
-    elif rest and verb == ["doctor"] and rest[0] != "museum" and not Path(rest[0]).is_dir():
+    elif rest and verb == "doctor" and rest[0] != "museum" and not Path(rest[0]).is_dir():
         settings = small(rest[0], "training.steps=2000")  # no update of these steps is trained
-    elif rest and verb == ["build"]:
+    elif rest and verb == "build":
         settings = small_plan(rest[0])
-    added += [word for setting in settings for word in ("--set", setting)]
-    return [*verb, *rest[:1], *added, *rest[1:]] if added else arguments
+    added = [word for setting in settings for word in ("--set", setting)]
+    return [verb, *rest[:1], *added, *rest[1:]] if added else arguments
 
 
 def replacement(word: str) -> list[str]:

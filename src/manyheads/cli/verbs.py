@@ -25,6 +25,9 @@ from manyheads.shell import Note, command_line, quote
 
 LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C
+_REMOVED = {  # a verb of an earlier version -> what to use in its place
+    "bench": "Measure with benchmarks/training_speed.py CONFIG or benchmarks/decoding_speed.py RUN.",
+}
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
 
@@ -138,6 +141,8 @@ class VerbGroup(Verb, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a verb; raise `click.UsageError` with the most similar name for an unknown verb."""
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
+            if args[0] in _REMOVED:
+                raise click.UsageError(f"the verb {args[0]} is gone. {_REMOVED[args[0]]}", ctx)
             near = _nearest_verb(ctx, args[0])
             raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near}?' if near else '.'}", ctx)
         return super().resolve_command(ctx, args)
@@ -213,7 +218,7 @@ def command(kind: type[_Command], path: str, group: click.Group | None = None) -
 
     Args:
         kind: class of the command.
-        path: words that a user types after `manyheads`, such as "bench train".
+        path: words that a user types after `manyheads`, such as "train average".
         group: group of the command; None for a command of the program.
     """
     name, texts = path.rpartition(" ")[2], TEXTS[path]

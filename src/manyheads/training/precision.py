@@ -1,4 +1,4 @@
-"""The choice of device and number format, and how fast a device multiplies matrices."""
+"""The choice of device and number format."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import time
 from typing import Literal
 
 import torch
-from torch import nn
 
 from manyheads.errors import ConfigError
-from manyheads.model.encoder_decoder import EncoderDecoder
 
-_SIDE = 2_048  # rows and columns of the matrices with which the peak is measured
 Precision = Literal["fp32", "bf16"]
 
 
@@ -68,37 +65,6 @@ def _product_seconds(dtype: torch.dtype, enough: float = float("inf")) -> float:
 def autocast(device: torch.device, precision: Precision) -> torch.autocast:
     """Compute matrix products in a number format; weights, residual stream, norms and loss stay in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
-
-
-def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:
-    """Return the floating-point operations of training for each target token: 6 (N_enc S / T + N_dec + N_out).
-
-    N counts the weights of matrix products: two operations each in the forward pass, four in the backward pass. S
-    and T are the real source and target tokens. Attention scores, norms, softmax, dropout and the optimiser are
-    left out, and so is padding. Source: Kaplan et al. (2020), appendix B.
-    """
-    encoder, decoder = (
-        sum(
-            module.weight.numel() for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)
-        )
-        for layers in (model.encoder_layers, model.decoder_layers)
-    )
-    return 6 * (encoder * source_tokens / target_tokens + decoder + model.output.weight.numel())
-
-
-def product_ceiling(device: torch.device, precision: Precision, seconds: float = 1.0) -> float:
-    """Measure the fastest matrix product of this process, in floating-point operations a second."""
-    a, b = (torch.randn(_SIDE, _SIDE, device=device) for _ in range(2))
-    if precision == "bf16":
-        a, b = a.bfloat16(), b.bfloat16()
-    best, end = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        synchronise(device)
-        start = time.perf_counter()
-        torch.mm(a, b)
-        synchronise(device)
-        best = min(best, time.perf_counter() - start)
-    return 2 * _SIDE**3 / best
 
 
 def synchronise(device: torch.device) -> None:

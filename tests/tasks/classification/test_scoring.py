@@ -18,8 +18,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.data.examples import NO_LABEL
-from manyheads.errors import DataError, RunError, UsageError
-from manyheads.runs.bench_train import bench_train
+from manyheads.errors import DataError, RunError
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.examine_config import examine_config_text
@@ -260,11 +259,6 @@ def test_labels_of_another_run_are_refused(corpus: Path, tmp_path: Path) -> None
 def test_an_averaged_classifier_classifies(finished: Path, tmp_path: Path) -> None:
     out = average(finished, out=tmp_path / "mean")
     assert Classifier.load(out).labels.names == ("0", "1")
-
-
-def test_the_training_speed_of_a_classifier_is_not_measured(corpus: Path) -> None:
-    with pytest.raises(UsageError, match="bench measures training of translators"):
-        bench_train(labelled_config(corpus), rounds=1, updates=1, listener=CollectingListener())
 
 
 def updates(corpus: Path, folder: Path, *worlds: World, **sections: dict[str, Any]) -> list[CorpusUpdates]:

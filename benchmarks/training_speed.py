@@ -1,0 +1,209 @@
+"""Measure how fast a configuration of a translator trains on this machine.
+
+    python benchmarks/training_speed.py [CONFIG] [--set KEY=VALUE]... [--rounds 5] [--updates 10] [--tiny] [--json]
+
+CONFIG is a TOML file or the name of a recipe; the default, demo-de-en, uses built-in text. No file is kept.
+Prints target tokens/s without padding, end symbols counted: median and range of the rounds; and their arithmetic as
+a share of the fastest matrix product of the same process.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import machine
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.load import load_config, resolve_recipe
+from manyheads.config.schema import Config
+from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tasks.corpus import read_corpus
+from manyheads.tasks.registry import prepare_task
+from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
+from manyheads.training.distributed import ALONE
+from manyheads.training.log import SilentListener
+from manyheads.training.memory import keep_few_kernels, keep_freed_memory
+from manyheads.training.precision import Precision, pick_device, pick_precision, synchronise
+from manyheads.training.update import Updater
+
+WARM_UPDATES = 3
+LEARNING_RATE = 1e-4  # low, as nothing is to be learnt
+SIDE = 2_048  # rows and columns of the matrices with which the fastest product is measured
+TINY = ("data.limit=300", "training.batch_tokens=256")
+
+
+@dataclass(frozen=True)
+class TrainingSpeed:
+    """Training speed. Tokens are counted with end symbols and without padding.
+
+    Attributes:
+        median, min, max: target tokens/s over the rounds.
+        source_tokens_per_second: source tokens/s at the median.
+        padding: share of padding positions, 0 to 1.
+        gflops: arithmetic on real tokens, in GFLOP/s; ceiling_gflops: that of the fastest matrix product.
+        peak_memory_mib: peak resident size of the process in MiB, on a GPU the peak of allocated memory.
+    """
+
+    median: float
+    min: float
+    max: float
+    source_tokens_per_second: float
+    padding: float
+    gflops: float
+    ceiling_gflops: float
+    parameters: int
+    precision: str
+    peak_memory_mib: float
+
+
+def measure_training(config: Config, *, rounds: int, updates: int) -> TrainingSpeed:
+    """Measure the training speed of a translator's configuration in rounds of some updates; nothing is saved."""
+    keep_few_kernels()
+    keep_freed_memory()
+    device = pick_device(config.training.device)
+    precision = pick_precision(config.training.precision, device)
+    torch.manual_seed(config.training.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder))
+        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        model = task.model().to(device).train()
+        assert isinstance(model, EncoderDecoder), f'this measures translators, not task = "{config.task}"'
+        updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
+        batches = _endless(task.updates(ALONE), device)
+        _time_updates(updater, batches, WARM_UPDATES)
+        results = [_time_updates(updater, batches, updates) for _ in range(rounds)]
+        batches.close()
+    source, target = sum(result.source for result in results), sum(result.target for result in results)
+    speeds = [result.target / result.seconds for result in results]
+    speed = statistics.median(speeds)
+    return TrainingSpeed(
+        median=speed,
+        min=min(speeds),
+        max=max(speeds),
+        source_tokens_per_second=speed * source / target,
+        padding=1 - (source + target) / sum(result.positions for result in results),
+        gflops=speed * flops_per_target_token(model, source, target) / 1e9,
+        ceiling_gflops=product_ceiling(device, precision) / 1e9,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        precision=precision,
+        peak_memory_mib=peak_memory(device) / 2**20,
+    )
+
+
+def _endless(source: BatchSource, device: torch.device) -> Generator[Sequence[MicroBatch]]:
+    """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
+    for epoch in itertools.count():
+        for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, device):
+            yield parts
+
+
+@dataclass
+class _Round:
+    """Time in seconds, token counts and positions (padding included) of one round."""
+
+    seconds: float = 0.0
+    source: int = 0
+    target: int = 0
+    positions: int = 0
+
+
+def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> _Round:
+    result = _Round()
+    synchronise(updater.device)
+    start = time.perf_counter()
+    for _ in range(updates):
+        parts = next(batches)
+        tokens = sum(part.target_tokens for part in parts)
+        losses = updater.gradients(parts, tokens)
+        updater.apply(LEARNING_RATE)
+        result.source += sum(part.source_tokens for part in parts)
+        result.target += tokens
+        result.positions += sum(part.num_positions for part, _, _ in losses)
+    synchronise(updater.device)
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:
+    """Return the floating-point operations of training for each target token: 6 (N_enc S / T + N_dec + N_out).
+
+    N counts the weights of matrix products: two operations each in the forward pass, four in the backward pass. S
+    and T are the real source and target tokens. Attention scores, norms, softmax, dropout and the optimiser are
+    left out, and so is padding. Source: Kaplan et al. (2020), appendix B.
+    """
+    encoder, decoder = (
+        sum(
+            module.weight.numel() for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)
+        )
+        for layers in (model.encoder_layers, model.decoder_layers)
+    )
+    return 6 * (encoder * source_tokens / target_tokens + decoder + model.output.weight.numel())
+
+
+def product_ceiling(device: torch.device, precision: Precision, seconds: float = 1.0) -> float:
+    """Measure the fastest matrix product of this process, in floating-point operations a second."""
+    a, b = (torch.randn(SIDE, SIDE, device=device) for _ in range(2))
+    if precision == "bf16":
+        a, b = a.bfloat16(), b.bfloat16()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        synchronise(device)
+        start = time.perf_counter()
+        torch.mm(a, b)
+        synchronise(device)
+        best = min(best, time.perf_counter() - start)
+    return 2 * SIDE**3 / best
+
+
+def peak_memory(device: torch.device) -> float:
+    """Return the peak memory in bytes; 0 if the system does not report it."""
+    if device.type == "cuda":
+        return float(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return 0.0
+    unit = 1 if platform.system() == "Darwin" else 1_024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+
+
+def main() -> None:
+    parser = machine.parser(__doc__)
+    parser.add_argument("config", nargs="?", default="demo-de-en", help="TOML file or recipe (default demo-de-en)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="a setting"
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="measurements (default 5)")
+    parser.add_argument("--updates", type=int, default=10, help="updates of a measurement (default 10)")
+    arguments = machine.parse(parser, tiny={"rounds": 2, "updates": 2})
+    overrides = [*(TINY if arguments.tiny else ()), *arguments.overrides]
+    config = load_config(resolve_recipe(arguments.config), overrides)
+    found = measure_training(config, rounds=arguments.rounds, updates=arguments.updates)
+    about = machine.about()
+    if arguments.json:
+        print(json.dumps({"unit": "target tokens/s", **about, **asdict(found)}))
+        return
+    print(machine.describe(about))
+    print(
+        f"{found.median:,.0f} target tokens/s ({found.min:,.0f} to {found.max:,.0f}), "
+        f"{found.source_tokens_per_second:,.0f} source tokens/s, {100 * found.padding:.1f} % padding"
+    )
+    print(
+        f"{found.gflops:,.0f} useful GFLOP/s: {100 * found.gflops / found.ceiling_gflops:.0f} % of the "
+        f"{found.ceiling_gflops:,.0f} that a matrix product reaches ({found.precision})"
+    )
+    print(f"{found.parameters:,} parameters, {found.peak_memory_mib:,.0f} MiB at most")
+
+
+if __name__ == "__main__":
+    main()
