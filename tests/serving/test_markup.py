@@ -50,6 +50,63 @@ def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]
     assert read_html(source).texts == [text for text in texts if any(one.isalpha() for one in text)]
 
 
+INLINE_ELEMENTS = (
+    "a abbr acronym applet b bdi bdo big blink button cite data del dfn em font i ins label map mark marquee meter "
+    "nobr output progress q rb ruby s slot small span strike strong sub sup time tt u var "  # of HTML
+    "g mrk pc hi f0 x-y my-link string"  # of XLIFF, of TMX, of a client
+)
+ATOMS = (
+    "audio canvas code iframe kbd math noembed noframes noscript object picture rp rt rtc samp script style svg "
+    "template textarea video bpt ept it ph ut"
+)
+VOID_ELEMENTS = "area base basefont bgsound embed img input keygen link meta param track wbr"
+BORDERS = (
+    "address article aside blockquote caption center dd details dialog dir div dl dt fieldset figcaption figure "
+    "footer form h1 h2 h3 h4 h5 h6 header hgroup legend li main menu nav ol optgroup option p search section "
+    "select summary table tbody td tfoot th thead title tr ul seg source target segment note"
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "form", "texts"),
+    [
+        (INLINE_ELEMENTS, "Der <{0} id='1'>rote</{0}> Hund", ["Der rote Hund"]),
+        (f"{INLINE_ELEMENTS} {ATOMS} x bx ex sc ec cp sm em", "Der <{0} id='1'/>Hund", ["Der Hund"]),
+        (ATOMS, "Der <{0}>nein</{0}> Hund", ["Der Hund"]),
+        (VOID_ELEMENTS, "Der <{0}>Hund", ["Der Hund"]),
+        (BORDERS, "Der <{0}>Hund</{0}> bellt", ["Der", "Hund", "bellt"]),
+        ("br hr source col", "Der<{0}>Hund", ["Der", "Hund"]),
+        ("pre listing xmp plaintext", "Der <{0}>nein", ["Der"]),
+    ],
+)
+def test_a_text_ends_only_at_an_element_that_html_or_a_translation_format_shows_as_a_block(
+    names: str, form: str, texts: list[str]
+) -> None:
+    assert {name: read_html(form.format(name)).texts for name in names.split()} == dict.fromkeys(
+        names.split(), texts
+    )
+
+
+def test_a_caller_names_further_elements_that_end_a_text() -> None:
+    source = "<string name='a'>Der <xliff:g>rote</xliff:g> Hund</string><string>Die Katze</string>"
+    assert read_html(source, blocks=["string"]).texts == ["Der rote Hund", "Die Katze"]
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>を読む", ["漢字を読む"]),
+        ("<ruby>漢<rt>kan<rp>)</ruby>を<ruby>読<rt>yo<rt>mi</ruby>む", ["漢を読む"]),  # end tags may be left out
+        ("<ruby><rb>漢</rb><rtc><rt>kan</rt></rtc></ruby>字", ["漢字"]),
+        ("Drücke <button>Los</button> jetzt", ["Drücke Los jetzt"]),
+        ("<button>Ja</button> <button>Nein</button>\n<label>Vielleicht</label>", ["Ja", "Nein", "Vielleicht"]),
+        ("Nimm <mrk mtype='protected'>nein</mrk> mit", ["Nimm mit"]),
+    ],
+)
+def test_readings_stay_and_buttons_in_a_row_are_texts_of_their_own(source: str, texts: list[str]) -> None:
+    assert read_html(source).texts == texts
+
+
 @pytest.mark.parametrize(
     ("source", "text", "links", "result"),
     [
@@ -79,6 +136,8 @@ def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]
         # without links the same word order is assumed
         ("der <b>kleine</b> Hund", "the little dog", None, "the <b>little</b> dog"),
         # tags that are not in order stay
+        ("Der <g id='1'>rote</g> <x id='2'/>Hund", "The red dog", "0-0 1-1 2-2",
+         "The <g id='1'>red</g> <x id='2'/>dog"),
         ("<b>eins <i>zwei</b> drei</i>", "one two three", "0-0 1-1 2-2", None),
         ("eins </b> zwei", "one two", "0-0 1-1", "one </b> two"),
         # escaped once
@@ -98,7 +157,7 @@ PIECES = st.sampled_from(
     ["<b>", "</b>", "<i>", "</i>", '<a href="x">', "</a>", "<p>", "</p>", "<br>", "<code>", "</code>", "<img>",
      "<!--", "-->", "<span translate=no>", "</span>", "<", ">", "&", "&lt;", "&nbsp;", "<div class=notranslate>",
      "</div>", " ", "\n", "Hund", "läuft.", "(", ")", "<script>", "</script>", "<x/>", "</", "<!", "<?", "'", '"',
-     "<a b='", "]]>", "<![CDATA["]
+     "<a b='", "]]>", "<![CDATA[", "<g id='1'>", "</g>", "<rt>", "</ruby>", "<button>", "</button>", "<my-x>"]
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import accumulate
@@ -18,16 +18,22 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_INLINE = _words(
-    "a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q ruby s small span strike strong sub "
-    "sup time tt u var"
+# Elements that end a running text: those that HTML shows as blocks, rows, items or options, and those that hold the
+# texts of XLIFF and TMX. Every other element, known or not, is inline.
+_BLOCKS = _words(
+    "html head title body address article aside blockquote br caption center col colgroup datalist dd details "
+    "dialog dir div dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 header hgroup hr "
+    "legend li listing main menu nav ol optgroup option p plaintext pre search section select source summary "
+    "table tbody td tfoot th thead tr ul xmp alt-trans ignorable note prop seg seg-source segment target "
+    "trans-unit tu tuv"
 )
-_VOID = _words("area base br col embed hr img input link meta param source track wbr")
-_VOID_INLINE = _words("img wbr input")
-# Elements whose content is not translated.
-_UNTOUCHED_INLINE = _words("code kbd samp svg math canvas audio video object")
-_UNTOUCHED = _words("pre script style template textarea noscript") | _UNTOUCHED_INLINE
-_ALL_INLINE = _INLINE | _UNTOUCHED_INLINE | _VOID_INLINE  # elements that do not end a block
+_VOID = _words("area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr")
+# Elements whose content is not translated: code, media, readings (of ruby), and native codes of XLIFF and TMX.
+_UNTOUCHED = _words(
+    "pre listing xmp plaintext code kbd samp script style template textarea noscript noembed noframes svg math "
+    "canvas audio video object iframe picture rt rtc rp bpt ept it ph ut skl originaldata"
+)
+_READINGS = _words("rt rtc rp")  # each ends where the next one begins, or with its ruby
 _CLASSES = _words("notranslate mention hashtag")
 _Attributes = list[tuple[str, str | None]]
 
@@ -81,14 +87,19 @@ class Document:
         return ["".join(parts)]
 
 
-def read_html(text: str) -> Document:
-    """Return the document of an HTML text; invalid HTML is accepted."""
-    return Document(text, _read_blocks(text))
+def read_html(text: str, blocks: Iterable[str] = ()) -> Document:
+    """Return the document of an HTML text; invalid HTML is accepted.
+
+    Args:
+        text: HTML, or text with the tags of XLIFF, TMX or a format of its own.
+        blocks: names of further elements, in lower case, that end a running text, such as "string" and "item".
+    """
+    return Document(text, _read_blocks(text, blocks))
 
 
-def _read_blocks(source: str) -> list[str | Block]:
+def _read_blocks(source: str, blocks: Iterable[str] = ()) -> list[str | Block]:
     """Return the pieces of a document in order; their HTML, joined, is the document."""
-    reader = _BlockReader(source)
+    reader = _BlockReader(source, _BLOCKS.union(blocks))
     reader.feed(source)
     reader.close()
     return reader.finish()
@@ -98,20 +109,21 @@ class _BlockReader(HTMLParser):
     """Parses tags and divides the source into pieces.
 
     Attributes:
+        blocks: names of the elements that end a block.
         pieces: the result so far.
         tokens: tokens of the present block.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, blocks: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
         self.source = source
+        self.blocks = blocks
         lines = [len(line) + 1 for line in source.split("\n")]
         self.line_starts = [0, *accumulate(lines)]
         self.pieces: list[str | Block] = []
         self.tokens: list[Token] = []
         self.block_start = 0  # offset of the present block in the source
-        # The untranslated element that is read: its name, its offset, and whether it is inline.
-        self.skipping: tuple[str, int, bool] | None = None
+        self.skipping: tuple[str, int] | None = None  # the untranslated element that is read: its name, its offset
         self.depth = 0  # nested elements of that name
 
     @property
@@ -126,34 +138,37 @@ class _BlockReader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
         raw = self.get_starttag_text() or ""
+        if self.skipping is not None and self.skipping[0] in _READINGS and tag in _READINGS:
+            self.end_skipping(self.position)
         if self.skipping is not None:
             self.depth += tag == self.skipping[0] and not raw.endswith("/>")
             return
+        if self.holds_control():
+            self.end_block(self.position)
         if _is_untouched(tag, attrs) and tag not in _VOID:
-            self.skipping, self.depth = (tag, self.position, tag in _ALL_INLINE), 1
-        elif tag in _INLINE:
-            self.tokens.append(Token("open", raw, tag))
+            self.skipping, self.depth = (tag, self.position), 1
+        elif tag in self.blocks or tag in _VOID:
+            self.copy(self.position, self.position + len(raw), tag)
         else:
-            self.copy(self.position, self.position + len(raw), inline=tag in _VOID_INLINE)
+            self.tokens.append(Token("open", raw, tag))
 
     def handle_startendtag(self, tag: str, attrs: _Attributes) -> None:
         """Handle `<x/>` as in XHTML, where it is a complete element; in HTML it would open one."""
         if self.skipping is None:
-            end = self.position + len(self.get_starttag_text() or "")
-            self.copy(self.position, end, inline=tag in _ALL_INLINE)
+            self.copy(self.position, self.position + len(self.get_starttag_text() or ""), tag)
 
     def handle_endtag(self, tag: str) -> None:
         end = self.tag_end()
+        if self.skipping is not None and self.skipping[0] in _READINGS and tag == "ruby":
+            self.end_skipping(self.position)
         if self.skipping is not None:
-            name, start, inline = self.skipping
-            self.depth -= tag == name
+            self.depth -= tag == self.skipping[0]
             if self.depth == 0:
-                self.skipping = None
-                self.copy(start, end, inline=inline)
-        elif tag in _INLINE:
-            self.tokens.append(Token("close", self.source[self.position : end], tag))
+                self.end_skipping(end)
+        elif tag in self.blocks:
+            self.copy(self.position, end, tag)
         else:
-            self.copy(self.position, end, inline=tag in _UNTOUCHED_INLINE)
+            self.tokens.append(Token("close", self.source[self.position : end], tag))
 
     def handle_data(self, data: str) -> None:
         if self.skipping is None:
@@ -164,19 +179,31 @@ class _BlockReader(HTMLParser):
         if self.skipping is None:
             end = self.source.find("-->", self.position) + 3 if self.source.startswith("<!--", self.position) else 0
             end = end if end >= 3 else self.tag_end()
-            self.copy(self.position, end, inline=True)
+            self.copy(self.position, end)
 
     handle_comment = handle_pi = unknown_decl = keep_declaration
     handle_decl = keep_declaration  # type: ignore[assignment]  # HTMLParser passes the argument by position
 
-    def copy(self, start: int, end: int, *, inline: bool) -> None:
-        """Copy a part of the source: as an atom of the present block if it is inline, else behind that block."""
-        if inline:
+    def copy(self, start: int, end: int, tag: str = "") -> None:
+        """Copy a part of the source: behind the present block if its tag ends blocks, else as an atom of it."""
+        if tag not in self.blocks:
             self.tokens.append(Token("atom", self.source[start:end]))
             return
         self.end_block(start)
         self.pieces.append(self.source[start:end])
         self.block_start = end
+
+    def end_skipping(self, end: int) -> None:
+        """Copy the untranslated element that is read."""
+        assert self.skipping is not None
+        (tag, start), self.skipping = self.skipping, None
+        self.copy(start, end, tag)
+
+    def holds_control(self) -> bool:
+        """Return whether the present block is one complete button: the next element is no part of its text."""
+        ends = [*self.tokens[:2], *self.tokens[-2:]]
+        marks = [token for token in ends if token.kind != "text" or token.raw.strip()]
+        return bool(marks) and marks[0].name == marks[-1].name == "button" and marks[-1].kind == "close"
 
     def end_block(self, end: int) -> None:
         raw = self.source[self.block_start : end]
@@ -188,8 +215,7 @@ class _BlockReader(HTMLParser):
 
     def finish(self) -> list[str | Block]:
         if self.skipping is not None:  # never closed: the rest of the source belongs to it
-            _, start, inline = self.skipping
-            self.copy(start, len(self.source), inline=inline)
+            self.end_skipping(len(self.source))
         self.end_block(len(self.source))
         return self.pieces
 
@@ -199,6 +225,6 @@ def _is_untouched(tag: str, attributes: _Attributes) -> bool:
     if tag in _UNTOUCHED:
         return True
     values = {name: value or "" for name, value in reversed(attributes)}
-    if values.get("translate", "").strip().lower() == "no":
+    if values.get("translate", "").strip().lower() == "no" or values.get("mtype") == "protected":
         return True
     return not _CLASSES.isdisjoint(re.split(r"\s+", values.get("class", "")))
