@@ -20,6 +20,7 @@ from manyheads.data.literals import (
     layout_kinds,
     literal_kinds,
     placeholders_of,
+    sentences_with_literals,
     spans_to_translate,
 )
 
@@ -36,6 +37,12 @@ mailto:a@x.org ftp://x.org/y myapp://open/1 x.org/a tom@x.org a.b+c@x-y.co.uk wa
 C:\\Users\\tom\\a.txt \\\\server\\share /usr/local/bin ~/notes ./run.sh ../a/b src/main.py README.md
 config.toml Node.js 550e8400-e29b-41d4-a716-446655440000 v1.2 v7.1.17 V2.0 1.2.3-beta 10.15.7 192.168.0.1
 2001.1.2.3 😀 👍🏽 ⭐ ❤️ 👨‍👩‍👧 \\n \\t \\" \\u00e4 \\(name)
+[X7X] [X123X] [VAR1] [ProductName] [name/ver] [Root.GetName] [node:title:value] [%s] [%1$s:name]
+[^1] [^note-2] [1]_ [#]_ [#a]_ [name]_ [@smith2004] [!NOTE] :ref:`x` :py:func:`a.b`
+$E=mc^2$ $x$ $x_i$ $\\alpha$ $$x^2$$ $2^n$ \\(x=1\\) \\[x=1\\] \\cite{key} \\ref{fig:1} \\eqref{a} \\LaTeX{} \\item
+\\N \\h {\\an8} {\\i1} {\\pos(10,20)} {\\fad(1,2)\\b1} \\V[1] \\N[1] $\\n $(^Name) <00:00:01.000>
+<1> </1> <0/> <#if> </#if> <@U123> <@!12> <:smile:123> [1} {1] {1> <1} &brandShortName; __MSG_appName__
+%#@files@ %0:s %1% %|1$5| %<PRIu64> %1!s! %[1]d %qs %1$S {!x} {:?} {a}px {.class} {#id} {$a->name}
 """
 COPIED = [
     *WITHOUT_BLANKS.split(),
@@ -43,7 +50,10 @@ COPIED = [
     "{n, number, ::currency/USD}", "{n,choice,0#none|1#one}", "{0:yyyy-MM-dd HH:mm}", "{t:%d %b %Y}",
     "{x: >10}", "{{ a.b | upper }}", "{{x, format}}", "{% if a %}", "{# note #}", "{@html x}", "${a + b}",
     "% 5d", "`code span`", "``a b``", "$t(ns:key, x)", "%(a b)s", "<a href='x y'>", "<!-- a b -->", "<%= x %>",
-    "<?php x ?>", "+49 30 123456", "+49 (30) 1234-5678",
+    "$E = mc^2$", "$a + b = c$", "$$\\sum_{i=1}^n x_i$$", "\\( a + b \\)", "\\[ a = b \\]", "[@smith2004, p. 5]",
+    "[form-7 id=\"1\" title='x y']", "{$x :number style=percent}", '{ -brand(case: "x") }', "{#id .class}", "<1 />",
+    "\\includegraphics[width=2cm]{a}", ":ref:`der Text <label>`", "<?php x ?>", "+49 30 123456",
+    "+49 (30) 1234-5678",
 ]  # fmt: skip
 
 PROSE = [
@@ -57,13 +67,17 @@ PROSE = [
     "und/oder, he/she, km/h, 24/7, 1/2, w/o", "Am 3.10.2012, 1.2.2020, 12.30 Uhr, 3.5", "1.234.567 Euro",
     "d.h., z.B., e.g. this, i.e. that", "C# and F#, #1, # 3", "AT&T, R&D; Q&A; Tom&Jerry;",
     "it`s what I don`t know", "`` quoted '' and `so'", "`공포`라고", "Le prix : 5 €", "std::string", "snake_case",
-    "What?!", "\u3164 \u115f", "A* and B*, 2*3", "[siehe unten] (oben)",
+    "It is $5 + tax, and $10 = €9.", "$5+$10=$15", "US$5 < US$6, 5$ < 6$", "[1], [2], [Smith 2004]", "und\\oder",
+    "<3, 2 <1", "a [b} c", "Vers 3:16 [vgl. Röm 8]", "What?!", "\u3164 \u115f",
+    "A* and B*, 2*3", "[siehe unten] (oben)",
 ]  # fmt: skip
 
 LONG_LINES = [
     part * (5_000 // len(part)) + end + "z {x}"
     for part in ("(", "[", "{", "<", "%", "$", "#", ":", "`", "\\", "/", ".", "a", "1", "&", "a@", "a.", "a/",
                  "[a", "{{", "{a ", "%(", "$a", "&amp;", "`a ", ":ab:", "a://", "www.", "<a", "![", "](a", "+1 ",
+                 "$a=", "$a=b$", "$$a=", "\\(a=", "\\[a_", "\\a{", "\\aa ", "[[a|", "[a b=c ", "[a b='", ":a:`",
+                 "{\\", "{#a ", "%<", "[^a", "[@a;", "[%a", "{/b}", "{$a :b ", "\\N", "<br>-", "[a.", "AB1",
                  "*a", "_a ", "~~a", "|", "> ", "\t", "   ", "0123-", "[%", "{#", "{a, plural, b {", "a_")
     for end in ("", "@")
 ]  # fmt: skip
@@ -111,6 +125,13 @@ def test_prose_has_no_literals() -> None:
         ("{g, select, male {Er mag {x}} other {Sie mögen {x}}}", ["Er mag", "Sie mögen"]),
         ("100%% sicher, $1 und $2", ["sicher,", "und"]),
         ("Zeile\\nZwei", ["Zeile", "Zwei"]),
+        ("{\\i1}Hallo{\\i0} Welt", ["Hallo", "Welt"]),
+        ("{b}Hallo{/b} {0}Welt", ["Hallo", "Welt"]),
+        ("<1>Hallo</1> [1}Welt{1] {2>da<2}", ["Hallo", "Welt", "da"]),
+        ("\\emph{Hund} und \\textbf[x]{rote Katze}", ["Hund", "und", "rote Katze"]),
+        ("Siehe \\href{https://x.org}{die Seite}.", ["Siehe", "die Seite"]),
+        ("Siehe [[Seite|die Seite]] und [[Datei:a.png|mini|das Bild]].", ["Siehe", "die Seite", "und", "das Bild"]),
+        ("Nach $E = mc^2$, siehe [^1], gilt $a$.", ["Nach", "siehe", "gilt"]),
     ],
 )
 def test_the_text_between_literals_is_translated(text: str, expected: list[str]) -> None:
@@ -140,8 +161,36 @@ def test_patterns_have_no_groups_and_mean_the_same_in_python_and_javascript() ->
         assert "(?P" not in kind.pattern
 
 
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ("- Ja, komm.\\N- Nein!", ["Ja, komm.", "Nein!"]),
+        ("- Ja.<br />– Nein.", ["Ja.", "Nein."]),
+        ("Ein Hund läuft\\ndurch", ["Ein Hund läuft\\ndurch"]),
+        ("[^1]: Ein Satz.", ["Ein Satz."]),
+    ],
+)
+def test_the_speakers_of_a_subtitle_and_the_text_of_a_footnote_are_texts_of_their_own(
+    line: str, texts: list[str]
+) -> None:
+    assert [line[start:end] for start, end in spans_to_translate(line, layout_kinds)] == texts
+
+
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ("Ein [1}roter{1] Hund", [["Ein ", "roter", " Hund"]]),
+        ("Ein \\emph{roter} Hund", [["Ein ", "roter", " Hund"]]),
+        ("{n, plural, one {# Datei} other {# Dateien}}", []),
+        ("} other {Dateien}}", []),
+    ],
+)
+def test_the_branches_of_a_message_are_no_sentence_together(line: str, texts: list[list[str]]) -> None:
+    assert [sentence.texts for sentence in sentences_with_literals(line)] == texts
+
+
 @example("1 #")  # the end of a heading that has no beginning
-@given(st.text(alphabet="ab <>{}@.:/wh1😀가① \t%$#[]_&;-+`\\(),*_~|>•", max_size=40))
+@given(st.text(alphabet="ab <>{}@.:/wh1😀가① \t%$#[]_&;-+`\\(),*_~|>•=^{}Nn", max_size=40))
 def test_the_spans_are_in_order_and_hold_letters(text: str) -> None:
     spans = spans_to_translate(text)
     needs = tuple(kind.needs for kind in literal_kinds() if re.search(kind.needs, text, re.ASCII))

@@ -18,7 +18,7 @@ from manyheads.data.letters import has_letters
 
 _PART = re.compile("<([a-z_]+)>")
 _LAYOUT_SIGN = re.compile(
-    r"^[\W\u2460-\u2473]|^\w{1,3}[.)]|[|\t]|   "
+    r"^[\W\u2460-\u2473]|^\w{1,3}[.)]|[|\t]|   |\\[Nn]|<[Bb][Rr]"
 )  # every literal of the layout has one of these
 _SIGN = re.compile(  # every other literal has one of these; most lines of prose have none
     r"[@{}%<$`\[\\#&+~*_\u231a-\u23ff\u2600-\u27bf\u2b1b-\u2b55\U0001f000-\U0001faff]|/\w|-[0-9A-Fa-f]{4}-"
@@ -27,6 +27,7 @@ _SIGN = re.compile(  # every other literal has one of these; most lines of prose
 )
 _BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="  # marks before a literal that are copied with it
 _ORDERED = "<[]*_~"  # first characters of tags, links and emphasis
+_BRANCH = re.compile(r",[^{}\\]*\{|\}[^{}\\]*[{}]")  # what begins, parts or ends the branches of a message
 _AFTER = re.compile(r"[^\w\s<{@$%]*")  # marks after a literal, likewise
 
 
@@ -190,7 +191,8 @@ def sentences_with_literals(line: str) -> list[Sentence]:
         if not spans or spans[0][0] < start or end < spans[-1][1]:
             continue
         sentence = Sentence(start, line[start:end], [(first - start, last - start) for first, last in spans])
-        open_braces = any(line.count("{", *span) != line.count("}", *span) for span in spans)
-        if not open_braces and has_letters("".join(sentence.texts)):
+        marks = [line[slice(*span)] for span in spans]
+        branches = any(mark.count("{") != mark.count("}") and _BRANCH.search(mark) for mark in marks)
+        if not branches and has_letters("".join(sentence.texts)):
             found.append(sentence)
     return found

@@ -4,6 +4,7 @@ import { hasLetters, isBlank, strip, stripStart, WHITE } from "./unicode.js";
 
 const BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="; // marks before a literal that are copied with it
 const AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy"); // marks after a literal, likewise
+const BRANCH = /,[^{}\\]*\{|\}[^{}\\]*[{}]/u; // what begins, parts or ends the branches of a message
 
 /** The kinds of literals, from manyheads/data/literals.toml: a list of { pattern, needs, layout }. */
 export class Literals {
@@ -32,7 +33,7 @@ export class Literals {
     return Array.from(text.matchAll(this.patternFor(text)), (match) => [match.index, match.index + match[0].length]);
   }
 
-  /** Return the parts of a line between marks of its layout that have literals inside, and letters beside them; not if braces stay open.
+  /** Return the parts of a line between marks of its layout that have literals inside, and letters beside them; not the branches of a message.
       @type {(line: string) => Sentence[]} */
   sentences(line) {
     const literals = this.find(line);
@@ -46,8 +47,9 @@ export class Literals {
       }
       const sentence = { start, text: line.slice(start, end), literals: spans };
       if (!spans.length || spans[0][0] < 0 || spans[spans.length - 1][1] > end - start) return [];
-      const isOpen = spans.some((span) => sentence.text.slice(...span).split("{").length !== sentence.text.slice(...span).split("}").length);
-      return !isOpen && hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
+      const marks = spans.map((span) => sentence.text.slice(...span));
+      const isMessage = marks.some((mark) => mark.split("{").length !== mark.split("}").length && BRANCH.test(mark));
+      return !isMessage && hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
     });
   }
 
