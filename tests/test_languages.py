@@ -15,16 +15,19 @@ from manyheads.languages import (
     SENTENCE_ENDS,
     base_language,
     bleu_language,
+    capitalize,
     end_mark,
     full_stop,
     has_blanks_between_words,
     language_name,
     language_names,
     libretranslate_code,
+    lower,
     match_language,
     normal_form,
     script_of,
     sentence_separator,
+    upper,
 )
 
 # Codes of one meaning: normal form, script, name -> spellings.
@@ -190,3 +193,21 @@ def test_the_marks_that_end_a_sentence_are_those_of_unicode() -> None:
         if unicodedata.category(character) != "Cn":
             assert bool(ours.match(character)) == bool(unicode.match(character)), f"U+{ord(character):04X}"
     assert all(ours.match(full_stop(code)) for code in ("hy", "am", "km", "my", "ur", "hi", "zh", "en"))
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "small", "large", "first"),
+    [
+        ("tr", "IĞDIR İyi ısı", "ığdır iyi ısı", "IĞDIR İYİ ISI", "Iğdır iyi ısı"),
+        ("az-Latn", "iIıİ", "iııi", "İIIİ", "İııi"),
+        ("tur_Latn", "I\u0307I\u0323\u0307", "ii\u0323", "I\u0307I\u0323\u0307", "I\u0307i\u0323"),
+        ("lt", "ÌÍĨ J\u0301 Į\u0303 I", "i\u0307\u0300i\u0307\u0301i\u0307\u0303 j\u0307\u0301 į\u0307\u0303 i",
+         "ÌÍĨ J\u0301 Į\u0303 I", "Ìi\u0307\u0301i\u0307\u0303 j\u0307\u0301 į\u0307\u0303 i"),
+        ("lt", "i\u0307\u0301", "i\u0307\u0301", "I\u0301", "I\u0307\u0301"),
+        ("el", "ΟΔΟΣ ΣΑΣ", "οδος σας", "ΟΔΟΣ ΣΑΣ", "Οδος σας"),
+        ("de", "Größe IN", "größe in", "GRÖSSE IN", "Größe in"),
+        ("", "ISI", "isi", "ISI", "Isi"),
+    ],
+)  # fmt: skip
+def test_case_is_that_of_the_language(code: str, text: str, small: str, large: str, first: str) -> None:
+    assert (lower(text, code), upper(text, code), capitalize(text, code)) == (small, large, first)

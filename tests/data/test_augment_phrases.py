@@ -48,6 +48,14 @@ def test_mined_words_depend_on_the_texts_alone_and_leave_out_rare_words() -> Non
     assert "Quastenflosser" not in {pair.source for pair in first.words}
 
 
+def test_the_words_of_turkish_are_written_in_its_small_letters() -> None:
+    sources, targets = make_sentences(300)
+    sources = [f"Isı {source}" for source in sources[:150]] + sources[150:]
+    targets = [f"Heat {target}" for target in targets[:150]] + targets[150:]
+    mined = mine_phrases(sources, targets, ("tr", "en"))
+    assert "ısı" in {pair.source for pair in [*mined.words, *mined.links]}
+
+
 def test_a_large_corpus_is_read_evenly_spaced_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     sources, targets = make_sentences(1000)
     monkeypatch.setattr(module, "_MOST_LINKS", 6 * 6 * 250)

@@ -11,6 +11,7 @@ from manyheads.data.augment_text import (
     add_copy,
     change_end_mark,
     drop_capital,
+    linked_words,
     lower_source,
     misspell,
     to_capitals,
@@ -24,6 +25,14 @@ def test_functions_that_change_case_change_the_sides_in_their_name() -> None:
     assert to_capitals("Straße", "Street") == ("STRASSE", "STREET")
     assert lower_source("Das Haus", "The House") == ("das haus", "The House")
     assert drop_capital("Das Haus", "The House") == ("das Haus", "The House")
+
+
+def test_case_is_changed_as_the_languages_of_the_sides_write_it() -> None:
+    assert to_capitals("iğne", "ısı ist", ("tr", "de")) == ("İĞNE", "ISI IST")
+    assert lower_source("Isı", "It", ("tr", "en")) == ("ısı", "It")
+    assert drop_capital("Isı", "It", ("tr", "en")) == ("ısı", "It")
+    (linked,) = linked_words("Isı iyi", "Heat is good", {"ısı": "heat"}, ("tr", "en"))
+    assert [word[0] for word in linked] == ["Isı", "Heat"]
 
 
 @pytest.mark.parametrize(

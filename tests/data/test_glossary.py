@@ -130,3 +130,11 @@ def test_forms_of_a_word_share_its_beginning(first: str, second: str, same: bool
 )  # fmt: skip
 def test_a_text_holds_a_translation_in_other_forms(text: str, translation: str, held: bool) -> None:
     assert holds_form(text, translation) is held
+
+
+def test_a_term_of_turkish_is_found_in_its_own_capitals() -> None:
+    glossary = make_glossary({"ısı": "heat", "iğne": "needle"}).in_language("tr")
+    assert [place.term.target for place in glossary.find("ISI İĞNE Isı İğne isi IĞNE")] == ["heat", "needle"] * 2
+    assert glossary.extended([Term("ılık su", "warm water", "x")]).find("ILIK SU")
+    assert holds_form("ISI", "ısı", "tr")
+    assert not holds_form("ISI", "isi", "tr")

@@ -331,6 +331,16 @@ def test_text_in_capitals_is_translated_like_other_text_and_returned_in_capitals
     assert alone.translation.startswith(f"{plain.translation.upper()} https://x.org ")
 
 
+def test_capitals_are_read_and_written_in_their_language() -> None:
+    tokenizer = ByteTokenizer(lowercase=False)
+    splitter = Splitter(tokenizer, "tr", "sentences", 99, 99, lower_capitals=True, target="az")
+    (line,) = splitter.lines(["IĞDIR GÜZEL. İYİ."])
+    assert [tokenizer.decode(part) for part in line.parts] == ["Iğdır güzel.", "İyi."]
+    assert line.join(["ılıq su", "iyi"]) == "ILIQ SU İYİ"
+    assert line.holds("iyi", "İYİ")
+    assert line.holds_form("iğne", "İĞNE")
+
+
 @pytest.mark.parametrize("text", ["Abc www.x.org def. Ghi", "ABC DEF", "  <b>abc</b>  ", "<i>", "", "  "])
 @pytest.mark.parametrize("split", ["auto", "sentences", "none"])
 def test_a_stream_copies_literals_and_keeps_capitals(text: str, split) -> None:

@@ -208,12 +208,12 @@ class AugmentPlan:
         if self.mark[row]:
             source, target = change_end_mark(source, target, augmenter.languages)
         if self.typo[row]:
-            source = misspell(source, rng)
+            source = misspell(source, rng, augmenter.languages[0])
         if case:
-            source, target = _CHANGES[case](source, target)
+            source, target = _CHANGES[case](source, target, augmenter.languages)
         if self.copy[row]:
             scripts = augmenter.growth.scripts
-            source, target = add_copy(source, target, rng, augmenter.translations, scripts)
+            source, target = add_copy(source, target, rng, augmenter.translations, scripts, augmenter.languages)
         return source, target
 
     def content_of(self, row: int) -> Texts:
@@ -227,7 +227,7 @@ class AugmentPlan:
         return joins[0].join(pair[0] for pair in pairs), joins[1].join(pair[1] for pair in pairs)
 
 
-_CHANGES: dict[int, Callable[[str, str], Texts]] = {
+_CHANGES: dict[int, Callable[[str, str, Texts], Texts]] = {
     _CAPITALS: to_capitals,
     _LOWER: lower_source,
     _SMALL_FIRST: drop_capital,

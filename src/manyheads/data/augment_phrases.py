@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from manyheads.data.corpus import Pair
 from manyheads.data.word_alignment import expected_counts, link_tokens
+from manyheads.languages import lower
 
 _MOST_LINKS = 5_000_000  # links between a source and a target token: about 300 MiB
 _MOST_TOKENS = 60  # of a side; longer sentences are left out
@@ -57,14 +58,14 @@ class _Side:
         vocabulary: tokens in lower case, by number.
     """
 
-    def __init__(self, sentences: Sequence[Sequence[str]]) -> None:
+    def __init__(self, sentences: Sequence[Sequence[str]], language: str) -> None:
         numbers: dict[str, int] = {}
-        ids = [numbers.setdefault(token.lower(), len(numbers)) for tokens in sentences for token in tokens]
+        ids = [numbers.setdefault(lower(token, language), len(numbers)) for tokens in sentences for token in tokens]
         self.tokens: _IntArray = np.array(ids, dtype=np.int64)
         self.lengths: _IntArray = np.array([len(tokens) for tokens in sentences], dtype=np.int64)
         self.starts: _IntArray = np.concatenate([[0], np.cumsum(self.lengths)])
         self.vocabulary = list(numbers)
-        self.surfaces = _usual_surfaces(sentences)
+        self.surfaces = _usual_surfaces(sentences, language)
         self.is_word = np.array([token[0].isalpha() for token in self.vocabulary], dtype=bool)
 
     def written(self, numbers: Sequence[int]) -> str:
@@ -72,28 +73,31 @@ class _Side:
         return " ".join(self.surfaces[self.vocabulary[number]] for number in numbers)
 
 
-def _usual_surfaces(sentences: Sequence[Sequence[str]]) -> dict[str, str]:
+def _usual_surfaces(sentences: Sequence[Sequence[str]], language: str) -> dict[str, str]:
     """Map each lower-case word to its most frequent spelling after another word, by default to lower case."""
     spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for tokens in sentences:
         for before, token in pairwise(["", *tokens]):
-            counts = spellings[token.lower()]
+            counts = spellings[lower(token, language)]
             if before[:1].isalpha():
                 counts[token] += 1
     return {word: max(sorted(counts), key=counts.__getitem__, default=word) for word, counts in spellings.items()}
 
 
-def mine_phrases(sources: Sequence[str], targets: Sequence[str]) -> MinedPhrases:
+def mine_phrases(
+    sources: Sequence[str], targets: Sequence[str], languages: tuple[str, str] = ("", "")
+) -> MinedPhrases:
     """Mine words and phrases from sentences and their translations.
 
-    Only evenly spaced sentences of a large corpus are used. The result depends on the texts alone.
+    Only evenly spaced sentences of a large corpus are used. The result depends on the texts alone, and on
+    languages with their own capitals.
     """
     rows = _sample_rows(sources, targets)
     tokenised = [(_TOKEN.findall(sources[row]), _TOKEN.findall(targets[row])) for row in rows]
     usable = [pair for pair in tokenised if all(0 < len(side) <= _MOST_TOKENS for side in pair)]
     if not usable:
         return MinedPhrases([], [], [])
-    source, target = _Side([pair[0] for pair in usable]), _Side([pair[1] for pair in usable])
+    source, target = (_Side([pair[side] for pair in usable], languages[side]) for side in (0, 1))
     links = _align(source, target)
     words, linked = _linked_words(source, target, links)
     return MinedPhrases(words, _linked_phrases(source, target, links), linked)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from manyheads.data.augment_copies import make_copy, make_tag
-from manyheads.languages import SENTENCE_ENDS, full_stop
+from manyheads.languages import SENTENCE_ENDS, full_stop, lower, upper
 
 Texts = tuple[str, str]  # source and target
+NO_LANGUAGES = ("", "")  # capitals and small letters are those of most languages
 
 END_MARK = re.compile(rf"\s*[{SENTENCE_ENDS}།]+$")
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -22,19 +23,19 @@ _AT_END = 0.7  # share of the remaining copies that are put at the end
 _TAGGED = 0.2  # share of copies that are a pair of tags
 
 
-def to_capitals(source: str, target: str) -> Texts:
+def to_capitals(source: str, target: str, languages: Texts = NO_LANGUAGES) -> Texts:
     """Write both sides in capitals."""
-    return source.upper(), target.upper()
+    return upper(source, languages[0]), upper(target, languages[1])
 
 
-def lower_source(source: str, target: str) -> Texts:
+def lower_source(source: str, target: str, languages: Texts = NO_LANGUAGES) -> Texts:
     """Write the source in lower case."""
-    return source.lower(), target
+    return lower(source, languages[0]), target
 
 
-def drop_capital(source: str, target: str) -> Texts:
+def drop_capital(source: str, target: str, languages: Texts = NO_LANGUAGES) -> Texts:
     """Write the first letter of the source small."""
-    return source[:1].lower() + source[1:], target
+    return lower(source[:1], languages[0]) + source[1:], target
 
 
 def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
@@ -52,7 +53,7 @@ def change_end_mark(source: str, target: str, languages: Texts) -> Texts:
     return (source + marks[0], target + marks[1]) if all(marks) else (source, target)
 
 
-def misspell(source: str, rng: Random) -> str:
+def misspell(source: str, rng: Random, language: str = "") -> str:
     """Misspell words of at least four letters: a letter is left out, doubled, swapped with the next or replaced.
 
     One word is misspelt for every `_WORDS_A_TYPO` words, at least one.
@@ -62,7 +63,7 @@ def misspell(source: str, rng: Random) -> str:
     for word in sorted(chosen, key=re.Match.start, reverse=True):
         index = rng.randrange(word.start() + 1, word.end() - 1)  # the first letter is rarely wrong
         letter, next_letter = source[index], source[index + 1]
-        replacement = rng.choice(word[0]).lower()
+        replacement = lower(rng.choice(word[0]), language)
         changed = rng.choice(("", letter + letter, next_letter + letter, replacement))
         end = index + 2 if changed == next_letter + letter else index + 1
         source = source[:index] + changed + source[end:]
@@ -75,6 +76,7 @@ def add_copy(
     rng: Random,
     translations: Mapping[str, str],
     scripts: Sequence[tuple[int, int]] = (),
+    languages: Texts = NO_LANGUAGES,
 ) -> Texts:
     """Put the same made-up text into both sides: number, address, emoji, placeholder or pair of tags.
 
@@ -90,7 +92,7 @@ def add_copy(
         text = make_copy(rng, scripts, alone=True)
         return text, text
     start, end = make_tag(rng) if rng.random() < _TAGGED else (make_copy(rng, scripts), "")
-    linked = linked_words(source, target, translations)
+    linked = linked_words(source, target, translations, languages)
     if linked and rng.random() < _IN_PLACE:
         source_word, target_word = rng.choice(linked)
         return _around(source, source_word, start, end), _around(target, target_word, start, end)
@@ -123,10 +125,10 @@ def _replace_number(text: str, number: str, other: str) -> str:
 
 
 def linked_words(
-    source: str, target: str, translations: Mapping[str, str]
+    source: str, target: str, translations: Mapping[str, str], languages: Texts = NO_LANGUAGES
 ) -> list[tuple[re.Match[str], re.Match[str]]]:
     """Return the source words whose translation is in the target, with that translation, if both occur once."""
-    source_words, target_words = (_words_by_text(text) for text in (source, target))
+    source_words, target_words = map(_words_by_text, (source, target), languages)
     linked = []
     for word, matches in source_words.items():
         translated = target_words.get(translations.get(word, ""), [])
@@ -135,8 +137,8 @@ def linked_words(
     return linked
 
 
-def _words_by_text(text: str) -> dict[str, list[re.Match[str]]]:
+def _words_by_text(text: str, language: str) -> dict[str, list[re.Match[str]]]:
     words: dict[str, list[re.Match[str]]] = {}
     for match in WORD.finditer(text):
-        words.setdefault(match[0].lower(), []).append(match)
+        words.setdefault(lower(match[0], language), []).append(match)
     return words

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 from manyheads.data.lines import read_lines
 from manyheads.data.tsv import split_row
 from manyheads.errors import DataError
+from manyheads.languages import lower
 
 # Endings that a term may have in a text -> the letters before them, at least.
 _PARTICLES = "은|는|이|가|을|를|의|에|도|만|와|과|로|으로|에서|에게|에는|에도|까지|부터|보다|처럼"  # of Korean
@@ -48,13 +49,15 @@ class Glossary:
 
     Attributes:
         terms: the terms, without those of the glossary that was `extended`.
+        language: language of the texts, whose capitals are found too; "" for the rules of most languages.
 
     Raises:
         DataError: a side of a pair is empty, or a term has two translations.
     """
 
-    def __init__(self, terms: Iterable[Term]) -> None:
+    def __init__(self, terms: Iterable[Term], language: str = "") -> None:
         self.terms: list[Term] = []
+        self.language = language
         self._by_key: dict[str, dict[str, Term]] = {}  # by the tokens in lower case, then as they are written
         self._longest: dict[str, int] = {}  # tokens of the longest term that begins with a token
         for term in terms:
@@ -79,11 +82,15 @@ class Glossary:
 
     def extended(self, terms: Sequence[Term]) -> Glossary:
         """Return a glossary with further terms, which replace own terms of the same text."""
-        further = Glossary(terms)
+        further = Glossary(terms, self.language)
         further._by_key = self._by_key | further._by_key
         for first, longest in self._longest.items():
             further._longest[first] = max(longest, further._longest.get(first, 0))
         return further
+
+    def in_language(self, language: str) -> Glossary:
+        """Return the glossary for texts of a language."""
+        return self if language == self.language else Glossary(self.terms, language)
 
     def _add(self, term: Term) -> None:
         source, target = (_tidy(side) for side in term[:2])
@@ -92,7 +99,7 @@ class Glossary:
                 raise DataError(f"{term.where}: the {name} is empty. Give both, or leave the pair out.")
         term = Term(source, target, term.where)
         tokens = _TOKEN.findall(source)
-        spelled, key = " ".join(tokens), " ".join(tokens).lower()
+        spelled, key = " ".join(tokens), lower(" ".join(tokens), self.language)
         known = self._by_key.setdefault(key, {}).setdefault(spelled, term)
         if known.target != target:
             raise DataError(
@@ -100,7 +107,7 @@ class Glossary:
             )
         if known is term:
             self.terms.append(term)
-        first = tokens[0].lower()
+        first = lower(tokens[0], self.language)
         self._longest[first] = max(len(tokens), self._longest.get(first, 0))
 
     def find(self, text: str) -> list[Place]:
@@ -111,7 +118,7 @@ class Glossary:
         """
         matches = [*_TOKEN.finditer(text)]
         tokens = [match[0] for match in matches]
-        lowered = [token.lower() for token in tokens]
+        lowered = [lower(token, self.language) for token in tokens]
         found: list[Place] = []
         index = 0
         while index < len(tokens):
@@ -149,12 +156,13 @@ def same_stem(first: str, second: str) -> bool:
     return shorter == longer or (shared >= _LEAST_STEM and 2 * shared > len(longer)) or ending in _ENDINGS
 
 
-def holds_form(text: str, translation: str) -> bool:
+def holds_form(text: str, translation: str, language: str = "") -> bool:
     """Return whether a text has forms of the words of a translation in a row (`same_stem`).
 
-    A translation in lower case may stand there in any case.
+    A translation in lower case may stand there in any case; `language` is that of both.
     """
-    words, wanted = _TOKEN.findall(text.lower() if translation.islower() else text), _TOKEN.findall(translation)
+    cased = lower(text, language) if translation.islower() else text
+    words, wanted = _TOKEN.findall(cased), _TOKEN.findall(translation)
     rows = zip(*(words[index:] for index in range(len(wanted))), strict=False)
     return any(all(map(same_stem, row, wanted)) for row in rows)
 

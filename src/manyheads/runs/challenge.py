@@ -28,7 +28,7 @@ from manyheads.data.letters import has_text
 from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
-from manyheads.languages import base_language
+from manyheads.languages import base_language, upper
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.registry import task_of
@@ -182,7 +182,7 @@ def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines:
     carriers = [pair.source for pair in sentences] or chosen
     return [
         Group("single words", [Case(word) for word in chosen], note if chosen else "the vocabulary has no words"),
-        *_sentence_groups(sentences, lines),
+        *_sentence_groups(sentences, lines, config.data.source),
         *(Group(name, _kept_cases(name, carriers, lines, rng)) for name in (*COPIES, "tags")),
         Group("texts inside of sentences", _inside_cases(config.data.source, carriers)[: lines * _INSIDE]),
         Group("empty-looking lines", [Case(text) for text in _EMPTY]),
@@ -213,16 +213,16 @@ def _vocabulary_words(tokenizer: Tokenizer) -> list[str]:
     return sorted({text for text in texts if len(text) > 3 and text.isalpha()})
 
 
-def _sentence_groups(sentences: Sequence[Pair], lines: int) -> list[Group]:
+def _sentence_groups(sentences: Sequence[Pair], lines: int, language: str) -> list[Group]:
     """Make the groups of changed sentences, which need translations to compare with."""
     names = ("capitals", "no end mark", "two sentences")
     if len(sentences) < 2:
         return [Group(name, [], _NO_TEXT) for name in names]
     some = sentences[: 2 * lines]
     capitals = [
-        Case(pair.source.upper(), reference=pair.target, usual=pair.source)
+        Case(upper(pair.source, language), reference=pair.target, usual=pair.source)
         for pair in some
-        if pair.source.upper() != pair.source
+        if upper(pair.source, language) != pair.source
     ]
     unmarked = [
         Case(END_MARK.sub("", pair.source), reference=END_MARK.sub("", pair.target), usual=pair.source)

@@ -9,6 +9,7 @@ from typing import Any
 from manyheads.config.schema import Config, SearchConfig
 from manyheads.errors import ParityError
 from manyheads.interop.bundle import LoadedModel
+from manyheads.languages import upper
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.translation.translator import Translator
@@ -103,7 +104,7 @@ def setting_lines(opened: LoadedModel) -> list[str]:
     count = 2 + config.data.max_length // max(1, sum(map(len, opened.tokenizers.source.encode(texts))))
     return [
         *texts,
-        *map(str.upper, texts),
+        *(upper(text, config.languages[0]) for text in texts),
         *(f"{text} {{name}}" for text in texts),
         f"<b>{first}</b>",
         f"  {first}\t%s ",

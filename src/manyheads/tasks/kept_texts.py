@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from random import Random
 
-from manyheads.data.augment_text import Texts, linked_words
+from manyheads.data.augment_text import NO_LANGUAGES, Texts, linked_words
 from manyheads.data.literals import Sentence
 from manyheads.text.reserved import KEEP_SYMBOLS, MARKS
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
@@ -20,12 +20,14 @@ _AT_END = 0.7  # share of marks at the end where no word is known; the others ar
 _NO_BLANK_AFTER, _NO_BLANK_BEFORE = "([{«„“‚‘¿¡", ".,;:!?…)]}»”’。、，！？"
 
 
-def add_marks(source: str, target: str, rng: Random, translations: Mapping[str, str]) -> Texts:
+def add_marks(
+    source: str, target: str, rng: Random, translations: Mapping[str, str], languages: Texts = NO_LANGUAGES
+) -> Texts:
     """Put the same marks into both sides of a pair: in the place of words, before them or around them.
 
     A pair without a word whose translation is known (`translations`, both in lower case) gets a mark at an end.
     """
-    linked = linked_words(source, target, translations)
+    linked = linked_words(source, target, translations, languages)
     chosen = sorted(rng.sample(linked, min(len(linked), rng.choice(_COUNTS))), key=lambda pair: pair[0].start())
     forms = [rng.choice(_FORMS) for _ in chosen]
     count = max(1, sum(form.count("{}") for form in forms))

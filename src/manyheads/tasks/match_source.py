@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 from manyheads.data.letters import has_text
-from manyheads.languages import base_language, end_mark, full_stop, script_of
+from manyheads.languages import base_language, end_mark, full_stop, lower, script_of
 from manyheads.text.sentences import CLOSERS, OPENERS, ends_in_abbreviation, sentence_spans
 
 _MARKS = frozenset(".?!:;,")
@@ -26,7 +26,6 @@ _QUOTED = re.compile(  # a text in quotation marks that holds no others
     rf"\s*(?P<open>[{_QUOTATION}])[^{_QUOTATION}]+(?P<close>[{_QUOTATION}])(?P<marks>[.?!…:;,]?)\s*"
 )
 _CAPITAL_NOUNS = frozenset(("de", "lb", "nds", "gsw"))
-_DOTTED = frozenset(("tr", "az"))  # languages that write I with a dot and without
 # A word that is no part of an address, a name of a file or a formula.
 _WORD = re.compile(r"[^\W\d_]++(?:['’-][^\W\d_]++)*+(?![\w@/\\]|[.:]\w)")
 
@@ -136,8 +135,7 @@ def _match_first_letter(output: str, source: str, language: str) -> str:
     english_i = base_language(language) == "en" and re.split("['’]", word)[0] == "I"
     if not small or any(map(str.isupper, model[0][1:] + word[1:])) or is_name or is_initial or english_i:
         return output
-    dotless = {"I": "ı", "İ": "i"} if base_language(language) in _DOTTED else {}
-    return output[:start] + dotless.get(first, first.lower()) + output[start + 1 :]
+    return output[:start] + lower(first, language) + output[start + 1 :]
 
 
 def _start_of(text: str, start: int = 0) -> int:

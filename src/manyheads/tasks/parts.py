@@ -18,6 +18,7 @@ from manyheads.data.literals import (
     sentences_with_literals,
     spans_to_translate,
 )
+from manyheads.languages import capitalize, upper
 from manyheads.tasks.kept_texts import marked_ids
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
@@ -38,6 +39,7 @@ class Line:
         cut_sentences: number of sentences that were cut in their middle.
         capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
         kept: parts whose literals are marks in the tokens, by their number.
+        target: language of the translation, in whose capitals the outputs are written.
     """
 
     text: str
@@ -46,6 +48,7 @@ class Line:
     cut_sentences: int = 0
     capitals: tuple[bool, ...] = ()
     kept: Mapping[int, Sentence] = field(default_factory=dict)
+    target: str = ""
 
     def part_text(self, part: int) -> str:
         """Return the text of a part."""
@@ -58,17 +61,20 @@ class Line:
 
     def holds(self, phrase: str, translation: str) -> bool:
         """Return whether a translation of the line holds a phrase, in capitals where the line is."""
-        return phrase in translation or (any(self.capitals) and phrase.upper() in translation)
+        return phrase in translation or (any(self.capitals) and upper(phrase, self.target) in translation)
 
     def holds_form(self, phrase: str, translation: str) -> bool:
         """Return whether a translation of the line holds a form of a phrase, in capitals where the line is."""
-        return holds_form(translation, phrase) or (any(self.capitals) and holds_form(translation, phrase.upper()))
+        return holds_form(translation, phrase, self.target) or (
+            any(self.capitals) and holds_form(translation, upper(phrase, self.target), self.target)
+        )
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
         last, end = "", 0
         for index, output in enumerate(outputs):
-            pieces = map(str.upper, output) if self.capitals and self.capitals[index] else iter(output)
+            in_capitals = bool(self.capitals) and self.capitals[index]
+            pieces = (upper(piece, self.target) if in_capitals else piece for piece in output)
             first = next(pieces, "")
             yield from filter(None, [self.between(index, last, first[:1])])
             for piece in filter(None, chain([first], pieces)):
@@ -126,6 +132,7 @@ class Splitter:
         copy_literals: see the setting `search.copy_literals`.
         marks: whether literals inside of a sentence become marks for the model, so that it is not cut.
         lower_capitals: see the setting `search.lower_capitals`.
+        target: language of the translations.
     """
 
     tokenizer: Tokenizer
@@ -136,6 +143,7 @@ class Splitter:
     copy_literals: bool = False
     lower_capitals: bool = False
     marks: bool = False
+    target: str = ""
 
     @property
     def limit(self) -> int:
@@ -170,7 +178,7 @@ class Splitter:
                     spans.append((start + first, start + last))
                     parts.append(piece_ids)
             cut_sentences += cuts
-        return Line(text, spans, parts, cut_sentences, self.capitals(text, spans))
+        return Line(text, spans, parts, cut_sentences, self.capitals(text, spans), target=self.target)
 
     def with_marks(self, line: Line) -> Line:
         """Return a line with one part for each sentence with literals, if it fits with marks in their place."""
@@ -292,7 +300,7 @@ def _sentence_case(text: str, language: str) -> str:
     """Return a text in lower case, but for the first letter of each sentence."""
     pieces, end = [], 0
     for start, last in sentence_spans(text, language):
-        pieces += [text[end:start], text[start:last].capitalize()]
+        pieces += [text[end:start], capitalize(text[start:last], language)]
         end = last
     return "".join([*pieces, text[end:]])
 

@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from manyheads.data.augment_text import WORD, Texts
+from manyheads.data.augment_text import NO_LANGUAGES, WORD, Texts
 from manyheads.data.corpus import Pair
 from manyheads.data.glossary import same_stem
+from manyheads.languages import lower, upper
 from manyheads.text.reserved import MARKS
 
 _COUNTS = (1, 1, 2, 3)  # hints of a source, drawn with equal probability
@@ -25,7 +26,7 @@ Links = Mapping[str, Mapping[str, Texts]]
 Span = tuple[int, int]
 
 
-def link_words(pairs: Iterable[Pair]) -> dict[str, dict[str, Texts]]:
+def link_words(pairs: Iterable[Pair], languages: Texts = NO_LANGUAGES) -> dict[str, dict[str, Texts]]:
     """Map each source word to its target words, and these to their usual spelling and their base form.
 
     Keys are in lower case. The pairs are ordered by falling count: of target words of the same stem, whose source
@@ -34,9 +35,13 @@ def link_words(pairs: Iterable[Pair]) -> dict[str, dict[str, Texts]]:
     related: defaultdict[tuple[str, str], list[Texts]] = defaultdict(list)
     links: defaultdict[str, dict[str, Texts]] = defaultdict(dict)
     for pair in pairs:
-        source, target = pair.source.lower(), pair.target.lower()
+        source, target = lower(pair.source, languages[0]), lower(pair.target, languages[1])
         group = related[source[:_STEM], target[:_STEM]]
-        forms = (form for other, form in group if same_stem(other, source) and same_stem(form.lower(), target))
+        forms = (
+            form
+            for other, form in group
+            if same_stem(other, source) and same_stem(lower(form, languages[1]), target)
+        )
         links[source][target] = pair.target, next(forms, pair.target)
         group.append((source, pair.target))
     return dict(links)
@@ -52,10 +57,11 @@ class TermHints:
 
     Args:
         links: words with their translations, by `link_words`.
+        languages: those of source and target.
     """
 
-    def __init__(self, links: Links) -> None:
-        self.links = links
+    def __init__(self, links: Links, languages: Texts = NO_LANGUAGES) -> None:
+        self.links, self.languages = links, languages
         self.targets = list(dict.fromkeys(usual for found in links.values() for usual, _ in found.values()))
 
     def add(self, source: str, target: str, rng: Random) -> Texts:
@@ -69,15 +75,15 @@ class TermHints:
                 replaced.append((span, hint))
             source = mark_term(source, start, end, hint)
         for (start, end), word in sorted(replaced, reverse=True):
-            written = word[:1].upper() + word[1:] if target[start].isupper() else word
+            written = upper(word[:1], self.languages[1]) + word[1:] if target[start].isupper() else word
             target = target[:start] + written + target[end:]
         return source, target
 
     def _find(self, source: str, target: str, rng: Random) -> list[tuple[Span, Span, str]]:
         """Return the places of linked words in a source and its target, and the hint for each."""
-        targets = _words_that_occur_once(target)
+        targets = _words_that_occur_once(target, self.languages[1])
         found: list[tuple[Span, Span, str]] = []
-        for word, place in _words_that_occur_once(source).items():
+        for word, place in _words_that_occur_once(source, self.languages[0]).items():
             forms = self.links.get(word, {})
             linked = [form for form in forms if form in targets]
             if len(linked) != 1:
@@ -96,11 +102,11 @@ class TermHints:
         return first[: -(-len(first) // 2)] + second[len(second) // 2 :] if rng.random() < _MADE_UP else first
 
 
-def _words_that_occur_once(text: str) -> dict[str, Span]:
+def _words_that_occur_once(text: str, language: str) -> dict[str, Span]:
     """Return the words of a text in lower case, and their places."""
     places: defaultdict[str, list[Span]] = defaultdict(list)
     for match in WORD.finditer(text):
-        places[match[0].lower()].append(match.span())
+        places[lower(match[0], language)].append(match.span())
     return {word: spans[0] for word, spans in places.items() if len(spans) == 1}
 
 

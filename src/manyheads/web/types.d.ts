@@ -288,6 +288,7 @@ interface SplitterOptions {
   longest: number;
   literals: LiteralKind[];
   lowerCapitals?: boolean;
+  target?: string;
 }
 
 interface SymbolPair {

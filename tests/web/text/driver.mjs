@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 
 const folder = process.argv[2];
 const load = (file) => import(`${folder}/${file}`);
-const { capitalize, characterBefore, hasLetters, hasText, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, moveOffset, splitBlanks, strip } =
+const { capitalize, lowerCase, upperCase, characterBefore, hasLetters, hasText, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, moveOffset, splitBlanks, strip } =
   await load("unicode.js");
 const { lower, normalize, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
@@ -44,6 +44,7 @@ const FUNCTIONS = {
   }),
   normalized: (texts) => texts.map((text) => [normalize(text), unify(text), lower(text)]),
   stripped: (texts) => texts.map((text) => [strip(text), splitBlanks(text), capitalize(text)]),
+  cased: (texts, language) => texts.map((text) => [lowerCase(text, language), upperCase(text, language), capitalize(text, language)]),
   moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],
   sentences: (texts, language) => texts.map((text) => [inCharacters(text, sentenceSpans(text, language)), sentenceCase(text, language)]),
   literals: (kinds, texts) => {

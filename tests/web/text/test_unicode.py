@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 from tests.web.text.browser import (
     first_difference,
@@ -7,6 +9,8 @@ from tests.web.text.browser import (
     quick_texts,
     stable_characters,
 )
+
+from manyheads.languages import capitalize, lower, upper
 
 ALLOWED = 20  # characters whose properties a newer version of Unicode changed
 
@@ -24,6 +28,18 @@ def test_stripping_splitting_and_capitalizing_are_those_of_python() -> None:
     with open_browser() as browser:
         found = browser.call("stripped", texts)
     assert first_difference(texts, [[t.strip(), t.split(), t.capitalize()] for t in texts], found) == ""
+
+
+@pytest.mark.parametrize("code", ["tr", "az-Cyrl", "crh", "lt", "el", "de", ""])
+def test_capitals_and_small_letters_are_those_of_the_language_as_in_python(code: str) -> None:
+    rng = random.Random(1)
+    letters = "iIıİjJįĮÌíĨaΣσß\u0307\u0323\u0301 "
+    texts = ["".join(rng.choices(letters, k=6)) for _ in range(2_000)]
+    with open_browser() as browser:
+        found = browser.call("cased", texts, code)
+    assert (
+        first_difference(texts, [[lower(t, code), upper(t, code), capitalize(t, code)] for t in texts], found) == ""
+    )
 
 
 @pytest.mark.parametrize("steps", [-9, -2, -1, 0, 1, 2, 9])

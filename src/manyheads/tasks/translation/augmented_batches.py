@@ -21,6 +21,7 @@ from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
 from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
+from manyheads.languages import case_rules, lower, upper
 from manyheads.tasks.batch_sources import PairBatches
 from manyheads.tasks.corpus import longest_side
 from manyheads.tasks.kept_texts import add_marks, knows_marks
@@ -96,7 +97,7 @@ class EpochBatches(PairBatches):
         if self.plan.terms[row]:
             return self.hints.add(source, target, rng)
         if self.plan.kept[row]:
-            return add_marks(source, target, rng, self.plan.augmenter.translations)
+            return add_marks(source, target, rng, self.plan.augmenter.translations, self.plan.augmenter.languages)
         return source, target
 
     def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
@@ -123,7 +124,7 @@ def augmented_batches(
     texts, tokens = store
     if config.data.terms:
         tokenizers.source.reserved_id(TERM_SYMBOLS[0])  # a vocabulary of another run may lack it
-    table, links = _phrase_table(run, texts, tokenizers, listener)
+    table, links = _phrase_table(run, texts, config.languages, tokenizers, listener)
     rates = replace(_RATES.scaled(config.data.augment or 0.0), terms=config.data.terms)
     if not knows_marks(tokenizers):
         rates = replace(rates, kept=0.0)
@@ -135,21 +136,24 @@ def augmented_batches(
         seed=config.training.seed,
         max_length=longest_side(config),
         table=table,
-        growth=_measure_growth(texts, tokenizers),
+        growth=_measure_growth(texts, config.languages, tokenizers),
     )
-    return AugmentedBatches(config, tokenizers, augmenter, TermHints(link_words(links)))
+    return AugmentedBatches(
+        config, tokenizers, augmenter, TermHints(link_words(links, config.languages), config.languages)
+    )
 
 
 def _phrase_table(
-    run: RunDirectory, texts: TextStore, tokenizers: TokenizerPair, listener: Listener
+    run: RunDirectory, texts: TextStore, languages: tuple[str, str], tokenizers: TokenizerPair, listener: Listener
 ) -> tuple[PhraseTable, list[Pair]]:
     """Return the words and phrases of a run, and the links of words; stored ones of the same text are reused."""
     folder = run.path / "cache" / "phrases"
-    key = hashlib.sha256(json.dumps([_MINING, texts.sha256]).encode()).hexdigest()
+    rules = [*filter(None, map(case_rules, languages))]
+    key = hashlib.sha256(json.dumps([_MINING, texts.sha256, *rules]).encode()).hexdigest()
     if not TextStore.has(folder, key):
         with saving("the phrases", folder, ""), listener.phase("mining words and phrases"):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            mined = mine_phrases(*texts.sides())
+            mined = mine_phrases(*texts.sides(), languages)
             details = {"words": len(mined.words), "phrases": len(mined.phrases)}
             rows = [[*mined.words, *mined.phrases, *mined.links]]
             TextStore.build(folder, rows, key=key, details=lambda: details)
@@ -160,7 +164,8 @@ def _phrase_table(
     end = words + phrases
     lengths = _lengths_of(tokenizers.source, sources[:end]), _lengths_of(tokenizers.target, targets[:end])
     translations = {
-        source.lower(): target.lower() for source, target in zip(sources[:words], targets[:words], strict=True)
+        lower(source, languages[0]): lower(target, languages[1])
+        for source, target in zip(sources[:words], targets[:words], strict=True)
     }
     links = [*map(Pair, sources[end:], targets[end:], repeat(0))]
     return PhraseTable(stored, words, lengths, translations), links
@@ -171,15 +176,15 @@ def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
     return np.array([len(ids) for ids in tokenizer.encode(texts)] if texts else [], dtype=np.int64)
 
 
-def _measure_growth(texts: TextStore, tokenizers: TokenizerPair) -> Growth:
+def _measure_growth(texts: TextStore, languages: tuple[str, str], tokenizers: TokenizerPair) -> Growth:
     """Measure on evenly spaced pairs, and on made-up texts, how the operations change the number of tokens."""
     rng, sides = Random(0), [list(side) for side in texts.sides(_NUM_SAMPLE_PAIRS)]
     scripts = other_scripts(chain(*sides))
     copied = [make_copy(rng, scripts) for _ in range(_NUM_SAMPLE_PAIRS)]
-    capitals, lower, added = [], [], []
-    for tokenizer, sample in zip((tokenizers.source, tokenizers.target), sides, strict=True):
+    capitals, small, added = [], [], []
+    for tokenizer, sample, language in zip((tokenizers.source, tokenizers.target), sides, languages, strict=True):
         plain = max(1, int(_lengths_of(tokenizer, sample).sum()))
-        capitals.append(float(_lengths_of(tokenizer, [text.upper() for text in sample]).sum()) / plain)
-        lower.append(float(_lengths_of(tokenizer, [text.lower() for text in sample]).sum()) / plain)
+        capitals.append(float(_lengths_of(tokenizer, [upper(text, language) for text in sample]).sum()) / plain)
+        small.append(float(_lengths_of(tokenizer, [lower(text, language) for text in sample]).sum()) / plain)
         added.append(float(_lengths_of(tokenizer, copied).mean()))
-    return Growth((capitals[0], capitals[1]), lower[0], (added[0], added[1]), scripts)
+    return Growth((capitals[0], capitals[1]), small[0], (added[0], added[1]), scripts)

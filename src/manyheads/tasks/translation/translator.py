@@ -126,7 +126,7 @@ class Translator:
         """
         check_terms(glossary, self.tokenizers.target, self.longest_source)
         copied = self.copy()
-        copied.glossary = glossary
+        copied.glossary = glossary.in_language(self.config.data.source)
         return copied
 
     @property
@@ -508,6 +508,7 @@ class Translator:
             copy_literals=search.copy_literals,
             lower_capitals=search.lower_capitals,
             marks=marks,
+            target=self.config.data.target,
         )
 
     def shortened(self, ids: list[int]) -> list[int]:

@@ -28,9 +28,9 @@ export class PageTranslator {
     this.longest = model.settings.max_positions - 1;
     this.sources = settings.sources ? new SourceModel(settings.sources) : undefined;
     this.confidence = settings.confidence && new ConfidenceModel(settings.confidence);
-    const { source: language, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
+    const { source: language, target, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
     const split = this.sources?.singleSentences ? "sentences" : "auto";
-    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split, trainedLength, longest: this.longest, literals, lowerCapitals });
+    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split, trainedLength, longest: this.longest, literals, lowerCapitals, target });
   }
 
   /** Return the translator of a direction by the name that the page gives it; the same without several directions.

@@ -3,7 +3,7 @@
 import { markedIds } from "./kepttexts.js";
 import { Literals, textsBeside } from "./literals.js";
 import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
-import { characterAt, characterBefore, hasLetters, hasText, isWide, strip } from "./unicode.js";
+import { characterAt, characterBefore, hasLetters, hasText, isWide, strip, upperCase } from "./unicode.js";
 
 const CODE = /^(`{3,}|~{3,})[^`]*$/u; // a line that begins a block of code
 const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
@@ -13,16 +13,17 @@ const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotati
 const slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
 
 /** A line cut into parts: the span and token ids of each part, whether it is in capitals, and the number of sentences that were cut;
-    `kept` has the parts whose literals are symbols in the tokens, by their number. */
+    `kept` has the parts whose literals are symbols in the tokens, by their number; `target` is the language of the translation. */
 export class Line {
-  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?: boolean[], kept?: { [part: number]: Sentence } }} fields */
-  constructor({ text, spans, parts, cutSentences = 0, capitals = [], kept = {} }) {
+  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?: boolean[], kept?: { [part: number]: Sentence }, target?: string }} fields */
+  constructor({ text, spans, parts, cutSentences = 0, capitals = [], kept = {}, target = "" }) {
     this.text = text;
     this.spans = spans;
     this.parts = parts;
     this.cutSentences = cutSentences;
     this.capitals = capitals;
     this.kept = kept;
+    this.target = target;
   }
 
   /** Return the text of a part.
@@ -36,7 +37,7 @@ export class Line {
   join(outputs) {
     let joined = "", last = "";
     outputs.forEach((output, index) => {
-      const cased = this.capitals[index] ? output.toUpperCase() : output;
+      const cased = this.capitals[index] ? upperCase(output, this.target) : output;
       joined += this.between(index, last, characterAt(cased, 0)) + cased;
       if (cased) last = characterBefore(cased, cased.length);
     });
@@ -60,17 +61,18 @@ function blankBetween(before, last, first) {
 
 /**
  * A splitter of lines into parts. `split` is "auto", "sentences" or "none"; `trainedLength` and `longest` are the limits of the
- * training data and of the model in tokens; `language` is the source language; `literals` are the kinds of text to copy. White
+ * training data and of the model in tokens; `language` and `target` are the two languages; `literals` are the kinds of text to copy. White
  * space stays as it is, and so do line ends within a line: each of its lines is split by itself. A line, a sentence or a piece without a
  * letter is copied, unless the tokenizer knows no letters.
  */
 export class Splitter {
   /** @param {SplitterOptions} options */
-  constructor({ tokenizer, language, split, trainedLength, longest, literals, lowerCapitals = false }) {
+  constructor({ tokenizer, language, split, trainedLength, longest, literals, lowerCapitals = false, target = "" }) {
     this.tokenizer = tokenizer;
     this.language = language;
     this.split = split;
     this.lowerCapitals = lowerCapitals;
+    this.target = target;
     this.literals = new Literals(literals);
     this.limit = Math.min(trainedLength, longest);
   }
@@ -92,7 +94,7 @@ export class Splitter {
       });
       cutSentences += cut.cutSentences;
     }
-    return new Line({ text, spans, parts, cutSentences, capitals: this.capitals(text, spans) });
+    return new Line({ text, spans, parts, cutSentences, capitals: this.capitals(text, spans), target: this.target });
   }
 
   /** Return a line with one part for each sentence with literals, if it fits with symbols in their place.

@@ -47,7 +47,7 @@ export function sentenceSpans(text, language = "") {
 export function sentenceCase(text, language) {
   let result = "", end = 0;
   for (const [start, stop] of sentenceSpans(text, language)) {
-    result += text.slice(end, start) + capitalize(text.slice(start, stop));
+    result += text.slice(end, start) + capitalize(text.slice(start, stop), language);
     end = stop;
   }
   return result + text.slice(end);

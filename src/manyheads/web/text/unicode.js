@@ -106,9 +106,25 @@ function titleCase(character) {
   return upper;
 }
 
-/** Return a text with its first character in title case and the rest in lower case.
-    @type {(text: string) => string} */
-export function capitalize(text) {
+/** Return the locale with the rules of a language for capitals and small letters, as in manyheads/languages.py.
+    @type {(language: string) => string} */
+function caseLocale(language) {
+  const base = language.split("-")[0];
+  return ["az", "crh", "gag", "tr"].includes(base) ? "tr" : base === "lt" ? "lt" : "";
+}
+
+/** Return a text in lower case, as its language writes it.
+    @type {(text: string, language: string) => string} */
+export const lowerCase = (text, language) => text.toLocaleLowerCase(caseLocale(language) || "en");
+
+/** Return a text in capitals, as its language writes it.
+    @type {(text: string, language: string) => string} */
+export const upperCase = (text, language) => text.toLocaleUpperCase(caseLocale(language) || "en");
+
+/** Return a text with its first character in title case and the rest in lower case, as its language writes it.
+    @type {(text: string, language?: string) => string} */
+export function capitalize(text, language = "") {
   const first = characterAt(text, 0);
+  if (caseLocale(language)) return upperCase(first, language) + lowerCase(text.slice(first.length), language);
   return first && titleCase(first) + text.toLowerCase().slice(first.toLowerCase().length);
 }

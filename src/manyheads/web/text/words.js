@@ -1,7 +1,7 @@
 /* Word alignment of a translation, and warnings about the output, as in manyheads/tasks/assembly.py. */
 
 import { outputOf } from "./kepttexts.js";
-import { isBlank, splitBlanks } from "./unicode.js";
+import { isBlank, splitBlanks, upperCase } from "./unicode.js";
 
 const MAX_PERIOD = 16; // tokens of a repeated passage
 const MIN_REPETITIONS = 4;
@@ -99,7 +99,7 @@ export function translationWarnings(line, outputs, text, tokenizer, { forbidden 
 /** Return whether a translation of a line holds a phrase, in capitals where the line is.
     @type {(line: Line, phrase: string, text: string) => boolean} */
 function holdsPhrase(line, phrase, text) {
-  return text.includes(phrase) || (line.capitals.some(Boolean) && text.includes(phrase.toUpperCase()));
+  return text.includes(phrase) || (line.capitals.some(Boolean) && text.includes(upperCase(phrase, line.target)));
 }
 
 /** Return whether a phrase occurs in a text at the beginning of a word.
