@@ -16,7 +16,7 @@ from tests.data.formats.test_moses import README, TEXT, make_archive
 
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data import convert
-from manyheads.data.convert import _FORMATS, ConvertOptions, convert_files
+from manyheads.data.convert import _FORMATS, ConvertOptions, _one_line, convert_files
 from manyheads.data.executors import open_executor
 from manyheads.data.formats.text import TextRequest
 from manyheads.data.shards import _ShardRun
@@ -179,6 +179,14 @@ def test_an_input_that_cannot_be_read_is_named_and_not_the_output(monkeypatch: p
 
     with pytest.raises(DataError, match=r"^c\.de and c\.en cannot be read: Input/output error\."):
         list(convert._read_named(failing(), ("c.de", "c.en")))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("好。\n 不好。", "好。不好。"), ("A\nB", "A B"), ("好\nA\n好", "好 A 好"), ("예.\n네.", "예. 네.")],
+)
+def test_a_line_end_becomes_what_the_script_has_between_words(text: str, line: str) -> None:
+    assert _one_line(text) == line
 
 
 def test_existing_files_are_not_overwritten_by_a_conversion() -> None:

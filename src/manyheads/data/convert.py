@@ -1,6 +1,7 @@
 """Convert parallel text of any known form to two packed files of lines, with a note of its sources.
 
-A line end within a text, with the white space around it, becomes one blank; white space at both ends is removed.
+A line end within a text, with the white space around it, becomes one blank, and between letters of Chinese and
+Japanese nothing; white space at both ends is removed.
 Access keys (`_Cancel`, `&File`) are removed. Pairs without text on a side are left out and counted.
 """
 
@@ -46,6 +47,8 @@ from manyheads.files import refuse_links, sum_of
 from manyheads.languages import normal_form
 
 _LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_WIDE = "\u3001-\u30ff\u3400-\u9fff\uff01-\uff60"  # letters and marks of Chinese and Japanese
+_WIDE_LINE_END = re.compile(rf"(?<=[{_WIDE}]){_LINE_END.pattern}(?=[{_WIDE}])")
 _SHARD_PAIRS = 4_096
 _SHARD_HEAD = struct.Struct("<QQQQ")  # pairs, pairs without text, pairs with access keys, bytes of the source
 
@@ -337,8 +340,8 @@ def _write_shards(shards: Iterable[bytes], sides: Sequence[IO[bytes]]) -> tuple[
 
 
 def _one_line(text: str) -> str:
-    """Return a text as one line: a line end becomes a blank, and white space at both ends is removed."""
-    return _LINE_END.sub(" ", text).strip()
+    """Return a text as one line: a line end becomes a blank or nothing, and white space at both ends is removed."""
+    return _LINE_END.sub(" ", _WIDE_LINE_END.sub("", text)).strip()
 
 
 def _sums_of(group: Sequence[str]) -> dict[str, str]:

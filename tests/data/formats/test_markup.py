@@ -62,13 +62,13 @@ def to_xml(text: str, rng: random.Random, codec: str, tags: tuple[str, ...]) -> 
 
 
 TMX_TAGS = (
-    '<ph x="1">&lt;br/&gt;</ph>',
+    '<ph x="1">&lt;img/&gt;</ph>',
     "<bpt i='1'>&lt;b&gt;</bpt>",
     "<ut>{\\i <sub>no</sub>}</ut>",
     "<hi></hi>",
     "<!-- no -->",
 )
-XLIFF_TAGS = ("<x id='1'/>", "<ph id='2'>&lt;br/&gt;</ph>", "<g id='3'></g>", "<mrk mtype='x'></mrk>", "<?pi no?>")
+XLIFF_TAGS = ("<x id='1'/>", "<ph id='2'>&lt;img/&gt;</ph>", "<g id='3'></g>", "<mrk mtype='x'></mrk>", "<?pi no?>")
 
 
 def tmx(pairs: list[tuple[str, str]], rng: random.Random, codec: str) -> str:

@@ -129,3 +129,34 @@ def test_memory_does_not_grow_with_the_number_of_damaged_units() -> None:
     assert number + 1 == 9_000
     # 3,000 damaged units later: less than 20 bytes each, and the rest of the process allocates too
     assert held[-1] < held[1] + 60_000
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<mrk mtype='seg' mid='1'>Ja.</mrk><mrk mtype='seg' mid='2'>Nein.</mrk>", "Ja. Nein."),
+        ("<mrk mtype='seg'>Ja,</mrk> <mrk mtype='seg'>nein.</mrk>", "Ja, nein."),
+        ("<g id='1'>Ja.</g><g id='2'>Nein.</g>", "Ja. Nein."),
+        ("„Ja!“<bpt id='1'>&lt;b&gt;</bpt>Nein.", "„Ja!“ Nein."),
+        ("Ja<ph id='1'>&lt;br/&gt;</ph>nein<ph id='2'>\n</ph> doch", "Ja nein doch"),
+        ("Ja.<bpt id='1'>&lt;/p&gt;&lt;p&gt;</bpt>nein", "Ja. nein"),
+        (
+            "Der <g id='1'>H</g>und, U.<g id='2'>S</g>., v1.<g id='3'>2</g>, x.<g id='4'>org</g>",
+            "Der Hund, U.S., v1.2, x.org",
+        ),
+        ("好。<g id='1'>不好。</g>", "好。不好。"),
+    ],
+)
+def test_segments_and_sentences_of_a_unit_are_joined_as_their_language_joins_sentences(
+    content: str, text: str
+) -> None:
+    code = "zh" if text.startswith("好") else "de"
+    unit = f"<tu><tuv xml:lang='{code}'><seg>{content}</seg></tuv><tuv xml:lang='en'><seg>a</seg></tuv></tu>"
+    found = read_tmx(io.BufferedReader(io.BytesIO(TMX.format(unit).encode())), TextRequest(code, "en"), "x.tmx")
+    assert list(found.pairs) == [(text, "a")]
+
+
+def test_all_segments_of_a_variant_are_read() -> None:
+    german, english = "<seg>Ja.</seg><seg>Nein.</seg>", "<seg>Yes. No.</seg>"
+    unit = f"<tu><tuv xml:lang='de'>{german}</tuv><tuv xml:lang='en'>{english}</tuv></tu>"
+    assert list(read(TMX.format(unit)).pairs) == [("Ja. Nein.", "Yes. No.")]

@@ -1,7 +1,7 @@
 """Read TMX 1.4, XLIFF 1.2 and XLIFF 2 as a stream: one unit is held in memory.
 
 Text in `<hi>`, `<g>`, `<mrk>` and `<pc>` is kept. The content of the elements of native codes, such as `<ph>` and
-`<bpt>`, is removed without a replacement; a code that stands for a line break becomes a blank.
+`<bpt>`, is removed without a replacement; a code that stands for a line break becomes a blank (`text_of`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from manyheads.data.formats.text import (
 )  # fmt: skip
 from manyheads.data.formats.units import UnitReader, local_name, parsed_units, text_of
 from manyheads.errors import DataError
+from manyheads.languages import sentence_separator
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _LONGEST_NOTE = 1 << 16  # characters of a note that are kept, about
@@ -37,10 +38,10 @@ class _TmxReader(UnitReader):
     def units_of(self, element: Element) -> Iterator[Unit]:
         texts: Unit = {}
         for variant in element:
-            for segment in variant:
-                if local_name(segment.tag) == "seg":
-                    language = variant.get(_LANGUAGE) or variant.get("lang") or ""
-                    texts.setdefault(language, text_of(segment))
+            language = variant.get(_LANGUAGE) or variant.get("lang") or ""
+            segments = [text_of(segment, language) for segment in variant if local_name(segment.tag) == "seg"]
+            if segments:
+                texts.setdefault(language, sentence_separator(language).join(segments))
         yield texts
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -108,29 +109,28 @@ class _XliffReader(UnitReader):
             sides.setdefault(local_name(side.tag), side)  # the first of several targets
         nothing = Element("nothing")
         target, source = sides.get("target", nothing), sides.get("source", sides.get("seg-source", nothing))
-        divided = _divisions_of(sides.get("seg-source", nothing)) or _divisions_of(source)
-        targets = _divisions_of(target)
+        languages = source.get(_LANGUAGE, self.source), target.get(_LANGUAGE, self.target)
+        segmented = sides.get("seg-source", nothing)
+        divided = _divisions_of(segmented, languages[0]) or _divisions_of(source, languages[0])
+        targets = _divisions_of(target, languages[1])
         done = target.get("state", segment.get("state", "")) not in _UNTRANSLATED
-        pairs = [(text_of(source), text_of(target))]
+        pairs = [(text_of(source, languages[0]), text_of(target, languages[1]))]
         if divided.keys() & targets.keys():
             pairs = [(text, targets.get(mid, "")) for mid, text in divided.items()]
         for first, second in pairs:
-            yield {
-                source.get(_LANGUAGE, self.source): first,
-                target.get(_LANGUAGE, self.target): second if done else "",
-            }
+            yield {languages[0]: first, languages[1]: second if done else ""}
 
 
 def _is_translated(attributes: Mapping[str, str], inherited: bool) -> bool:
     return attributes["translate"] != "no" if "translate" in attributes else inherited
 
 
-def _divisions_of(side: Element) -> dict[str, str]:
+def _divisions_of(side: Element, language: str) -> dict[str, str]:
     """Return the texts of the `<mrk mtype="seg">` of a side by their `mid`."""
     divisions: dict[str, str] = {}
     for mark in side.iter():
         if mark.get("mtype") == "seg":
-            divisions.setdefault(mark.get("mid", ""), text_of(mark))
+            divisions.setdefault(mark.get("mid", ""), text_of(mark, language))
     return divisions
 
 

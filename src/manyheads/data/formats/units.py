@@ -18,10 +18,16 @@ from xml.etree.ElementTree import Element
 from manyheads.data.formats.text import MEND, Skipped, Unit
 from manyheads.data.lines import likely_encoding, wide_encoding
 from manyheads.errors import DataError
+from manyheads.languages import SENTENCE_ENDS, sentence_separator
 
 _CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
 _LINE_BREAKS = {"lb", "x-lb", "xlf:lb", "pb", "xlf:pb"}  # kinds of native codes that part words
 _KINDS = ("ctype", "type", "subType")  # attributes with the kind of a native code
+# Native codes that part words: a line end, or a tag of HTML at which a block begins or ends.
+_BREAK = re.compile(r"(?:\s*\n|\\[nrN]|<(?:br|hr|/?(?:p|div|li|ul|ol|t[rdh]|h[1-6]))\b[^<>]*>)+\s*", re.IGNORECASE)
+_TAG, _JOINT = "\0", "\1"  # stand for a tag, and for what parts words; no text of XML has them
+_JOINTS = re.compile(rf"(\s?)[{_TAG}{_JOINT}]*{_JOINT}[{_TAG}{_JOINT}]*(\s?)")
+_SENTENCE_BORDERS = re.compile(rf"""(\w{{0,2}})([{SENTENCE_ENDS}]["'”“’‘»«›)\]」』）]*){_TAG}+(?=(\w))""")
 _BLOCK = 1 << 16  # bytes
 _LARGEST_UNIT = 1 << 20  # characters of a unit in all its languages, or bytes without an element or text
 _MOST_DEFAULTS = 1_000  # attributes that the document type declares
@@ -103,23 +109,34 @@ def local_name(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
-def text_of(element: Element) -> str:
-    """Return the text of an element without native codes; a code that stands for a line break becomes a blank."""
+def text_of(element: Element, language: str) -> str:
+    """Return the text of an element without native codes.
+
+    Segments, sentences with tags between them, and texts on both sides of a code that stands for a line break are
+    joined by a blank, without one in Chinese and Japanese.
+    """
     parts: list[str] = []
     _add_text(element, parts)
-    return "".join(parts)
+    text, gap = "".join(parts), sentence_separator(language)
+    text = _JOINTS.sub(lambda joint: joint[1] + joint[2] or gap, text.strip(_TAG + _JOINT))
+    return _SENTENCE_BORDERS.sub(lambda border: _join_sentences(*border.groups(), gap), text).replace(_TAG, "")
+
+
+def _join_sentences(word: str, end: str, first: str, gap: str) -> str:
+    """Return the end of a text and a gap, unless an initial or a small letter shows that the sentence goes on."""
+    is_initial = len(word) == 1 and word.isupper()
+    return word + end + gap * (first.isalpha() and not first.islower() and not is_initial)
 
 
 def _add_text(element: Element, parts: list[str]) -> None:
     parts += filter(None, [element.text])
     for child in element:
         if local_name(child.tag) not in _CODES:
-            if child.get("mtype") == "seg" and parts and not parts[-1][-1].isspace():
-                parts.append(" ")
+            parts.append(_JOINT if child.get("mtype") == "seg" else _TAG)
             _add_text(child, parts)
-        elif any(child.get(kind) in _LINE_BREAKS for kind in _KINDS):
-            parts.append(" ")
-        parts += filter(None, [child.tail])
+        elif any(child.get(kind) in _LINE_BREAKS for kind in _KINDS) or _BREAK.fullmatch(child.text or ""):
+            parts.append(_JOINT)
+        parts += filter(None, [_TAG, child.tail])
 
 
 class _Document:
