@@ -135,7 +135,7 @@ def options_by_name() -> dict[str, dict[str, click.Option]]:
 
 OPTIONS = options_by_name()
 # Options that have another kind of value by verb: what the verb writes, and a kind of attention or of model.
-VARYING_OPTIONS = ("-o", "--output", "--kind", "--from", "--to")
+VARYING_OPTIONS = ("-o", "--output", "--kind", "--from", "--to", "--format")
 OTHER_FILES = ("--keys", "--general", "--glossary", "--suggestions", "--rejected", "--html")
 
 

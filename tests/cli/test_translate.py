@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Call
 from tests.tasks.documents import documents, word_translator
 
 from manyheads.cli.main import run
@@ -123,6 +124,48 @@ def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["translate", "run", str(path), "--output", str(path)]) == 2
     assert capsys.readouterr().err == f"error: {path} is the input; write to another file.\n"
     assert path.read_text(encoding="utf-8") == "a\n"
+
+
+DOCUMENTS = (
+    "po pot html htm xhtml md rst tex xliff xlf tmx srt vtt ass ssa docx odt pptx epub json jsonl xml pdf HTML "
+    "po.gz en.html.zst"
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["translate", "run", "{}"],
+        ["translate", "run", "{}", "-o", "out"],
+        ["classify", "run", "{}"],
+        ["score", "run", "a", "{}"],
+        ["score", "run", "{}", "b"],
+        ["evaluate", "run", "--source-file", "{}", "--reference-file", "b"],
+        ["evaluate", "run", "--source-file", "a", "--reference-file", "{}"],
+    ],
+    ids=" ".join,
+)
+def test_a_document_is_refused_with_the_way_that_works(words: list[str], call: Call) -> None:
+    for ending in DOCUMENTS.split():
+        error = call(*(word.format(f"x.{ending}") for word in words), code=2).err
+        assert error.startswith(f"error: x.{ending} is no plain text (."), error
+        assert " To read it line by line all the same: " in error
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["translate", "run", "app.po", "--format", "text"],
+        ["translate", "run", "-"],
+        ["translate", "run", "test.de.gz"],
+        ["classify", "run", "v1.0.txt"],
+        ["generate", "run", "page.html"],
+        ["evaluate", "run", "--source-file", "book.md"],
+    ],
+    ids=" ".join,
+)
+def test_plain_text_standard_input_and_prompts_are_not_refused(words: list[str], call: Call) -> None:
+    assert call(*words, code=3).err.startswith("error: run is not a directory.")
 
 
 @pytest.mark.parametrize(("lines", "named"), [("A\n", "fewer lines"), ("A\nB\nC\n", "more lines")])

@@ -114,6 +114,19 @@ def test_compressed_text_named_as_plain_is_an_error(tmp_path: Path, suffix: str)
         list(read_lines(write_file(tmp_path, PACKERS[suffix](b"a\n"))))
 
 
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"PK\x03\x04\x14\0", "a zip archive or an office document"),
+        (b"%PDF-1.7\n", "PDF"),
+        (b"\xd0\xcf\x11\xe0\xa1", "an office document"),
+    ],
+)
+def test_a_document_named_as_plain_text_is_an_error(tmp_path: Path, head: bytes, kind: str) -> None:
+    with pytest.raises(DataError, match=rf"text\.de is {kind}, not text, whatever its name says\."):
+        list(read_lines(write_file(tmp_path, head)))
+
+
 def test_bytes_that_are_no_utf8_are_named_by_file_line_and_offset(tmp_path: Path) -> None:
     path = write_file(tmp_path, b"\xef\xbb\xbfeins\r\nzw\xc3\xb6lf\nf\xfcr dich\n")
     with pytest.raises(DataError) as caught:

@@ -18,6 +18,7 @@ from manyheads.cli.streams import (
     lines_at_once,
     open_output,
     print_warnings,
+    refuse_document,
     write_results,
 )
 from manyheads.cli.verbs import verb, warn
@@ -39,6 +40,7 @@ def classify(run: Path, file: Path, device: str, output: Path | None, as_json: b
     the classifier takes two texts, separate them by a tab. --json prints the probabilities of all labels.
     """
     check_output(output, file)
+    refuse_document(file, f"manyheads classify RUN < {file.name}")
 
     from manyheads.tasks.classification.classifier import Classifier
 

@@ -21,7 +21,7 @@ from manyheads.cli.options import (
     run_option,
     set_option,
 )
-from manyheads.cli.streams import open_output, progress_display
+from manyheads.cli.streams import open_output, progress_display, refuse_document
 from manyheads.cli.verbs import announce_loading, echo_result, verb
 from manyheads.data.lines import text_line
 
@@ -72,6 +72,9 @@ def evaluate(
     """
     if source_file is None and reference_file is not None:
         raise click.UsageError("--source-file and --reference-file belong together.")
+    for file in (source_file, reference_file):
+        if file is not None and reference_file is not None:  # the text of a language model may have any form
+            refuse_document(file, "copy it to FILE.txt")
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.")
 

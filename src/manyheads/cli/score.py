@@ -19,6 +19,7 @@ from manyheads.cli.streams import (
     lines_at_once,
     open_output,
     print_warnings,
+    refuse_document,
     write_results,
 )
 from manyheads.cli.translate import translate_batches
@@ -66,6 +67,8 @@ def score(
     warnings.
     """
     check_output(output, source_file)
+    for file in (source_file, target_file):
+        refuse_document(file, "copy it to FILE.txt")
     from manyheads.tasks.translation.translator import Translator
 
     size = lines_at_once(source_file, "score")

@@ -10,13 +10,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain, islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import click
 
 from manyheads.cli.verbs import JsonResult, current_settings, warn
 from manyheads.data.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_lines, read_lines, text_line
+from manyheads.data.locate import strip_compression
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
 from manyheads.files import is_stream, locked_output, os_errors, writing
@@ -26,7 +27,14 @@ if TYPE_CHECKING:
     from manyheads.cli.progress import Progress
 
 _SHOWN_NUMBERS = 10  # line numbers that a warning names
-
+# Endings of files whose lines are not plain text -> how their text is translated.
+_DOCUMENTS = {
+    "html htm xhtml": "Send it to /translate of manyheads serve, with format=html",
+    "md markdown rst tex docx odt epub rtf": "Write it as HTML (pandoc), for manyheads serve with format=html",
+    "po pot xliff xlf sdlxliff tmx resx strings": "Translate it by Weblate, through manyheads serve; "
+    "manyheads data convert writes pairs of PO, XLIFF and TMX as plain text",
+    "srt vtt ass ssa json jsonl xml sgm yaml yml pdf doc pptx ppt xlsx xls odp ods": "Take out its text",
+}
 
 _Result = TypeVar("_Result", bound=JsonResult)
 
@@ -42,6 +50,17 @@ def check_output(output: Path | None, file: Path) -> None:
             raise UsageError(f"{output} is a folder: name a file.")
         if output.exists() and file.exists() and output.samefile(file):
             raise UsageError(f"{output} is the input; write to another file.")
+
+
+def refuse_document(file: Path, cure: str) -> None:
+    """Raise `UsageError` for a file whose name says that its lines hold tags, keys or code; `cure` reads them."""
+    ending = PurePath(strip_compression(file.name)).suffix.lower()
+    for endings, way in _DOCUMENTS.items():
+        if ending.removeprefix(".") in endings.split():
+            raise UsageError(
+                f"{file} is no plain text ({ending}): its tags, keys and code would be read as text. {way}. "
+                f"To read it line by line all the same: {cure}."
+            )
 
 
 def refuse_closed(stream: TextIO, name: str, cure: str) -> None:

@@ -36,6 +36,7 @@ from manyheads.cli.streams import (
     note_warning,
     open_output,
     print_warnings,
+    refuse_document,
     write_results,
 )
 from manyheads.cli.verbs import verb
@@ -99,6 +100,12 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
     "named, such as score,truncated,repeated,confidence. The score is that of --n-best; truncated and repeated are "
     "0 or 1; the confidence is from 0 to 1.",
 )
+@option(
+    "--format",
+    "form",
+    type=click.Choice(["text"]),
+    help="Read FILE as plain text, line by line, also if its name is that of a document, such as app.po.",
+)
 @option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
 @option("--engine", type=click.Choice(["torch", "ctranslate2"]), default="torch", help="Inference engine.")
 @device_option
@@ -125,6 +132,7 @@ def translate(
     ensemble: tuple[Path, ...],
     geometric: bool,
     columns: tuple[str, ...],
+    form: str | None,
     stream: bool,
     engine: str,
     device: str,
@@ -161,6 +169,8 @@ def translate(
             "--match-source, --min-confidence, --forbid-file, --require-file, --glossary and --columns.",
         )
     check_output(output, file)
+    if form is None:
+        refuse_document(file, "--format text")
     in_shards = not stream and not as_json and _both_files(file, output)
     if (workers is not None or scheduler is not None) and not in_shards:
         raise click.UsageError(

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 CALL_LINES = 512  # lines computed in one call
 COMPRESSIONS = (".gz", ".xz", ".zst")
+_BINARY = {
+    b"PK\x03\x04": "a zip archive or an office document",
+    b"%PDF-": "PDF",
+    b"\xd0\xcf\x11\xe0": "an office document",
+}
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 LONGEST_LINE = 1 << 26  # bytes; a file without line ends must not fill the memory
 _ZSTD_BLOCK = 256  # packed bytes; they unpack to at most 8 MiB
@@ -150,6 +155,9 @@ def _refuse_foreign(head: bytes, name: str) -> None:
     if encoding:
         short = encoding.partition(" ")[0]
         raise DataError(f"{name} is {encoding}, not UTF-8. Convert it: iconv -f {short} -t UTF-8 FILE > NEW.")
+    for magic, kind in _BINARY.items():
+        if head.startswith(magic):
+            raise DataError(f"{name} is {kind}, not text, whatever its name says. Write its text to a plain file.")
     for magic, suffix in _MAGIC.items():
         if head.startswith(magic):
             raise DataError(f"{name} holds compressed data. Give it a name that ends in {suffix}.")
