@@ -188,6 +188,11 @@ def test_literals_come_back_with_the_blanks_of_their_source(source: str, output:
         ("{a} und {b}", "[1] [3]", False),
         ("<b>{a} und</b> x", "[1] [2]", True),
         ("<b>{a} und</b> x", "[2] [1]", False),
+        ("{b}rot{/b} und", "[2] [1]", False),
+        ("{\\i1}rot{\\i0} und", "[2] [1]", False),
+        ("Ein \\emph{rot} und", "[2] [1]", False),
+        ("Ein {1>rot<1} und", "[2] [1]", False),
+        ("{1} und {0}", "[2] [1]", True),
     ],
 )
 def test_an_output_needs_each_symbol_once_and_tags_in_their_order(source: str, output: str, complete: bool) -> None:

@@ -72,9 +72,9 @@ def evaluate(
     """
     if source_file is None and reference_file is not None:
         raise click.UsageError("--source-file and --reference-file belong together.")
-    for file in (source_file, reference_file):
-        if file is not None and reference_file is not None:  # the text of a language model may have any form
-            refuse_document(file, "copy it to FILE.txt")
+    if source_file is not None and reference_file is not None:  # the text of a language model may have any form
+        refuse_document(source_file, "copy it to FILE.txt")
+        refuse_document(reference_file, "copy it to FILE.txt")
     if against is not None and output is not None:
         raise click.UsageError("--output does not go with --against.")
 

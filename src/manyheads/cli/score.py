@@ -67,8 +67,8 @@ def score(
     warnings.
     """
     check_output(output, source_file)
-    for file in (source_file, target_file):
-        refuse_document(file, "copy it to FILE.txt")
+    refuse_document(source_file, "copy it to FILE.txt")
+    refuse_document(target_file, "copy it to FILE.txt")
     from manyheads.tasks.translation.translator import Translator
 
     size = lines_at_once(source_file, "score")

@@ -26,7 +26,7 @@ _SIGN = re.compile(  # every other literal has one of these; most lines of prose
     re.ASCII,
 )
 _BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="  # marks before a literal that are copied with it
-_ORDERED = "<[]*_~"  # first characters of tags, links and emphasis
+_ORDERED = re.compile(r"[<\[\]*_~}\\]|\{(?:[/\\]|\d{1,4}[>\]])")  # tags, links, emphasis, codes
 _BRANCH = re.compile(r",[^{}\\]*\{|\}[^{}\\]*[{}]")  # what begins, parts or ends the branches of a message
 _AFTER = re.compile(r"[^\w\s<{@$%]*")  # marks after a literal, likewise
 
@@ -158,7 +158,7 @@ class Sentence:
     @property
     def ordered(self) -> bool:
         """Whether the literals must stay in their order, as tags must."""
-        return any(self.text[start] in _ORDERED for start, _ in self.literals)
+        return any(_ORDERED.match(self.text, start) for start, _ in self.literals)
 
     @property
     def texts(self) -> list[str]:

@@ -76,7 +76,10 @@ def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, opt
 
 @pytest.mark.parametrize(("split", "lowered"), [("auto", False), ("sentences", True)])
 def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, split: Split, lowered: bool) -> None:
-    rng, literals = random.Random(2), ["{name}", "%s", "<b>x</b>", "www.x.org", "&amp;", "*x*", "오늘{n}은"]
+    rng, literals = (
+        random.Random(2),
+        ["{name}", "%s", "<b>x</b>", "www.x.org", "&amp;", "*x*", "오늘{n}은", "{b}x{/b}", "\\emph{x}", "[X7X]"],
+    )
     words = [*LETTERLESS, *WORDS, *literals, "(", "„", ".", "X"]
     texts = [rng.choice(("", " ")).join(rng.choices([*words, " "], k=9)) for _ in range(400)]
     texts += [*(text[:300] for text in quick_texts()), *documents()]

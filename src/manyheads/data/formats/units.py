@@ -119,13 +119,15 @@ def text_of(element: Element, language: str) -> str:
     _add_text(element, parts)
     text, gap = "".join(parts), sentence_separator(language)
     text = _JOINTS.sub(lambda joint: joint[1] + joint[2] or gap, text.strip(_TAG + _JOINT))
-    return _SENTENCE_BORDERS.sub(lambda border: _join_sentences(*border.groups(), gap), text).replace(_TAG, "")
+    return _SENTENCE_BORDERS.sub(lambda border: border[1] + border[2] + gap * _begins(border), text).replace(
+        _TAG, ""
+    )
 
 
-def _join_sentences(word: str, end: str, first: str, gap: str) -> str:
-    """Return the end of a text and a gap, unless an initial or a small letter shows that the sentence goes on."""
-    is_initial = len(word) == 1 and word.isupper()
-    return word + end + gap * (first.isalpha() and not first.islower() and not is_initial)
+def _begins(border: re.Match[str]) -> bool:
+    """Return whether a sentence begins behind a match of `_SENTENCE_BORDERS`: no initial, no small letter."""
+    is_initial = len(border[1]) == 1 and border[1].isupper()
+    return border[3].isalpha() and not border[3].islower() and not is_initial
 
 
 def _add_text(element: Element, parts: list[str]) -> None:

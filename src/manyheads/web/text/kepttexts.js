@@ -3,7 +3,7 @@
 import { textsBeside } from "./literals.js";
 import { characterAt, characterBefore, isAlphanumeric, isBlank, isWide } from "./unicode.js";
 
-const ORDERED = "<[]*_~"; // first characters of tags, links and emphasis, which must stay in their order
+const ORDERED = /^(?:[<[\]*_~}\\]|\{(?:[/\\]|\d{1,4}[>\]]))/u; // tags, links, emphasis and codes, which must stay in their order
 const NO_BLANK_AFTER = "([{«„“‚‘¿¡", NO_BLANK_BEFORE = ".,;:!?…)]}»”’。、，！？";
 
 /** Return the token ids of a sentence with symbols in the place of its literals; null if there are not as many symbols.
@@ -17,7 +17,7 @@ export function markedIds(sentence, tokenizer) {
     @type {(sentence: Sentence, tokenizer: Tokenizer, tokens: number[]) => boolean} */
 export function isComplete({ text, literals }, tokenizer, tokens) {
   const { numbers } = splitAtSymbols(tokenizer, tokens);
-  const found = literals.some(([start]) => ORDERED.includes(text[start])) ? numbers : [...numbers].sort((a, b) => a - b);
+  const found = literals.some(([start]) => ORDERED.test(text.slice(start))) ? numbers : [...numbers].sort((a, b) => a - b);
   return found.length === literals.length && found.every((number, index) => number === index);
 }
 
