@@ -136,5 +136,7 @@ def test_a_term_of_turkish_is_found_in_its_own_capitals() -> None:
     glossary = make_glossary({"ısı": "heat", "iğne": "needle"}).in_language("tr")
     assert [place.term.target for place in glossary.find("ISI İĞNE Isı İğne isi IĞNE")] == ["heat", "needle"] * 2
     assert glossary.extended([Term("ılık su", "warm water", "x")]).find("ILIK SU")
+    extended = make_glossary({"ısı": "heat", "iğne": "needle"}).extended([Term("ısı", "warmth", "x")])
+    assert [place.term.target for place in extended.in_language("tr").find("ISI İĞNE")] == ["warmth", "needle"]
     assert holds_form("ISI", "ısı", "tr")
     assert not holds_form("ISI", "isi", "tr")

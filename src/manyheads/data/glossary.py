@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -90,7 +91,8 @@ class Glossary:
 
     def in_language(self, language: str) -> Glossary:
         """Return the glossary for texts of a language."""
-        return self if language == self.language else Glossary(self.terms, language)
+        terms = chain.from_iterable(spellings.values() for spellings in self._by_key.values())
+        return self if language == self.language else Glossary(terms, language)
 
     def _add(self, term: Term) -> None:
         source, target = (_tidy(side) for side in term[:2])
