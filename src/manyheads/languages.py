@@ -60,14 +60,17 @@ SENTENCE_ENDS = (
     "\ua60e\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb\ufe12\ufe15\ufe16"
     "\ufe52\ufe56\ufe57\uff01\uff0e\uff1f\uff61"
 )
-# Languages whose letters change case in another way than those of all others (SpecialCasing of Unicode).
-_CASES = {**dict.fromkeys(("az", "crh", "gag", "tr"), "dotless"), "lt": "dotted"}
 _MARKS = {chr(code): unicodedata.combining(chr(code)) for code in range(0x300, 0x370)}
 _ABOVE = "".join(mark for mark, place in _MARKS.items() if place == 230)
 _BELOW = "".join(mark for mark, place in _MARKS.items() if place not in (0, 230))
-_I_AND_DOT = re.compile(f"I([{_BELOW}]*)\u0307")
-_NO_DOT_YET = re.compile(f"([IJ\u012e])(?=[{_BELOW}]*[{_ABOVE}])")
-_DOT_UNDER_ACCENT = re.compile(f"([ij\u012f\u0249\u0268\u029d\u1e2d\u1ecb][{_BELOW}]*)\u0307")
+# What is replaced before a text is lower-cased, and before it is capitalised (SpecialCasing of Unicode).
+_Rules = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
+_DOTLESS_I: _Rules = ((f"I([{_BELOW}]*)\u0307", r"i\1"), ("İ", "i"), ("I", "ı")), (("i", "İ"),)
+_DOT_BELOW_ACCENT: _Rules = (
+    (("Ì", "I\u0300"), ("Í", "I\u0301"), ("Ĩ", "I\u0303"), (f"([IJĮ])(?=[{_BELOW}]*[{_ABOVE}])", "\\1\u0307")),
+    ((f"([ijįɉɨʝḭị][{_BELOW}]*)\u0307", r"\1"),),
+)
+_CASE_RULES = {**dict.fromkeys(("az", "crh", "gag", "tr"), _DOTLESS_I), "lt": _DOT_BELOW_ACCENT}
 _SHORT_NAMES = {"Hans": "Simplified", "Hant": "Traditional", "TW": "Taiwan", "419": "Latin America"}
 _LONGEST_CODE = 40  # characters
 
@@ -226,37 +229,29 @@ def end_mark(kind: str, code: str) -> str:
 
 
 @lru_cache(4096)
-def case_rules(code: str) -> str:
-    """Return the name of the rules of a language that has its own ones for capitals and small letters, else ""."""
-    return _CASES.get(base_language(code), "")
+def case_rules(code: str) -> _Rules:
+    """Return what a language replaces before a text is lower-cased, and before it is capitalised."""
+    return _CASE_RULES.get(base_language(code), ((), ()))
 
 
 def lower(text: str, code: str) -> str:
     """Return a text in lower case, as its language writes it: "I" is "ı" in Turkish."""
-    match case_rules(code):
-        case "dotless":
-            text = _I_AND_DOT.sub(r"i\1", text).replace("İ", "i").replace("I", "ı")
-        case "dotted":
-            text = re.sub("[ÌÍĨ]", lambda letter: unicodedata.normalize("NFD", letter[0]), text)
-            text = _NO_DOT_YET.sub("\\1\u0307", text)
+    for letters, new in case_rules(code)[0]:
+        text = re.sub(letters, new, text)
     return text.lower()
 
 
 def upper(text: str, code: str) -> str:
     """Return a text in capitals, as its language writes it: "i" is "İ" in Turkish."""
-    match case_rules(code):
-        case "dotless":
-            text = text.replace("i", "İ")
-        case "dotted":
-            text = _DOT_UNDER_ACCENT.sub(r"\1", text)
+    for letters, new in case_rules(code)[1]:
+        text = re.sub(letters, new, text)
     return text.upper()
 
 
 def capitalize(text: str, code: str) -> str:
     """Return a text with its first letter as a capital and the rest in lower case, as its language writes it."""
-    if not case_rules(code):
-        return text.capitalize()
-    return upper(text[:1], code) + lower(text[1:], code)
+    has_rules = any(case_rules(code))
+    return upper(text[:1], code) + lower(text[1:], code) if has_rules else text.capitalize()
 
 
 def bleu_language(code: str) -> str:

@@ -148,7 +148,7 @@ def _phrase_table(
 ) -> tuple[PhraseTable, list[Pair]]:
     """Return the words and phrases of a run, and the links of words; stored ones of the same text are reused."""
     folder = run.path / "cache" / "phrases"
-    rules = [*filter(None, map(case_rules, languages))]
+    rules = [rules for rules in map(case_rules, languages) if any(rules)]
     key = hashlib.sha256(json.dumps([_MINING, texts.sha256, *rules]).encode()).hexdigest()
     if not TextStore.has(folder, key):
         with saving("the phrases", folder, ""), listener.phase("mining words and phrases"):
