@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
@@ -188,7 +189,7 @@ def test_no_error_writes_controls_or_very_long_lines(failure, monkeypatch, capsy
 
 
 def ended_by_the_launcher(seconds: float) -> None:
-    raise Terminated
+    raise Terminated(signal.SIGTERM)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while the program starts: one word of output, the right exit code, no traceback."""
+"""Ctrl-C, SIGTERM and SIGHUP while the program starts: one word of output, the right exit code, no traceback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manyheads.cli import signals
 from manyheads.cli.main import run
 from manyheads.cli.signals import _REPEAT, WORDS, StopSignals, Terminated
 
-BOTH = [signal.SIGINT, signal.SIGTERM]
+STOPPING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
 
 
 class Exited(BaseException):
@@ -34,21 +34,21 @@ def raise_exited(code: int) -> None:
     raise Exited(code)
 
 
-@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+@pytest.mark.parametrize("number", STOPPING)
 def test_a_signal_raises_once_and_its_repetition_is_ignored(
-    number: signal.Signals, error: type[BaseException], clock: Clock, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Expect that of `timeout`, which signals a process, and then its whole group."""
     monkeypatch.setattr(os, "_exit", raise_exited)
     handlers = StopSignals()
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt if number is signal.SIGINT else Terminated):
         handlers.handle(number, None)
     clock.now += _REPEAT / 2
     handlers.handle(number, None)
     assert handlers.received is number
 
 
-@pytest.mark.parametrize("number", BOTH)
+@pytest.mark.parametrize("number", STOPPING)
 def test_a_later_signal_ends_the_program_at_once(
     number: signal.Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,31 +61,35 @@ def test_a_later_signal_ends_the_program_at_once(
         handlers.handle(signal.SIGTERM, None)
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (Terminated, 143), (ImportError, 143)])
+@pytest.mark.parametrize("number", STOPPING)
+@pytest.mark.parametrize("replaced", [False, True])
 def test_an_interrupted_verb_prints_one_word(
-    error: type[BaseException], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, replaced: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Include ImportError, into which numpy turns an exception that is raised while its C code imports."""
+    handlers = StopSignals()
 
     def interrupted(*_: object) -> None:
-        raise error
+        try:
+            handlers.handle(number, None)
+        except BaseException as error:
+            raise ImportError if replaced else error from error
 
     monkeypatch.setattr("manyheads.cli.main._Program.invoke", interrupted)
-    handlers = StopSignals()
-    handlers.received = signal.SIGTERM
-    assert run(["recipes"], handlers) == code
-    assert capsys.readouterr().err == f"{WORDS[signal.Signals(code - 128)]}\n"
+    assert run(["recipes"], handlers) == 128 + number
+    assert capsys.readouterr().err == f"{WORDS[number]}\n"
 
 
-def test_ignored_signals_stay_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    other = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("ignored", STOPPING)
+def test_ignored_signals_stay_ignored(ignored: signal.Signals) -> None:
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    signal.signal(ignored, signal.SIG_IGN)
     try:
         StopSignals().install()
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert [number for number in STOPPING if signal.getsignal(number) is signal.SIG_IGN] == [ignored]
     finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, other)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_no_handler_is_installed_in_another_thread() -> None:
@@ -104,6 +108,7 @@ def test_no_handler_is_installed_in_another_thread() -> None:
         (signal.SIGTERM, "numpy._core"),  # its C code turns an exception into ImportError
         (signal.SIGINT, "torch._C"),
         (signal.SIGTERM, "manyheads.runs"),
+        *((number, "click") for number in STOPPING if number not in (signal.SIGINT, signal.SIGTERM)),
     ],
 )
 def test_a_signal_while_modules_are_imported_prints_one_word(

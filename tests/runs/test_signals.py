@@ -127,6 +127,18 @@ def test_the_previous_handlers_are_restored_after_training(sent: list[signal.Sig
     )
 
 
+@pytest.mark.parametrize("ignored", [*_STOPPING, *_SAVING])
+def test_an_ignored_signal_stays_ignored_in_training(ignored: signal.Signals) -> None:
+    """`nohup` ignores SIGHUP, and a shell Ctrl-C for a background job of a script."""
+    requests = Requests()
+    signal.signal(ignored, signal.SIG_IGN)
+    with requests.recorded():
+        signal.raise_signal(ignored)
+        assert not requests.stop()
+        assert not requests.save_now()
+    assert signal.getsignal(ignored) is signal.SIG_IGN
+
+
 def test_handlers_are_not_changed_in_another_thread() -> None:
     """Python allows only the main thread to set signal handlers."""
     seen: list[object] = []
@@ -171,7 +183,9 @@ def test_a_call_in_a_thread_does_not_delay_a_signal() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (None, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (None, 143), (getattr(signal, "SIGHUP", None), 129)]
+)
 def test_leaving_exits_with_the_code_of_the_signal(number: signal.Signals | None, code: int) -> None:
     """None stands for a signal that another process received."""
     requests = Requests()

@@ -1,6 +1,6 @@
 """Signals to real processes in every phase of a training: an immediate answer, no lost update, the exit code.
 
-After Ctrl-C, SIGTERM or kill -9, the same command resumes and ends with the weights of an uninterrupted run.
+After Ctrl-C, SIGTERM, SIGHUP or kill -9, the same command resumes, and ends as an uninterrupted run, bit for bit.
 tests/runs/test_train.py tests a kill at every write in one process, and tests/runs/test_signals.py each signal.
 """
 
@@ -32,7 +32,7 @@ from manyheads.runs.signals import _REPEAT
 pytestmark = pytest.mark.slow
 
 TIMEOUT = 300  # seconds
-EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGKILL: -9}
 CONFIG = """
 [data]
 train = "{train}"
@@ -214,10 +214,13 @@ def test_a_signal_during_the_preparation_ends_the_training_with_one_word(
 # --- updates ---
 
 
-def test_a_signal_in_an_update_is_answered_at_once_and_the_update_saved(corpus: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_in_an_update_is_answered_at_once_and_the_update_saved(
+    corpus: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     training = Training(corpus, tmp_path, width=128, layers=2, batch_tokens=9_000)
     training.wait_for(lambda: training.logged("step") == [1])
-    printed = training.stop(signal.SIGINT)
+    printed = training.stop(number)
     (step,) = training.run.checkpoints.steps()
     assert "stopping after this step; press again to abort" in printed
     assert f"stopped and saved at step {step:,}; run the same command again to resume" in printed
@@ -266,6 +269,22 @@ def test_a_training_that_is_saved_killed_and_stopped_ends_with_the_same_weights(
     training.start()
     assert training.end() == 0
     training.assert_same(whole)
+
+
+def test_a_training_under_nohup_outlives_its_terminal(corpus: Path, tmp_path: Path) -> None:
+    training = Training(corpus, tmp_path, fast=True, steps=60, save_every=15)
+    training.wait_for(lambda: training.logged("step") != [])
+    training.stop(signal.SIGKILL)
+    command = ["nohup", sys.executable, "-m", "manyheads", *training.command()]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:  # a phase of the training begins
+            if "step" in line:
+                process.send_signal(signal.SIGHUP)
+                break
+        process.stderr.read()
+    assert process.returncode == 0
+    assert training.run.described
 
 
 @pytest.mark.weekly

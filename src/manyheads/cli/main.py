@@ -1,8 +1,8 @@
 """The program `manyheads`: its verbs and its exit codes.
 
 Exit codes: 0 success, 1 failure (internal error, failed training or comparison; of `doctor`, problems found),
-2 usage or configuration, 3 data or a run directory, 4 a missing extra, 130 Ctrl-C, 141 stdout was closed by its
-reader (`| head`), 143 SIGTERM.
+2 usage or configuration, 3 data or a run directory, 4 a missing extra, 129 SIGHUP, 130 Ctrl-C, 141 stdout was
+closed by its reader (`| head`), 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from manyheads.files import CURES, cure_of
 
 _COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
 _OUTPUT_CLOSED = 141
-_TERMINATED = 143
 
 
 class _Program(VerbGroup):
@@ -115,9 +114,10 @@ def run(arguments: Sequence[str], signals: StopSignals | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         _print_end("interrupted")
         return INTERRUPTED
-    except Terminated:
-        _print_end("terminated")
-        return _TERMINATED
+    except Terminated as end:
+        (number,) = end.args
+        _print_end(WORDS[number])
+        return 128 + number
     except BrokenPipeError:
         return _OUTPUT_CLOSED
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Handle Ctrl-C and SIGTERM where a verb does not: print one word, and exit with the right code.
+"""Handle Ctrl-C, SIGTERM and SIGHUP where a verb does not: print one word, and exit with the right code.
 
 The first signal raises an exception in the main thread, so that files that are being written are removed. While a
 module is being imported, it ends the program at once: an exception may be lost or changed there. A repetition
@@ -19,14 +19,16 @@ _LAUNCHER_SECONDS = 3.0  # until a launcher has noticed that a process ended, an
 _CONNECTION = ("gloo", "NCCL", "Dist", "peer", "Connection")  # in an error, if another process ended
 _REPEAT = 1.0  # seconds in which a repeated signal is the same request
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+if hasattr(signal, "SIGHUP"):  # Windows has none; its terminal was closed, or its connection was lost
+    WORDS[signal.SIGHUP] = "hung up"
 
 
 class Terminated(BaseException):
-    """Raised after SIGTERM, as `KeyboardInterrupt` is after Ctrl-C."""
+    """Raised after SIGTERM and SIGHUP, as `KeyboardInterrupt` is after Ctrl-C; its argument is the signal."""
 
 
 class StopSignals:
-    """The handlers of Ctrl-C and SIGTERM of the program.
+    """The handlers of the signals that end the program.
 
     Attributes:
         received: the first signal that was received, or None.
@@ -54,7 +56,7 @@ class StopSignals:
             with suppress(OSError):  # stderr is closed
                 os.write(sys.stderr.fileno(), f"{WORDS[self.received]}\n".encode())
             os._exit(128 + self.received)
-        raise KeyboardInterrupt if number == signal.SIGINT else Terminated
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(self.received)
 
 
 def is_follower() -> bool:

@@ -1,8 +1,9 @@
 """The signals that stop a training or make it save a checkpoint.
 
-The first Ctrl-C or SIGTERM is answered with a line at once, and training stops where nothing is lost. A repetition
-within a second is the same request: `timeout` signals a process and its whole group. A later one has the effect
-that it has outside of training: the program ends. SIGUSR1 saves, and training continues.
+The first Ctrl-C, SIGTERM or SIGHUP is answered with a line at once, and training stops where nothing is lost. A
+repetition within a second is the same request: `timeout` signals a process and its whole group. A later one has the
+effect that it has outside of training: the program ends. SIGUSR1 saves, and training continues. A signal that is
+ignored stays ignored: SIGHUP under `nohup`, Ctrl-C in a background job of a script.
 
 Under a launcher such as `torchrun` a signal is received several times: from the terminal or the cluster, and from
 the launcher, which kills processes that do not stop. There, repeated signals change nothing.
@@ -19,8 +20,8 @@ from types import FrameType
 
 from manyheads.training.log import NO_LISTENER, Listener
 
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
-_SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has none
+_STOPPING = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
+_SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has neither
 _REPEAT = 1.0  # seconds in which a repeated signal is the same request
 
 
@@ -55,7 +56,7 @@ class Requests:
 
     @contextmanager
     def recorded(self, listener: Listener = NO_LISTENER, *, launched: bool = False) -> Iterator[None]:
-        """Record the first SIGINT or SIGTERM and each SIGUSR1 in this context; in the main thread only.
+        """Record the first signal to stop and each SIGUSR1 in this context; in the main thread only.
 
         Args:
             listener: receives the answer to the first request to stop.
@@ -86,7 +87,8 @@ class Requests:
         # getsignal returns None for a handler that was not set from Python
         before = {number: signal.getsignal(number) or signal.SIG_DFL for number in handlers}
         for number, note in handlers.items():
-            signal.signal(number, note)
+            if before[number] is not signal.SIG_IGN:
+                signal.signal(number, note)
         try:
             yield
         finally:

@@ -85,7 +85,7 @@ def train(
     Raises:
         ConfigError, DataError: see the message.
         RunError: the directory holds other files, or a run of another configuration or corpus.
-        KeyboardInterrupt, SystemExit: after Ctrl-C or SIGTERM; everything is saved.
+        KeyboardInterrupt, SystemExit: after Ctrl-C, SIGTERM or SIGHUP; everything is saved.
     """
     start_time = time.perf_counter() if start_time is None else start_time
     keep_few_kernels()

@@ -146,7 +146,7 @@ def tune(
         RunError: the model cannot be read, or `out` holds something else.
         DataError: the corrections cannot be used.
         UsageError: there is no general text.
-        KeyboardInterrupt, SystemExit: after Ctrl-C or SIGTERM; the same call resumes.
+        KeyboardInterrupt, SystemExit: after Ctrl-C, SIGTERM or SIGHUP; the same call resumes.
     """
     if (run := RunDirectory(Path(model))).exists:
         require_one_direction(run.config(), "tune")
