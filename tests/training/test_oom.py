@@ -177,7 +177,7 @@ def test_a_process_of_several_does_not_halve_its_batches_alone() -> None:
 def test_a_single_pair_that_does_not_fit_into_memory_is_named() -> None:
     harness = TrainerHarness(steps=3)
     limit_rows(harness, 0)
-    with pytest.raises(TrainingError, match=r"not memory enough for a single example of lines \[.*max_length"):
+    with pytest.raises(TrainingError, match=r"single example of lines \[.*\(CUDA out of memory.*\)\. .*max_length"):
         harness.trainer.run()
     assert harness.saved == []
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # glibc, malloc.h
 _KERNEL_CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
-_MESSAGES = ("out of memory", "can't allocate memory", "not enough memory")
+_MESSAGES = re.compile(
+    r"out[ _]of[ _](\w+[ _])?memory"  # CUDA, XPU, MPS
+    r"|allocate memory|not enough memory"  # the CPU; the second on Windows
+    r"|bad[ _]alloc|alloc(ation)?[ _]failed"  # C++; cuBLAS, cuDNN, MKL
+    r"|invalid buffer size"  # MPS
+    r"|could not create a primitive$",  # oneDNN, also for the memory of its machine code
+    re.IGNORECASE,
+)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -16,7 +24,7 @@ def out_of_memory(error: BaseException) -> bool:
 
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    return isinstance(error, RuntimeError) and any(message in str(error).lower() for message in _MESSAGES)
+    return isinstance(error, RuntimeError) and _MESSAGES.search(str(error)) is not None
 
 
 def keep_few_kernels(shapes: int = 64) -> None:

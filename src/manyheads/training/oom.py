@@ -66,7 +66,10 @@ class OomRecovery:
             raise TrainingError(f"memory ran out in an update of {where()}. {_CURE}") from error
         if 2**self.splits >= max(batch.examples for batch in micro_batches):
             cure = "Take a smaller data.max_length or a smaller model."
-            raise TrainingError(f"there is not memory enough for a single example of {where()}. {cure}") from error
+            reason = str(error).partition("\n")[0]
+            raise TrainingError(
+                f"there is not memory enough for a single example of {where()} ({reason}). {cure}"
+            ) from error
         self.splits += 1
         self.warn(
             f"warning: memory ran out in an update of {where()}: its parts are halved, and those of all to come"
