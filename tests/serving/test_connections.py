@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from time import monotonic
 
 import pytest
@@ -24,15 +25,18 @@ TIMEOUT = 10  # seconds, on a busy machine too; half of REQUEST_ARRIVAL_SECONDS
 
 
 @asynccontextmanager
-async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
-    """Serve an application that takes 0.3 seconds per request through our connections."""
+async def listening(release: asyncio.Event | None = None) -> AsyncIterator[Callable[..., Awaitable[Stream]]]:
+    """Serve an application that takes 0.3 seconds per request, or until its release, through our connections."""
 
     async def slow(request: Request) -> Response:
         body = await request.body()
-        await asyncio.sleep(0.3)
+        await (release.wait() if release else asyncio.sleep(0.3))
         return Response(body, headers={"got": " ".join(request.headers)})
 
-    app = Starlette(routes=[Route("/x", slow, methods=["POST"])])
+    async def long(request: Request) -> Response:
+        return Response(b"a" * 2**26)  # more than the buffers of the system hold
+
+    app = Starlette(routes=[Route("/x", slow, methods=["POST"]), Route("/long", long)])
     config = uvicorn.Config(app, http=Connection, ws="none", lifespan="off", log_config=None, timeout_keep_alive=5)
     server = uvicorn.Server(config)
     config.load()
@@ -45,7 +49,7 @@ async def listening() -> AsyncIterator[Callable[[], Awaitable[Stream]]]:
     )
     port = sockets.sockets[0].getsockname()[1]
     try:
-        yield lambda: asyncio.open_connection("127.0.0.1", port)
+        yield partial(asyncio.open_connection, "127.0.0.1", port)
     finally:
         sockets.close()
 
@@ -90,17 +94,74 @@ def test_a_connection_that_has_sent_its_request_may_wait_and_send_another(monkey
     asyncio.run(run())
 
 
-def test_connections_beyond_the_maximum_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 3)
+async def answer(stream: Stream) -> bytes:
+    stream[1].write(HEAD + b"abcd")
+    return await asyncio.wait_for(stream[0].readuntil(b"abcd"), TIMEOUT)
+
+
+LONG = b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST", HEAD + b"abc", LONG], ids=["nothing", "head", "body", "unread"])
+def test_connections_that_wait_for_their_client_do_not_keep_others_out(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Open as many connections as the maximum, each of which makes the server wait, and one more."""
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
 
     async def run() -> None:
         async with listening() as connect:
-            streams = [await connect() for _ in range(3)]
-            assert await closed_after(await connect()) < TIMEOUT
-            streams[0][1].write(HEAD + b"abcd")
-            assert b"abcd" in await asyncio.wait_for(streams[0][0].readuntil(b"abcd"), 5)
-            for _, writer in streams:
+            streams = []
+            for _ in range(2):
+                streams.append(await connect())
+                streams[-1][1].write(sent)
+                await asyncio.sleep(0.2)
+            newest = await connect()
+            assert b" 200 " in await answer(newest)
+            with suppress(ConnectionError):
+                assert len(await asyncio.wait_for(streams[0][0].read(), TIMEOUT)) < 2**26
+            for _, writer in (*streams, newest):
+                writer.transport.abort()
+
+    asyncio.run(run())
+
+
+def test_an_idle_connection_is_closed_before_one_that_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
+
+    async def run() -> None:
+        release = asyncio.Event()
+        async with listening(release) as connect:
+            first, idle = await connect(), await connect()
+            answers = [asyncio.create_task(answer(first))]
+            await asyncio.sleep(0.2)
+            newest = await connect()
+            assert await closed_after(idle) < TIMEOUT
+            answers.append(asyncio.create_task(answer(newest)))
+            await asyncio.sleep(0.2)
+            assert await closed_after(await connect()) < TIMEOUT  # none of the others waits for its client
+            release.set()
+            assert all(b" 200 " in text for text in await asyncio.gather(*answers))
+            for _, writer in (first, newest):
                 writer.close()
+
+    asyncio.run(run())
+
+
+def test_the_address_with_the_most_idle_connections_loses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
+
+    async def run() -> None:
+        async with listening() as connect:
+            try:
+                other = await connect(local_addr=("127.0.0.2", 0))
+            except OSError:
+                pytest.skip("this machine has one loopback address")
+            oldest, *rest = [await connect() for _ in range(3)]
+            assert await closed_after(oldest) < TIMEOUT
+            for stream in (other, *rest):
+                assert b" 200 " in await answer(stream)
+                stream[1].close()
 
     asyncio.run(run())
 

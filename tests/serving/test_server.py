@@ -6,17 +6,19 @@ import json
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import dedent
 from time import monotonic, sleep
 
 import httpx
 import pytest
 from safetensors.torch import load_file, save_file
-from tests.serving.process import GERMAN, Server, metric, serving
+from tests.serving.process import GERMAN, TIMEOUT, Server, metric, serving
 
 from manyheads.cli.main import run
 from manyheads.errors import UsageError
@@ -203,6 +205,59 @@ def test_a_run_that_cannot_be_opened_ends_the_server(
     code, text = serve_error(capsys, translator_run, translator_run, "--port", 0)
     assert code == 2
     assert "de-en, and so does a run before it" in text
+
+
+def test_a_public_server_names_its_limits_and_keeps_an_idle_connection_as_long_as_it_is_told(
+    translator_run: Path,
+) -> None:
+    options = ("--host", "0.0.0.0", "--public", "--queue", 7, "--char-limit", 2_003, "--keep-alive", 1)
+    with serving(translator_run, *options) as server:
+        assert (
+            "limits: 120 requests a minute and address (--req-limit), 7 at once (--queue); a request of 30 s "
+            "(--timeout), 1,048,576 bytes (--body-limit) and 64 texts (--batch-limit), each of 2,003 characters "
+            "(--char-limit)\n"
+        ) in server.text
+        with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as sock:
+            sock.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            start = monotonic()
+            assert b" 200 " in b"".join(iter(lambda: sock.recv(10_000), b""))  # up to the end of the connection
+            assert monotonic() - start < 15
+        assert server.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "limits"),
+    [
+        (ServeSettings(trust_forwarded_for=True), "limits: 120 requests a minute and address (--req-limit), "),
+        (
+            ServeSettings(host="::", keys=Path("keys.json"), req_limit=2_000),
+            "limits: 2,000 requests a minute and key ",
+        ),
+        (
+            ServeSettings(host="::", public=True, req_limit=0),
+            "limits: any number of requests a minute and address ",
+        ),
+    ],
+)
+def test_the_limits_of_a_server_that_others_reach_are_those_that_hold(settings: ServeSettings, limits: str) -> None:
+    assert settings.has_other_clients
+    assert settings.describe_limits().startswith(limits)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of open files")
+def test_a_server_may_open_a_file_for_each_connection() -> None:
+    program = """
+        import resource
+        from manyheads.serving.server import _allow_connections
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+        _allow_connections()
+        print(*resource.getrlimit(resource.RLIMIT_NOFILE), hard, resource.RLIM_INFINITY)
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(program)], check=True, capture_output=True, text=True)
+    soft, hard, hard_before, infinite = map(int, done.stdout.split())
+    assert soft == (1_200 if hard == infinite else min(1_200, hard))
+    assert hard == hard_before
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])

@@ -42,6 +42,7 @@ _REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "p
 @field_option(ServeSettings, "body_limit", "BYTES", type=COUNT)
 @field_option(ServeSettings, "queue", "N", type=COUNT)
 @field_option(ServeSettings, "timeout", "SECONDS", type=click.FloatRange(min=0, min_open=True))
+@field_option(ServeSettings, "keep_alive", "SECONDS", type=COUNT)
 @field_option(
     ServeSettings,
     "req_limit",

@@ -77,10 +77,10 @@ class Access:
         addresses = [client[0]] if client else []
         if self.settings.trust_forwarded_for:
             addresses.insert(0, (header(scope, b"x-forwarded-for") or "").rpartition(",")[2])
-        return next(filter(None, map(_client_network, addresses)), "unknown")
+        return next(filter(None, map(client_network, addresses)), "unknown")
 
 
-def _client_network(text: str) -> str | None:
+def client_network(text: str) -> str | None:
     """Return an address as each client has one: IPv4, or the /64 network of IPv6; None if it is no address.
 
     A proxy may write it with a port or a zone: `192.0.2.1:443`, `[2001:db8::1]:443`, `fe80::1%eth0`.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections import Counter
+from functools import cached_property
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from manyheads.serving.access import client_network
+
 _REQUEST_ARRIVAL_SECONDS = 20.0  # from a request's first byte, or the opening of its connection, to its last byte
 _MAX_HEAD_BYTES = 2**18  # of a request line and headers: 5,000 characters in a query string may take 45,000
-_MAX_CONNECTIONS = 1_000
+MAX_CONNECTIONS = 1_000
 _INVALID_REQUEST = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 33\r\nconnection: close\r\n\r\n"
     b'{"error": "Invalid HTTP request"}'
@@ -18,7 +22,7 @@ _INVALID_REQUEST = (
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed when a request does not arrive in time, or when there are too many connections.
+    """A connection that is closed when a request does not arrive in time, or to make room for a new connection.
 
     No setting of uvicorn (0.54) does this: its only connection timer, `timeout_keep_alive`, starts after a response
     and stops at the next byte, so a client that sends nothing, or its head or body slowly, holds a connection for
@@ -30,6 +34,7 @@ class Connection(HttpToolsProtocol):
         deadline: the timer that closes the connection, while a request arrives.
         head_bytes: bytes so far of a request's head, and of the data received with it; None while no head arrives.
         broken: whether invalid HTTP was received; nothing further is read.
+        waits_since: time of the loop at which the connection was opened, or its last request was answered.
         replaying: whether a new parser is fed a head that was read before.
     """
 
@@ -39,14 +44,44 @@ class Connection(HttpToolsProtocol):
         self.head_bytes: int | None = None
         self.broken = False
         self.replaying = False
+        self.waits_since = self.loop.time()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the timer of a new connection, or close it if there are too many."""
+        """Start the timer of a new connection; if there are too many, make room."""
         super().connection_made(transport)
-        if len(self.connections) > _MAX_CONNECTIONS:
-            transport.abort()
-            return
         self.start_timer()
+        if len(self.connections) > MAX_CONNECTIONS:
+            self.make_room()
+
+    @cached_property
+    def address(self) -> str | None:
+        """Return the client's address or network."""
+        return client_network(self.client[0]) if self.client else None
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Return whether no request is being answered, or its answer is not read."""
+        answering = self.cycle is not None and not (self.cycle.response_complete or self.cycle.more_body)
+        return not (answering or self.pipeline) or self.flow.write_paused
+
+    def make_room(self) -> None:
+        """Close every twentieth connection, or this new one if no other waits for its client.
+
+        Those of the address with the most waiting connections are closed first, the longest waiting before others.
+        Behind a proxy all clients have one address, hence no maximum for each address.
+        """
+        others = cast("set[Connection]", self.connections - {self})
+        waiting = [other for other in others if other.waits_for_client]
+        counts = Counter(other.address for other in waiting)
+        waiting.sort(key=lambda other: (-counts[other.address], other.waits_since))
+        for idle in waiting[: 1 + MAX_CONNECTIONS // 20] or [self]:
+            self.connections.discard(idle)
+            idle.transport.abort()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        self.waits_since = self.loop.time()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer of a closed connection."""

@@ -28,7 +28,7 @@ from manyheads.errors import UsageError
 from manyheads.interop.bundle import is_export
 from manyheads.serving.access import Access
 from manyheads.serving.app import App
-from manyheads.serving.connections import Connection
+from manyheads.serving.connections import MAX_CONNECTIONS, Connection
 from manyheads.serving.models import load_models, make_batcher
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.service import Service
@@ -36,7 +36,7 @@ from manyheads.serving.settings import ServeSettings
 from manyheads.training.memory import keep_decoding_small, return_freed_memory
 
 _DRAIN_SECONDS = 25.0  # for running requests to finish after a signal, before they are cancelled
-_KEEP_ALIVE = 15  # seconds that an idle connection stays open
+_OTHER_FILES = 200  # open files of the server beside its connections
 _BACKLOG = 512  # connections that the system queues before they are accepted
 _SWITCH_INTERVAL = 0.001  # seconds that a thread may hold the interpreter lock while another one waits for it
 
@@ -63,7 +63,10 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
         suggestions.check()
     keep_decoding_small()
     return_freed_memory()
+    _allow_connections()
     with _bound_socket(settings) as sock:
+        if settings.has_other_clients:
+            log(settings.describe_limits())
         sys.setswitchinterval(_SWITCH_INTERVAL)
         batcher = make_batcher(settings)
         requests = RequestPool(settings.queue, settings.timeout, batcher)
@@ -106,7 +109,7 @@ class _Server(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             backlog=_BACKLOG,
-            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_keep_alive=service.settings.keep_alive,
             timeout_graceful_shutdown=5,
         )
         super().__init__(config)
@@ -173,6 +176,19 @@ class _Server(uvicorn.Server):
                 requests.cancel_all()
             self.should_exit = late or not requests.running
         return await super().on_tick(counter)
+
+
+def _allow_connections() -> None:
+    """Raise the limit of open files, a file for each connection, where it is lower (256 on macOS)."""
+    if sys.platform != "win32":
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = MAX_CONNECTIONS + _OTHER_FILES
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _bound_socket(settings: ServeSettings) -> socket.socket:

@@ -36,6 +36,8 @@ class ServeSettings:
         body_limit: maximum size of a request body in bytes.
         queue: maximum requests waiting or running; further requests are answered with status 503.
         timeout: request timeout in seconds.
+        keep_alive: seconds that an idle connection stays open; behind a proxy, more than the proxy keeps it (nginx:
+            60).
         req_limit: maximum requests per minute for one key or client address; 0 is unlimited.
         max_batch_tokens: maximum size of a batch: source tokens x beam size.
         max_wait_ms: maximum batching delay in milliseconds.
@@ -63,6 +65,7 @@ class ServeSettings:
     body_limit: int = 2**20
     queue: int = 64
     timeout: float = 30.0
+    keep_alive: int = 15
     req_limit: int | None = None
     max_batch_tokens: int = 4_096
     max_wait_ms: float = 2.0
@@ -74,7 +77,15 @@ class ServeSettings:
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        for name in ("char_limit", "batch_limit", "body_limit", "queue", "timeout", "max_batch_tokens"):
+        for name in (
+            "char_limit",
+            "batch_limit",
+            "body_limit",
+            "queue",
+            "timeout",
+            "keep_alive",
+            "max_batch_tokens",
+        ):
             if not vars(self)[name] > 0:
                 raise UsageError(f"--{name.replace('_', '-')} {vars(self)[name]} must be above 0.")
         if not (self.is_loopback or self.keys or self.public):
@@ -94,6 +105,20 @@ class ServeSettings:
             return False
 
     @property
+    def has_other_clients(self) -> bool:
+        """Return whether other machines can reach the server, directly or through a proxy."""
+        return self.trust_forwarded_for or not self.is_loopback
+
+    def describe_limits(self) -> str:
+        """Return the limits of clients with the options that change them."""
+        rate = f"{self.requests_a_minute:,} requests" if self.requests_a_minute else "any number of requests"
+        return (
+            f"limits: {rate} a minute and {'key' if self.keys else 'address'} (--req-limit), {self.queue} at once "
+            f"(--queue); a request of {self.timeout:g} s (--timeout), {self.body_limit:,} bytes (--body-limit) and "
+            f"{self.batch_limit} texts (--batch-limit), each of {self.char_limit:,} characters (--char-limit)"
+        )
+
+    @property
     def request_char_limit(self) -> int:
         """Return the maximum number of characters of all texts of a request together."""
         return _FULL_TEXTS * self.char_limit
@@ -102,9 +127,8 @@ class ServeSettings:
     def requests_a_minute(self) -> int:
         """Return the default rate limit of a key or address; 0 means no limit.
 
-        On a loopback address there is a limit only behind a proxy that lets other machines in
-        (`trust_forwarded_for`).
+        On a loopback address there is a limit only behind a proxy that lets other machines in.
         """
         if self.req_limit is not None:
             return self.req_limit
-        return 0 if self.is_loopback and not self.trust_forwarded_for else _PUBLIC_REQUESTS
+        return _PUBLIC_REQUESTS if self.has_other_clients else 0
