@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.serving.process import GERMAN, METRICS, Server, metric, serving
+from tests.serving.process import GERMAN, METRICS, TIMEOUT, Server, metric, serving
 
 from manyheads.serving.keys import KeyFile
 
@@ -192,6 +192,32 @@ def test_a_server_on_loopback_refuses_other_host_names(server: Server, host: str
         answer = client.get("/health", headers={"Host": host})
     assert answer.status_code in (403, 400)
     assert list(answer.json()) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "version", "status"),
+    [
+        (["localhost", "localhost"], "1.1", 400),
+        (["localhost", "evil.example"], "1.1", 400),
+        (["localhost, evil.example"], "1.1", 400),
+        (["localhost evil.example"], "1.1", 400),
+        (["user@localhost"], "1.1", 400),
+        (["localhost/path"], "1.1", 400),
+        ([], "1.1", 400),
+        ([], "1.0", 403),
+        (["localhost"], "1.0", 200),
+        (["localhost"], "1.1", 200),
+    ],
+)
+def test_a_request_needs_one_host_header_with_one_name(
+    server: Server, hosts: list[str], version: str, status: int
+) -> None:
+    headers = [*(f"Host: {host}" for host in hosts), "Connection: close"]
+    with socket.create_connection(("127.0.0.1", server.port), TIMEOUT) as sock:
+        sock.sendall("\r\n".join([f"GET /languages HTTP/{version}", *headers, "", ""]).encode())
+        answer = b"".join(iter(lambda: sock.recv(10_000), b""))
+    assert int(answer.split()[1]) == status
+    assert (b'{"error"' in answer) is (status != 200)
 
 
 def test_a_server_on_loopback_accepts_its_own_host_names(server: Server) -> None:

@@ -7,6 +7,7 @@ third class around them to log their answers and to add the security headers.
 
 from __future__ import annotations
 
+import re
 import traceback
 from time import perf_counter
 
@@ -55,6 +56,9 @@ _COMPUTING_PATHS = {route.path for route in _COMPUTING_ROUTES}
 _PATHS_BEFORE_READY = {"/health", "/metrics"}  # answered before the models are loaded
 _CLIENT_CLOSED_REQUEST = 499  # status in the log only, as nginx has it: the client has disconnected
 _LOOPBACK_NAMES = {"localhost", "127.0.0.1", "[::1]"}
+_HOST = re.compile(
+    r"(\[[^][\s,/@?#]+\]|[^][\s,:/@?#]*)(:\d*)?"
+)  # of a Host header: an address or a name, and a port
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -107,6 +111,7 @@ class App:
             await send(message)
 
         try:
+            _check_host(scope)
             if origin is not None and _is_preflight(scope):
                 await _preflight(send_with_headers, allowed=self.allows(origin))
             else:
@@ -199,6 +204,13 @@ async def _preflight(send: Send, *, allowed: bool) -> None:
 def _is_own(origin: str, host: str | None) -> bool:
     """Return whether an origin is the server itself, under the name in the Host header."""
     return origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
+
+
+def _check_host(scope: Scope) -> None:
+    """Raise `ApiError` 400 unless a request has one Host header with one host (RFC 9112); HTTP/1.0 needs none."""
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) > 1 or not (hosts or scope["http_version"] == "1.0") or not all(map(_HOST.fullmatch, hosts)):
+        raise ApiError(400, "A request needs one Host header with one name")
 
 
 def _host_name(host: str) -> str:
