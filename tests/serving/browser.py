@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
@@ -67,6 +68,55 @@ def serve_files(folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
+            thread.join()
+
+
+class PathProxyHandler(QuietHandler):
+    """Pass requests below a path on to a server, without the path, as nginx does for `location /translate/`."""
+
+    server: PathProxy
+
+    def do_GET(self) -> None:
+        path = self.path.removeprefix(self.server.path)
+        if path == self.path:
+            self.send_error(404)
+            return
+        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        headers = {name: self.headers[name] for name in ("Content-Type", "Origin") if name in self.headers}
+        headers["Host"] = self.headers["Host"]
+        answer = httpx.request(self.command, self.server.target + path, content=content, headers=headers)
+        self.send_response(answer.status_code)
+        for name in ("Content-Type", "Content-Security-Policy"):
+            self.send_header(name, answer.headers[name])
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    do_POST = do_GET
+
+
+class PathProxy(ThreadingHTTPServer):
+    """A reverse proxy of one server below a path, such as `/translate`."""
+
+    def __init__(self, target: str, path: str) -> None:
+        super().__init__(("127.0.0.1", 0), PathProxyHandler)
+        self.target, self.path = target.rstrip("/"), path
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}{self.path}/"
+
+
+@contextmanager
+def serve_below(target: str, path: str) -> Iterator[str]:
+    """Serve the pages of a server below a path inside the context; yield the address."""
+    with PathProxy(target, path) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield proxy.address
+        finally:
+            proxy.shutdown()
             thread.join()
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import Browser
 from tests.runs.parts import make_config, write_corpus
-from tests.serving.browser import PageDriver, open_browser
+from tests.serving.browser import PageDriver, open_browser, serve_below
 from tests.serving.process import Server, serving, train_classifier, train_language_model, train_once
 from tests.tolerances import printed, within
 
@@ -691,11 +693,23 @@ def test_a_standalone_page_opens_in_the_language_of_the_command(
         page.close()
 
 
-def test_the_explorer_has_a_form_for_every_operation_and_sends_it(browser: Browser, address: str) -> None:
-    context = browser.new_context(base_url=address)
+@pytest.mark.parametrize("path", ["", "/a/translate"])
+def test_the_explorer_has_a_form_for_every_operation_and_sends_it(
+    browser: Browser, address: str, path: str
+) -> None:
+    """Use the server at its own address, and below a path of a reverse proxy."""
+    with serve_below(address, path) if path else nullcontext(address) as root:
+        use_explorer(browser, root)
+
+
+def use_explorer(browser: Browser, root: str) -> None:
+    context = browser.new_context()
     page = context.new_page()
-    specification = page.request.get("/spec").json()
-    page.goto("/docs")
+    specification = page.request.get(f"{root}spec").json()
+    (server,) = specification["servers"]
+    languages = urljoin(f"{root}spec", server["url"]).removesuffix("/") + "/languages"
+    assert page.request.get(languages).json()[0]["code"] == "de"
+    page.goto(f"{root}docs")
     page.locator("#operations details").first.wait_for()
     operations = page.locator("#operations details")
     assert operations.count() == len(specification["paths"])
@@ -709,4 +723,5 @@ def test_the_explorer_has_a_form_for_every_operation_and_sends_it(browser: Brows
     form.locator("button").click()
     form.locator("pre", has_text="translatedText").wait_for(timeout=30_000)
     assert form.locator("pre").inner_text().startswith("200 after ")
+    assert page.locator("main").evaluate("e => getComputedStyle(e).maxWidth") != "none", "the style sheet is loaded"
     context.close()

@@ -51,6 +51,7 @@ function formValues(form) {
   return values;
 }
 
+// Addresses are relative to that of the page: a proxy may serve it below a path.
 /** @type {(method: string, path: string, form: HTMLFormElement, output: HTMLElement) => Promise<void>} */
 async function sendRequest(method, path, form, output) {
   const apiKey = /** @type {HTMLInputElement} */ (document.getElementById("key")).value;
@@ -59,7 +60,7 @@ async function sendRequest(method, path, form, output) {
   const options = { method: method.toUpperCase(), headers, body: sent ? JSON.stringify(formValues(form)) : undefined };
   const start = performance.now();
   try {
-    const response = await fetch(path, options);
+    const response = await fetch("." + path, options);
     const text = await response.text();
     let body = text;
     try { body = JSON.stringify(JSON.parse(text), null, 2); } catch { /* not JSON: show the text unchanged */ }
@@ -94,7 +95,7 @@ function createOperation(method, path, operation, spec) {
 
 async function showOperations() {
   /** @type {OpenApi} */
-  const spec = await (await fetch("/spec")).json();
+  const spec = await (await fetch("spec")).json();
   Object.entries(spec.paths).forEach(([path, methods]) => {
     Object.entries(methods).forEach(([method, operation]) => document.getElementById("operations")?.append(createOperation(method, path, operation, spec)));
   });
