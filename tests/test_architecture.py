@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,23 @@ MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data
                   "decoding.threads", "files", "interop", "runs", "serving", "web"}  # fmt: skip
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 LEGACY = "interop.weights"
+# Values of a setting that stand together, on purpose without the others.
+GROUPS = [
+    *({"bpe", "unigram"}, {"words", "huggingface"}),  # tokenizers that learn pieces; that keep white space
+    *({"valid", "test"}, {"train", "valid"}),  # held-out text; the text of a training
+    {"bleu", "chrf", "accuracy", "macro_f1"},  # metrics beside the loss
+    *({"loss", "bleu", "chrf"}, {"loss", "accuracy", "macro_f1"}),  # metrics of a task
+    *({"relu", "gelu", "gelu-tanh", "swish"}, {"relu", "gelu", "swish"}),  # activations of other programs
+    *({"classifier", "masked-encoder", "decoder"}, {"classifier", "masked-encoder"}, {"bert", "roberta"}),
+    {"classifier", "encoder-decoder"},  # models with formats of their own
+    *({"ctranslate2", "argos", "huggingface"}, {"huggingface", "sentence-transformers"}),  # formats of a task
+    *({"ctranslate2", "argos"}, {"argos", "huggingface"}, {"argos", "html"}, {"html", "javascript"}),
+    {"ctranslate2", "argos", "huggingface", "sentence-transformers", "javascript"},  # formats with a card
+    {"adam", "muon"},  # after adamw has returned
+    {"fp32", "int8"},  # in a browser
+    {"misread", "lost", "question"},  # damaged letters; entities have a finding of their own
+    {"model", "text"},  # other words than the products of a plan
+]
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(SOURCE.rglob("*.py"))
@@ -127,3 +145,48 @@ def test_what_differs_between_tasks_is_asked_of_the_task_and_not_of_its_name() -
         for node in nodes_of(name):
             for constant in task_name_constants(node):
                 raise AssertionError(f'manyheads.{name}, line {constant.lineno}: "{constant.value}" is compared')
+
+
+def constants_of(nodes: Sequence[ast.AST | None]) -> set[str]:
+    """Return the values of nodes that are all texts; the empty set for others."""
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    texts = {value for value in values if isinstance(value, str)}
+    return texts if len(texts) == len(nodes) else set()
+
+
+def tables_of(name: str) -> Iterator[tuple[int, set[str], bool]]:
+    """Yield line and values of each table of a module: keys, elements, cases; whether it is a `Literal`."""
+    literals = [
+        node.slice
+        for node in nodes_of(name)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal"
+    ]
+    for node in nodes_of(name):
+        if isinstance(node, ast.Dict):
+            yield node.lineno, constants_of(node.keys), False
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            yield node.lineno, constants_of(node.elts), node in literals
+        elif isinstance(node, ast.Match):
+            patterns = [pattern for case in node.cases for pattern in ast.walk(case.pattern)]
+            values = [pattern.value for pattern in patterns if isinstance(pattern, ast.MatchValue)]
+            yield node.lineno, constants_of(values), False
+
+
+def script_tables() -> Iterator[tuple[str, set[str]]]:
+    """Yield name and values of each array of texts in the JavaScript."""
+    for path in sorted((SOURCE / "web").rglob("*.js")):
+        for array in re.findall(r'\[("[\w-]+"(?:, "[\w-]+")+)\]', path.read_text(encoding="utf-8")):
+            yield path.name, set(re.findall(r'"([\w-]+)"', array))
+
+
+def test_a_table_that_holds_values_of_a_setting_holds_all_of_them() -> None:
+    """A value that is added to a setting then names every table that lacks it; mypy names every `match`."""
+    tables = [(f"{name}, line {line}", *rest) for name in MODULES for line, *rest in tables_of(name)]
+    settings = [values for name, values, is_literal in tables if is_literal]
+    partial = {
+        f"{name}: {sorted(values)} lacks {sorted(setting - values)}"
+        for name, values in [*(table[:2] for table in tables), *script_tables()]
+        for setting in settings
+        if len(values) > 1 and values < setting and values not in settings and values not in GROUPS
+    }
+    assert not partial, "\n".join(sorted(partial))

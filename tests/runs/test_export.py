@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from zipfile import ZipFile
 
 import pytest
@@ -18,13 +18,15 @@ from tests.runs.parts import make_config, make_languages_config, metrics, write_
 from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
 
+from manyheads.build.schema import ExportStep
 from manyheads.checkpoint import RunDirectory
+from manyheads.cli import export as command
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian.reader import read_marian
 from manyheads.runs.evaluate import evaluate, with_line
-from manyheads.runs.export import export, push
+from manyheads.runs.export import _FORMATS, export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
 from manyheads.search.options import SearchOptions
@@ -479,3 +481,7 @@ def test_an_export_that_does_not_force_the_target_language_is_refused(
     with pytest.raises(ParityError):
         export(languages_run, tmp_path / "out", "ctranslate2")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_and_the_command_line_know_every_format() -> None:
+    assert set(_FORMATS) == set(get_args(ExportStep.model_fields["to"].annotation)) == set(command._FORMATS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from tests.tasks.translation.test_translator import LETTERS, lines, make_transla
 from tests.tolerances import approx
 from torch import Tensor
 
+from manyheads.config.schema import ModelConfig, TrainingConfig
 from manyheads.errors import UsageError
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.model.encoder_only import TextClassifier
@@ -379,6 +380,22 @@ def test_positions_are_those_that_the_model_uses(positions: str) -> None:
         signal = model.source_embedding.positions(torch.arange(7)[None], 7)[0].detach()
         assert found.signal[:7] == approx(signal.numpy())
         assert found.products[:7, :7] == approx((signal @ signal.T).numpy())
+
+
+@pytest.mark.parametrize("schedule", get_args(TrainingConfig.model_fields["schedule"].annotation))
+def test_every_schedule_has_an_equation_and_a_curve(schedule: Any) -> None:
+    translator = make_translator()
+    training = translator.config.training.model_copy(update={"schedule": schedule})
+    found = inspect_model(translator.config.model_copy(update={"training": training}), translator.model)
+    assert found.learning_rate.schedule == schedule
+    assert [one.equation for one in found.symbols if one.symbol == "lrate" and "lr" in one.equation]
+
+
+@pytest.mark.parametrize("setting", ["norm", "positions", "activation", "tied_embeddings"])
+def test_a_model_of_every_kind_is_inspected_and_drawn(setting: str) -> None:
+    for value in get_args(ModelConfig.model_fields[setting].annotation):
+        translator = make_translator(**{setting: value})
+        assert inspect_model(translator.config, translator.model).charts()
 
 
 def test_symbols_name_the_lines_that_define_them() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ from manyheads.config.schema import TrainingConfig
 from manyheads.training.schedule import Schedule
 
 PEAK, WARMUP, TOTAL = 3e-3, 40, 200
-SCHEDULES = ["inverse-sqrt", "noam", "cosine", "linear", "plateau", "constant"]
+SCHEDULES = get_args(TrainingConfig.model_fields["schedule"].annotation)
 RISING = [name for name in SCHEDULES if name != "noam"]
 
 

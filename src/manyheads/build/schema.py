@@ -165,7 +165,7 @@ class ExportStep(Step):
 
     kind: Literal["export"]
     model: str = Field(description="model to export")
-    to: Literal["ctranslate2", "argos", "huggingface", "html", "javascript"] = Field(
+    to: Literal["ctranslate2", "argos", "huggingface", "sentence-transformers", "html", "javascript"] = Field(
         "ctranslate2", description="format, as of `manyheads export`"
     )
     quantization: str | None = Field(None, description="number format of the matrices, such as int8")

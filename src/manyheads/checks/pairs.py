@@ -160,6 +160,8 @@ class PairCounts:
                 self.only_source.add(pair.line, quoted)
             case ("target", "target"):
                 self.only_target.add(pair.line, quoted)
+            case _:  # as they should be, or not recognised
+                pass
 
     def findings(self, name: str) -> Iterator[Finding]:
         """Yield findings about the pairs of one split, but for their languages."""

@@ -156,7 +156,8 @@ class Document(ABC):
                 return self.to_json().encode() + b"\n"
             case "csv":
                 return self.to_csv(view, selection).encode()
-        raise UsageError(f'there is no format "{name}". Use one of {", ".join(_FORMATS)}.')
+            case _:
+                raise UsageError(f'there is no format "{name}". Use one of {", ".join(_FORMATS)}.')
 
     def _repr_html_(self) -> str:
         return fragment_of(self.charts())

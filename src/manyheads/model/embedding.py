@@ -34,10 +34,13 @@ class TokenEmbedding(nn.Module):
         nn.init.normal_(self.tokens.weight, std=deviation / self.scale)
         nn.init.zeros_(self.tokens.weight[pad])
         self.positions: nn.Module | None = None
-        if config.positions == "sinusoidal":
-            self.positions = SinusoidalPositions(config.d_model)
-        elif config.positions == "learned":
-            self.positions = LearnedPositions(config.max_positions, config.d_model, deviation)
+        match config.positions:
+            case "sinusoidal":
+                self.positions = SinusoidalPositions(config.d_model)
+            case "learned":
+                self.positions = LearnedPositions(config.max_positions, config.d_model, deviation)
+            case "rotary":  # in the attention
+                pass
         self.types = nn.Embedding(config.token_types, config.d_model) if config.token_types else None
         if self.types is not None:
             nn.init.normal_(self.types.weight, std=deviation)

@@ -40,7 +40,7 @@ class PreNorm(PostNorm):
 
 def _build_sublayer(config: ModelConfig) -> PreNorm | PostNorm:
     """Build the residual connection around a sublayer: pre-norm or post-norm, as `model.norm` sets."""
-    kind = PreNorm if config.norm == "pre" else PostNorm
+    kind = {"pre": PreNorm, "post": PostNorm}[config.norm]
     return kind(config.d_model, config.dropout, config.norm_epsilon)
 
 
@@ -77,14 +77,16 @@ class FeedForward(nn.Module):
 
     def activate(self, x: Tensor) -> Tensor:
         """Apply the non-linearity: (B, S, F), or for swiglu (B, S, 2F), -> (B, S, F)."""
-        if self.activation == "relu":
-            return functional.relu(x)
-        if self.activation in ("gelu", "gelu-tanh"):
-            return functional.gelu(x, approximate="tanh" if self.activation == "gelu-tanh" else "none")
-        if self.activation == "swish":
-            return functional.silu(x)
-        gate, value = x.chunk(2, -1)
-        return functional.silu(gate) * value
+        match self.activation:
+            case "relu":
+                return functional.relu(x)
+            case "gelu" | "gelu-tanh":
+                return functional.gelu(x, approximate="tanh" if self.activation == "gelu-tanh" else "none")
+            case "swish":
+                return functional.silu(x)
+            case "swiglu":
+                gate, value = x.chunk(2, -1)
+                return functional.silu(gate) * value
 
 
 class EncoderLayer(nn.Module):

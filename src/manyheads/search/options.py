@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from manyheads.errors import UsageError
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 Ids = tuple[int, ...]
+Split = Literal["auto", "sentences", "none"]
 _OF_RUN: Any = None  # until `SearchOptions.complete`
 _MAX_VALUES = {  # of each number; those of `SearchConfig` are its limits
     "beam_size": 1_000,
@@ -25,7 +26,6 @@ _MAX_VALUES = {  # of each number; those of `SearchConfig` are its limits
     "min_length_ratio": 1_000,
     "alternatives": 10_000,
 }
-_SPLITS = ("auto", "sentences", "none")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class SearchOptions:
     alignment: bool = False
     attention_layer: int = -1
     token_scores: bool = True
-    split: Literal["auto", "sentences", "none"] = "auto"
+    split: Split = "auto"
     match_source: bool = False
     min_confidence: float = 0.0
 
@@ -132,7 +132,7 @@ class SearchOptions:
                 raise UsageError(f"{name} = {value} must be {least} or more, and at most {most:,}.")
         if not 0 <= self.min_confidence <= 1:
             raise UsageError(f"min_confidence = {self.min_confidence} must be from 0 to 1.")
-        if self.split not in _SPLITS:
+        if self.split not in get_args(Split):
             raise UsageError(f'split = "{self.split}" is none of "auto", "sentences", "none".')
 
     def complete(self, settings: Mapping[str, Any]) -> Self:

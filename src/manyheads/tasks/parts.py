@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
-from typing import Literal
 
 from manyheads.data.glossary import holds_form
 from manyheads.data.letters import has_letters, has_text
@@ -19,13 +18,13 @@ from manyheads.data.literals import (
     spans_to_translate,
 )
 from manyheads.languages import capitalize, upper
+from manyheads.search.options import Split
 from manyheads.tasks.kept_texts import marked_ids
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
 
 _LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 _CODE = re.compile(r"(`{3,}|~{3,})[^`]*\Z")  # a line that begins a block of code
-Split = Literal["auto", "sentences", "none"]
 
 
 @dataclass(frozen=True)

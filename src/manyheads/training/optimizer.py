@@ -59,7 +59,11 @@ def _adam_on(
         matrices = {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay}
         vectors = {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0}
         return torch.optim.AdamW(by_factor([matrices, vectors], factor_of), fused=fused, **settings)
-    decay = config.weight_decay if config.optimizer == "adam" else 0.0
+    match config.optimizer:
+        case "adam":
+            decay = config.weight_decay
+        case "muon":
+            decay = 0.0
     groups = by_factor([{"params": list(parameters), "weight_decay": decay}], factor_of)
     return torch.optim.Adam(groups, fused=fused, **settings)
 

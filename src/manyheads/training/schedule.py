@@ -55,7 +55,7 @@ class Schedule:
                 return 1.0 - done
             case "cosine":
                 return 0.5 * (1.0 + math.cos(math.pi * done))
-            case _:
+            case "constant" | "plateau" | "noam":
                 return 1.0
 
     def validated(self, loss: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from tests.tasks.classification.test_classifier import make_classifier, some_tex
 from tests.tolerances import assert_close
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import ModelConfig
 from manyheads.decoding.native.build import library
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.labels import LABELS
@@ -37,6 +38,8 @@ def save_classifier(classifier: Classifier, path: Path) -> Path:
         {"positions": "rotary", "token_types": 2, "embedding_norm": True},
         {"positions": "learned", "token_types": 2},
         {"token_types": 1, "activation": "gelu", "num_encoder_layers": 2},
+        *({"pooling": pooling} for pooling in get_args(ModelConfig.model_fields["pooling"].annotation)),
+        *({"pooler": pooler} for pooler in get_args(ModelConfig.model_fields["pooler"].annotation)),
     ],
     ids=str,
 )

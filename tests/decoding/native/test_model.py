@@ -8,6 +8,7 @@ import os
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tests.model.samples import SOURCE_SIZE, TARGET_SIZE, VARIANTS, make_config,
 from tests.tolerances import approx, assert_close, in_int8
 from torch import nn
 
+from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.batching import finish
 from manyheads.decoding.linear import round_weight
@@ -175,7 +177,7 @@ def test_the_memory_behind_a_sentence_is_never_read(monkeypatch) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu-tanh", "swish", "swiglu"])
+@pytest.mark.parametrize("activation", get_args(ModelConfig.model_fields["activation"].annotation))
 @pytest.mark.parametrize("size", [1e-3, 30.0])  # 1.0: the variants above
 def test_activations_are_those_of_torch_for_small_and_for_large_numbers(activation, size) -> None:
     model = scrambled_model(activation=activation).float()

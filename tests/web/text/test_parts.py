@@ -14,9 +14,10 @@ from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.runs.challenge import _inside_cases
+from manyheads.search.options import Split
 from manyheads.tasks.assembly import word_numbers
 from manyheads.tasks.kept_texts import is_complete, restore
-from manyheads.tasks.parts import Line, Split, Splitter
+from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.reserved import KEEP_SYMBOLS
 from manyheads.text.tokenizer import train_tokenizer

@@ -64,7 +64,8 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
             return common | {"symbols": tokenizer.symbols[len(SPECIALS) :], "rules": rules}
         case MosesBpeTokenizer():
             raise _unsupported_error(tokenizer.kind, "the rules of Moses are not written in JavaScript")
-    raise _unsupported_error(tokenizer.kind, "it is not one of this package")
+        case _:
+            raise _unsupported_error(tokenizer.kind, "it is not one of this package")
 
 
 def _unsupported_error(kind: str, reason: str) -> UsageError:
@@ -135,7 +136,8 @@ def _describe_pretrained(tokenizer: HuggingFaceTokenizer) -> Json:
             return described | {"wordpiece": _describe_wordpiece(tokenizer, content)}
         case "BPE":
             return described | {"bytelevel": _describe_byte_level(tokenizer, content)}
-    raise _unsupported_error(tokenizer.kind, f"its model is of the type {model['type']}")
+        case _:
+            raise _unsupported_error(tokenizer.kind, f"its model is of the type {model['type']}")
 
 
 def _describe_wordpiece(tokenizer: HuggingFaceTokenizer, content: Json) -> Json:
