@@ -19,6 +19,8 @@ from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.data.letters import has_text
 from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
+from manyheads.text.sampling import BpeSampler
+from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import EOS, SPECIALS, UNK, Tokenizer
 from transformer_doctor.report import Finding
 
@@ -53,6 +55,8 @@ class SideTokens:
 @dataclass(frozen=True)
 class Vocabulary:
     """Counts of the pieces of a vocabulary, without special symbols, bytes and single characters.
+
+    Nor does it count a piece of BPE that never occurs, but from which a longer one that occurs is merged.
 
     Attributes:
         pieces: number of pieces.
@@ -98,8 +102,17 @@ def count_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> NDArray[np.int64
 def count_vocabulary(name: str, tokenizer: Tokenizer, counts: NDArray[np.int64]) -> Vocabulary:
     """Return the counts of a vocabulary, from the frequency of each token (V,)."""
     ids = range(len(SPECIALS), tokenizer.size)
-    pieces = zip(ids, tokenizer.pieces(ids), strict=True)
-    used = counts[[token for token, piece in pieces if not _BYTE.fullmatch(piece) and len(piece.strip("▁")) > 1]]
+    pieces = dict(zip(ids, tokenizer.pieces(ids), strict=True))
+    may_lack = {*tokenizer.reserved}  # pieces that need not occur
+    if isinstance(tokenizer, SubwordTokenizer):
+        may_lack |= {f"▁{symbol}" for symbol in tokenizer.symbols}
+        if isinstance(tokenizer.sampler, BpeSampler):
+            may_lack.update(*(tokenizer.sampler.steps(piece) for token, piece in pieces.items() if counts[token]))
+    used = counts[[
+        token
+        for token, piece in pieces.items()
+        if not _BYTE.fullmatch(piece) and len(piece.strip("▁")) > 1 and (counts[token] or piece not in may_lack)
+    ]]  # fmt: skip
     return Vocabulary(
         name, len(used), int((used < _RARE_OCCURRENCES).sum()), int((used == 0).sum()), int(counts.sum())
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
 from random import Random
@@ -61,6 +61,14 @@ class BpeSampler:
             _, index = candidates[0]
             pieces[index : index + 2] = [pieces[index] + pieces[index + 1]]
         return pieces
+
+    def steps(self, word: str) -> Iterator[str]:
+        """Yield the piece that each merge of a word makes, without dropout."""
+        pieces = list(word)
+        while candidates := self.candidates(pieces):
+            _, index = min(candidates)
+            pieces[index : index + 2] = [pieces[index] + pieces[index + 1]]
+            yield pieces[index]
 
     def candidates(self, pieces: list[str]) -> list[tuple[float, int]]:
         """Return the possible merges as (-score, index); the smallest is the best."""
