@@ -104,8 +104,9 @@ def test_both_languages_have_the_same_strings() -> None:
 def test_the_scripts_are_small_and_load_nothing_from_other_hosts() -> None:
     scripts = [compact_script(path.read_text(encoding="utf-8")) for path in PAGE.glob("*.js")]
     # 64 kB, 17 for the steps of a head, 2 for the card, 2 for checks of null, 6 for effects and the opening,
-    # 15 for the whole model, 7 for pictures, 5 for examples of changes and names of curves, 2 for corrections
-    assert sum(len(one.encode()) for one in scripts) < 124_000
+    # 15 for the whole model, 7 for pictures, 5 for examples of changes and names of curves, 2 for corrections,
+    # 1 for text from right to left
+    assert sum(len(one.encode()) for one in scripts) < 125_000
     for path in PAGE.iterdir():
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
         assert set(addresses) <= {f"http://www.w3.org/{name}" for name in NAMESPACES}, path.name
@@ -691,6 +692,43 @@ def test_a_standalone_page_opens_in_the_language_of_the_command(
         page.locator("#panel[aria-busy=false] .figure").first.wait_for()
         assert page.locator("html").get_attribute("lang") == language
         page.close()
+
+
+def train_right_to_left(folder: Path) -> Path:
+    """Train a translator for a few updates on text whose letters are those of Hebrew and of Arabic."""
+    corpus = write_corpus(folder / "corpus")
+    for language, first in (("de", "א"), ("en", "ف")):
+        letters = {code: chr(ord(first) + code % 26 % 10) for code in range(ord("a"), ord("z") + 1)}
+        for path in corpus.glob(f"*.{language}"):
+            path.write_text(path.read_text(encoding="utf-8").lower().translate(letters), encoding="utf-8")
+    train(make_config(corpus, tokenizer={"kind": "characters"}), folder / "de-en")
+    return folder / "de-en"
+
+
+def test_text_from_right_to_left_is_shown_from_right_to_left(
+    browser: Browser, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Its tokens too, the arrow keys follow them, and special symbols and numbers beside it stay readable."""
+    run, text, texts = train_once(tmp_path_factory, train_right_to_left), "אבג דה", list[str]()
+    path = tmp_path / "page.html"
+    path.write_text(stand_alone(run, inspect(run, text, target="فقك قف")), encoding="utf-8")
+    driver = PageDriver(browser, path.as_uri())
+    for view in ("whole", "words"):
+        driver.open(view)
+        texts += driver.page.locator(".whole text").all_text_contents()
+        tokens = driver.page.locator(".tokens .token")
+        first, second = (tokens.nth(i).bounding_box() for i in (0, 1))
+        assert first is not None
+        assert second is not None
+        assert first["x"] > second["x"]
+        tokens.first.focus()
+        driver.page.keyboard.press("ArrowLeft")
+        assert driver.focused("[...e.parentNode.children].indexOf(e)") == 1
+    assert driver.page.locator(".about-source").first.evaluate("e => getComputedStyle(e).direction") == "rtl"
+    assert f"\u2067{text}\u2069" in texts
+    assert any(re.fullmatch(r"\u2067.*\u200e</s>\u200e\u2069", shown) for shown in texts)
+    assert driver.faults == []
+    driver.close()
 
 
 @pytest.mark.parametrize("path", ["", "/a/translate"])

@@ -31,6 +31,7 @@ function createField(name, schema, required, spec) {
     if (valueSchema.default !== undefined) input.value = String(valueSchema.default);
   }
   input.name = name;
+  input.dir = "auto";
   input.dataset.type = valueSchema.type ?? "";
   label.append(input);
   if (schema.description) label.append(createElement("span", schema.description, { class: "note" }));

@@ -42,9 +42,15 @@ function populate(node, attributes, children) {
 /** Return the string of a key in the user's language; undefined if there is none.
     @type {(key: string) => string | undefined} */
 const localized = (key) => mh.strings[mh.language]?.[key];
+/** Return whether a text is written from right to left, by its first letter outside of special symbols.
+    @type {(text: string) => boolean} */
+const readsLeft = (text) => /^\P{L}*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u.test(text.replace(/<[^>]*>/g, ""));
+/** Return a text for a place within another one, whose direction it does not change; special symbols are not mirrored.
+    @type {(text: string) => string} */
+const isolate = (text) => (readsLeft(text) ? `\u2067${text.replace(/<[^>]*>/g, "\u200e$&\u200e")}\u2069` : text);
 /** Return the string of a key in the user's language, with values for its {names}.
     @type {(key: string, values?: { [name: string]: unknown }) => string} */
-const t = (key, values = {}) => (localized(key) ?? key).replace(/\{(\w+)\}/g, (match, name) => String(values[name] ?? match));
+const t = (key, values = {}) => (localized(key) ?? key).replace(/\{(\w+)\}/g, (match, name) => isolate(String(values[name] ?? match)));
 /** Return the name of a language in the user's language; its code if the browser does not know it.
     @type {(code: string) => string} */
 function languageName(code) {
@@ -170,7 +176,7 @@ function roving(holder, elements, current, onMove = () => {}) {
   setTabStop(clamp(current || 0, elements.length - 1));
   holder.addEventListener("keydown", (e) => {
     /** @type {{ [key: string]: number }} */
-    const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -elements.length, End: elements.length };
+    const steps = { [`Arrow${holder.dir === "rtl" ? "Left" : "Right"}`]: 1, ArrowDown: 1, [`Arrow${holder.dir === "rtl" ? "Right" : "Left"}`]: -1, ArrowUp: -1, Home: -elements.length, End: elements.length };
     const from = elements.indexOf(/** @type {HTMLElement} */ (document.activeElement));
     if (from < 0 || !(e.key in steps) || e.altKey || e.ctrlKey || e.metaKey) return;
     e.preventDefault();
@@ -181,6 +187,11 @@ function roving(holder, elements, current, onMove = () => {}) {
   });
   return holder;
 }
+
+/** Create a row of tokens as buttons, in the direction of their script.
+    @type {(label: string, buttons: HTMLElement[], pieces: string[], current?: number) => HTMLElement} */
+const tokenRow = (label, buttons, pieces, current) => roving(
+  h("div", { class: "tokens", role: "group", dir: readsLeft(pieces.join("")) ? "rtl" : "ltr", "aria-label": label }, buttons), buttons, current);
 
 /** Mark one of several buttons as pressed.
     @type {(buttons: Element[] | NodeListOf<Element>, index: number) => void} */

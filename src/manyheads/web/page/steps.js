@@ -70,7 +70,7 @@ async function buildSteps(panel, inspection) {
   holder.addEventListener("keydown", changeStage, true);
   panel.append(
     div("controls", kinds.length > 1 && stateChoice("kind", kinds.map((name) => [name, t(`attention.${name}`)]), kind), stateChoice("layer", range(layers), layer), stateChoice("head", range(count), head)),
-    figure({ key: "steps.query", about: `${t("steps.query_note", { side: rows.title })} ${shiftNote(inspection, attention, [rows, columns])}`, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": rows.title }, tokens), tokens, min(state.query, tokens.length - 1)) }),
+    figure({ key: "steps.query", about: `${t("steps.query_note", { side: rows.title })} ${shiftNote(inspection, attention, [rows, columns])}`, chart: tokenRow(rows.title, tokens, rows.names, min(state.query, tokens.length - 1)) }),
     div("controls stages", roving(h("div", { class: "segments", role: "group", "aria-label": t("tab.steps") }, stages), stages, state.stage, showStage), back, next), holder);
   selectQuery(min(state.query, tokens.length - 1));
 

@@ -213,8 +213,8 @@ function tokenFigure(tokens, onChoose, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) => h("button", {
     type: "button", class: `token${probability < LOW_PROBABILITY ? " doubtful" : ""}${forced ? " given" : ""}`, "aria-pressed": i === current || "false",
     onclick: () => onChoose(i),
-  }, span("token-text", pieceText(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), " ", span("token-number", n(probability, 2)), forced && span("hidden", ` ${t("words.given")}`)));
-  return figure({ key: "words.tokens", table, chart: roving(h("div", { class: "tokens", role: "group", "aria-label": t("words.tokens") }, buttons), buttons, current) });
+  }, h("span", { class: "token-text", dir: "auto" }, pieceText(piece)), span("token-bar", h("span", { style: { width: `${100 * probability}%` } })), " ", span("token-number", n(probability, 2)), forced && span("hidden", ` ${t("words.given")}`)));
+  return figure({ key: "words.tokens", table, chart: tokenRow(t("words.tokens"), buttons, tokens.map(({ piece }) => piece), current) });
 }
 
 /** Return the words of a text and those that only another has, in order: all words outside the longest common subsequence are "new" or "gone".

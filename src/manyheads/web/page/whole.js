@@ -11,7 +11,7 @@ views.whole = { needsInspection: true, showsText: true, build: buildWhole };
     @type {(text: string, fromEnd?: boolean) => string} */
 function shortened(text, fromEnd) {
   const longest = innerWidth < 700 ? 16 : 32;
-  return text.length <= longest ? text : fromEnd ? `… ${text.slice(2 - longest)}` : `${text.slice(0, longest - 2)} …`;
+  return isolate(text.length <= longest ? text : fromEnd ? `… ${text.slice(2 - longest)}` : `${text.slice(0, longest - 2)} …`);
 }
 /** @type {(tokens: { piece: string }[]) => string} */
 const piecesText = (tokens) => tokens.map(({ piece }) => pieceText(piece)).join(" ");
@@ -95,7 +95,7 @@ async function modelSteps(inspection) {
     const linear = step("linear", door, { width: d_model });
     const softmax = step("probabilities", door, {}, () => bars(alternatives.map(({ piece, probability }, i) => [pieceText(piece), probability, n(probability), "", !i]), 1));
     const next = step(task === "translation" ? "next" : "append", last, { piece: chosen, probability: n(alternatives[0].probability, 2) });
-    return [block("linear", linear, `${d_model} → V`), block("softmax", softmax, alternatives.slice(0, 2).map(({ piece, probability }) => `${pieceText(piece)} ${n(probability, 2)}`).join("  ")), block("", next, `→ ${chosen}`, { tokens: true })];
+    return [block("linear", linear, `${d_model} → V`), block("softmax", softmax, alternatives.slice(0, 2).map(({ piece, probability }) => `${isolate(pieceText(piece))} ${n(probability, 2)}`).join("  ")), block("", next, `→ ${isolate(chosen)}`, { tokens: true })];
   }
 
   if (task === "classification") {
@@ -139,7 +139,7 @@ async function buildWhole(panel, inspection) {
   const control = stepper({ label: t("column.step"), last, value: min(state.part, last), time: READING_TIME, onEnd: tokens.length ? nextToken : undefined }, showStep);
   panel.append(figure({
     key: "whole.model", chart: div("whole-figure", control.field, drawing, detail,
-      tokens.length > 0 && div("", note(t("whole.tokens")), roving(h("div", { class: "tokens", role: "group", "aria-label": t("whole.tokens") }, chosen), chosen, state.at))),
+      tokens.length > 0 && div("", note(t("whole.tokens")), tokenRow(t("whole.tokens"), chosen, tokens.map(({ piece }) => piece), state.at))),
     table: () => [columnTitles("step name meaning"), steps.map(({ name, note: text }, i) => [i + 1, t(`whole.${name}_title`), text])],
   }));
   draw();
