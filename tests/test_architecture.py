@@ -25,22 +25,26 @@ MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data
                   "decoding.threads", "files", "interop", "runs", "serving", "web"}  # fmt: skip
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 LEGACY = "interop.weights"
-# Values of a setting that stand together, on purpose without the others.
-GROUPS = [
-    *({"bpe", "unigram"}, {"words", "huggingface"}),  # tokenizers that learn pieces; that keep white space
-    *({"valid", "test"}, {"train", "valid"}),  # held-out text; the text of a training
-    {"bleu", "chrf", "accuracy", "macro_f1"},  # metrics beside the loss
-    *({"loss", "bleu", "chrf"}, {"loss", "accuracy", "macro_f1"}),  # metrics of a task
-    *({"relu", "gelu", "gelu-tanh", "swish"}, {"relu", "gelu", "swish"}),  # activations of other programs
-    *({"classifier", "masked-encoder", "decoder"}, {"classifier", "masked-encoder"}, {"bert", "roberta"}),
-    {"classifier", "encoder-decoder"},  # models with formats of their own
-    *({"ctranslate2", "argos", "huggingface"}, {"huggingface", "sentence-transformers"}),  # formats of a task
-    *({"ctranslate2", "argos"}, {"argos", "huggingface"}, {"argos", "html"}, {"html", "javascript"}),
-    {"ctranslate2", "argos", "huggingface", "sentence-transformers", "javascript"},  # formats with a card
-    {"adam", "muon"},  # after adamw has returned
-    {"fp32", "int8"},  # in a browser
-    {"misread", "lost", "question"},  # damaged letters; entities have a finding of their own
-    {"model", "text"},  # other words than the products of a plan
+# Values of a setting that some table leaves out, on purpose.
+LEFT_OUT = [
+    set(values.split())
+    for values in (
+        "bytes characters huggingface marian moses-bpe words",  # tokenizers that do not learn pieces
+        "bpe bytes characters marian moses-bpe unigram",  # that do not keep white space
+        *("train", "test"),  # of held-out text; of the text of a training
+        *("loss", "accuracy macro_f1", "bleu chrf"),  # of scores; of the metrics of a task
+        *("swiglu", "gelu-tanh swiglu"),  # of the activations of other programs
+        *("encoder-decoder", "decoder encoder-decoder", "decoder masked-encoder", "distilbert gpt2"),
+        *("html", "html javascript sentence-transformers"),  # of formats with a card; of a translator's
+        *("argos ctranslate2 html javascript", "argos ctranslate2 huggingface sentence-transformers"),
+        "html huggingface javascript sentence-transformers",  # of formats with number formats
+        "ctranslate2 html javascript sentence-transformers",  # of programs with other search settings
+        "ctranslate2 huggingface javascript sentence-transformers",  # of formats of one file
+        "adamw",  # has returned before
+        "bf16",  # of a browser's precisions
+        "entities",  # have a finding of their own
+        "files",  # of two words that are no products of a plan
+    )
 ]
 MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
@@ -187,6 +191,6 @@ def test_a_table_that_holds_values_of_a_setting_holds_all_of_them() -> None:
         f"{name}: {sorted(values)} lacks {sorted(setting - values)}"
         for name, values in [*(table[:2] for table in tables), *script_tables()]
         for setting in settings
-        if len(values) > 1 and values < setting and values not in settings and values not in GROUPS
+        if len(values) > 1 and values < setting and values not in settings and setting - values not in LEFT_OUT
     }
     assert not partial, "\n".join(sorted(partial))

@@ -74,9 +74,11 @@ class TextClassifier(EncoderOnly):
 
     def pool(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Return the first token's state, or the mean of all real tokens: (B, S, D), (B, 1, 1, S) -> (B, D)."""
-        if self.config.pooling == "cls":
-            return hidden[:, 0]
-        return mean_of_real(hidden, mask)
+        match self.config.pooling:
+            case "cls":
+                return hidden[:, 0]
+            case "mean":
+                return mean_of_real(hidden, mask)
 
 
 class MaskedLanguageModel(EncoderOnly):
