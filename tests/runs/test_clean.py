@@ -85,8 +85,8 @@ def test_pairs_with_access_keys_are_counted_and_lose_them(tmp_path: Path, off: l
         path.write_text("".join(f"{line}\n" for line in lines))
     data = {"source": "de", "target": "en", "train": list(map(str, paths))}
     report = clean(Config.model_validate({"data": data, "clean": {"off": off}}), tmp_path / "out")
-    assert report.access_keys == count
-    assert [line for line in report.lines() if "access keys" in line] == [
-        "access keys, such as _File or (&F), removed from 1 pairs"
+    assert report.repaired == ({"access-keys": 1} if count else {})
+    assert [line.split() for line in report.lines() if "access keys" in line] == [
+        ["access-keys", "1", "50.0", "%", "repaired:", "access", "keys,", "such", "as", "_File", "or", "(&F)"]
     ] * count
     assert clean(Config.model_validate({"data": data, "clean": {"off": off}}), tmp_path / "out") == report

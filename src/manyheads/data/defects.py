@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from manyheads.data.repairs import CLOSED_LETTER, is_escaped, repair_mojibake
+
 LEAST_WORDS = 4  # words of a copy that counts: shorter copies are names, numbers, exclamations
 _NOT_LETTERS = re.compile(r"[\W_]+")
 _REPEATED_IN_A_ROW = re.compile(
@@ -24,12 +26,8 @@ _WESTERN, _ASIAN, _OTHER = (
     "\u3000-\u30ff\u3130-\u318f\u4e00-\u9fff가-힣",
     "\u0370-\u04ff",
 )
-_SENSIBLE = re.compile(f"[{_WESTERN}{_ASIAN}{_OTHER}]+")
-_RARER = re.compile(
-    f"[{_WESTERN}]+|[{_WESTERN}{_ASIAN}]{{2,}}"
-)  # for codecs in which correct text may look like misread text
-_CODECS = {
-    **dict.fromkeys(("cp1252", "latin-1"), _SENSIBLE),
+_RARER = re.compile(f"[{_WESTERN}]+|[{_WESTERN}{_ASIAN}]{{2,}}")
+_CODECS = {  # beside those of `repair_mojibake`; correct text may look like text that was misread in them
     **dict.fromkeys(("cp1250", "mac_roman", "cp437", "cp850"), _RARER),
     "cp1251": re.compile(f"{_RARER.pattern}|[{_OTHER}]{{2,}}"),
 }
@@ -49,7 +47,6 @@ _ESCAPED_LETTER = re.compile(
     r"&(?:#\d{3,5}|#x[0-9a-fA-F]{2,5}|[A-Za-z]{1,2}(?:uml|acute|grave|circ|cedil|tilde|ring|slash|lig));"
     r"|\\u[0-9a-fA-F]{4}"
 )
-_ENTITY = re.compile(r"&(amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,5});")
 _MOST_LOST = 0.5  # share of question marks among visible characters, above which a line is lost
 
 
@@ -63,7 +60,7 @@ def damage(text: str) -> Damage | None:
         return "lost" if "\ufffd" in text or _mostly_question_marks(text) else "misread"
     if "?" in text and _LOST_LETTER.search(text):
         return "question"
-    return "entities" if "&" in text and _ENTITY.search(text) else None
+    return "entities" if is_escaped(text) else None
 
 
 def _badly_decoded(text: str) -> bool:
@@ -72,8 +69,9 @@ def _badly_decoded(text: str) -> bool:
         return True
     if text.isascii():
         return False
-    runs = _RUN.findall(text)
-    if "\ufffd" in text or _STRANGE.search(text) or any(map(_misread, runs)):
+    if "\ufffd" in text or _STRANGE.search(text) or repair_mojibake(text) != text:
+        return True
+    if any(map(_misread, _RUN.findall(CLOSED_LETTER.sub(" ", text)))):
         return True
     # Chinese or Japanese may be between Latin words, but rare letters of it are not inside them.
     return bool(_IN_WORD.search(text)) and 4 * len(_ASIAN_LETTER.findall(text)) < len(text)
@@ -93,14 +91,14 @@ def _mostly_question_marks(text: str) -> bool:
 
 def _misread(run: str) -> bool:
     """Return whether a run of characters is other text whose bytes were decoded wrongly."""
-    for codec, sensible in _CODECS.items():
+    for codec in ("cp1252", "latin-1", *_CODECS):
         try:
             raw = run.encode(codec)
         except UnicodeEncodeError:
             continue
-        for encoding, expected in (("utf-8", sensible), ("cp949", _HANGUL)):
+        for encoding, expected in (("utf-8", _CODECS.get(codec)), ("cp949", _HANGUL)):
             try:
-                if expected.fullmatch(raw.decode(encoding)):
+                if expected and expected.fullmatch(raw.decode(encoding)):
                     return True
             except UnicodeDecodeError:
                 continue

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
-from manyheads.data.access_keys import without_access_keys
 from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
 from manyheads.data.cleaning.report import CleanReport, report_of
 from manyheads.data.cleaning.writing import finished_report, write_cleaned
@@ -24,6 +23,7 @@ from manyheads.data.languages import frequent_words, scripts_of
 from manyheads.data.lines import InvalidUtf8
 from manyheads.data.placing import locked_folder
 from manyheads.data.reading import READINGS
+from manyheads.data.repairs import REPAIRS
 from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
 from manyheads.files import refuse_links
@@ -94,19 +94,20 @@ def clean(
 
 
 def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[Pair]:
-    """Read the training pairs without access keys; bytes that are not UTF-8 become U+FFFD, which a rule removes.
+    """Read the training pairs, repaired; bytes that are not UTF-8 become U+FFFD, which a rule removes.
 
-    `report` counts the pairs that had access keys.
+    `report` counts the repaired pairs.
     """
     replaced: InvalidUtf8 = "replace"
     pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "pairs")
-    if "access-keys" in config.clean.off:
-        yield from pairs
-        return
+    repairs = {name: repair for name, repair in REPAIRS.items() if name not in config.clean.off}
     for pair in pairs:
-        texts = without_access_keys(pair.source, pair.target)
-        if report is not None:
-            report.access_keys += texts != (pair.source, pair.target)
+        texts = pair.source, pair.target
+        for name, repair in repairs.items():
+            repaired = repair(*texts)
+            if report is not None and repaired != texts:
+                report.note_repair(name, pair.line, texts, repaired)
+            texts = repaired
         yield Pair(*texts, *pair[2:])
 
 

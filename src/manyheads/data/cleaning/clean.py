@@ -41,7 +41,7 @@ _EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the thr
 _EXCHANGED_SHARE = 0.1  # share of the sample
 _EXCHANGED_FOR_MODELS = 1_000
 _COLUMNS = {"lexical": 2, "models": 3}  # of `Judgement.scores`, by reason
-_VERSION = 4  # version of the computation; part of the key of kept shards
+_VERSION = 5  # version of the computation; part of the key of kept shards
 
 Texts = tuple[list[str], list[str]]  # sources and targets of pairs
 ModelScore = Callable[[Texts], NDArray[np.float32]]  # (N,), higher is better

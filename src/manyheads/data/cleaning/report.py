@@ -35,6 +35,12 @@ MEANINGS = {
     "models": "unlikely for the two models",
 }
 
+REPAIR_MEANINGS = {
+    "mojibake": "UTF-8 letters read in the wrong encoding, such as Ã¤",
+    "escapes": "HTML entities and escaped letters, such as &amp;",
+    "access-keys": "access keys, such as _File or (&F)",
+}
+
 
 @dataclass
 class CleanReport:
@@ -49,7 +55,7 @@ class CleanReport:
         removed: for each reason the number of pairs removed, and the number of these under four words.
         thresholds: scores below which pairs were removed, calculated from clean.loss.
         examples: removed pairs of each reason, spread evenly over the text.
-        access_keys: number of pairs whose access keys were removed.
+        repaired: number of pairs by the name of their repair; repairs: the first pairs of each, before and after.
     """
 
     folder: str
@@ -63,7 +69,15 @@ class CleanReport:
     removed: dict[str, dict[str, int]]
     thresholds: dict[str, float]
     examples: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    access_keys: int = 0
+    repaired: dict[str, int] = field(default_factory=dict)
+    repairs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def note_repair(self, name: str, line: int, before: tuple[str, str], after: tuple[str, str]) -> None:
+        """Count a repaired pair, and keep the first ones as examples."""
+        self.repaired[name] = self.repaired.get(name, 0) + 1
+        examples = self.repairs.setdefault(name, [])
+        if len(examples) < _EXAMPLES:
+            examples.append({"line": line, "before": [*before], "after": [*after]})
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values by attribute name, without the folder: the same text gives the same document."""
@@ -84,8 +98,14 @@ class CleanReport:
             f"under four words: {self.short_read:,} read, {self.short_kept:,} kept "
             f"({_share(self.short_kept, self.short_read)})",
         ]
-        if self.access_keys:
-            lines.append(f"access keys, such as _File or (&F), removed from {self.access_keys:,} pairs")
+        for name, count in self.repaired.items():
+            lines.append(
+                f"  {name:<13}{count:>9,}  {_share(count, self.read):>6}  repaired: {REPAIR_MEANINGS[name]}"
+            )
+            for repair in self.repairs[name][:_SHOWN]:
+                sides = zip(repair["before"], repair["after"], strict=True)
+                before, after = next((*map(_shorten, side),) for side in sides if side[0] != side[1])
+                lines.append(f"      {repair['line']:,}: {before} -> {after}")
         for reason, counts in self.removed.items():
             part, short = _share(counts["pairs"], self.read), counts["short"]
             lines.append(f"  {reason:<13}{counts['pairs']:>9,}  {part:>6}  {short:>7,} short  {MEANINGS[reason]}")
