@@ -105,6 +105,23 @@ PLANTED: dict[str, tuple[Callable[[Pairs], Pairs], str, str, str]] = {
         "encoding-damaged", "error", "question mark in the place of a letter",
     ),
     "entities": (every_nth(30, lambda s, t: (s, f"{t} &quot;")), "html-entities", "warning", "hold such as &amp;"),
+    "few entities": (
+        every_nth(300, lambda s, t: (s, f"{t} &amp; so on")), "html-entities", "warning", "4 of 1,200 (0.33 %)",
+    ),
+    "tokenised": (
+        every_nth(1, lambda s, t: (s, re.sub("([.,?!])", r" \1", t))), "tokenised-text", "warning",
+        "have punctuation apart from its word; line 1: ",
+    ),
+    "tokenised, without blanks": (
+        every_nth(4, lambda s, t: (s, f"{t[:20]} 。")), "tokenised-text", "warning", "of 1,200 (25 %)",
+    ),
+    **{
+        f"pieces of {kind}": (
+            every_nth(50, lambda s, t, pieces=pieces: (s, f"{t} {pieces}")), "subword-pieces", "warning",
+            "24 of 1,200 (2 %) lines hold marks of subword pieces",
+        )
+        for kind, pieces in (("subword-nmt", "Pu@@ der"), ("SentencePiece", "▁Pu der"), ("WordPiece", "Pu ##der"))
+    },
     "doubled": (lambda pairs: [*pairs, *pairs[:400]], "much-duplicated", "note", "came before; they are dropped"),
     "sorted": (sorted_target, "misaligned", "error", "do not go together (correlation"),
     "one line lost": (one_line_lost, "misaligned", "error", "moved by one line they do"),
@@ -124,6 +141,16 @@ def test_a_fault_planted_in_train_is_named_with_its_figure(tmp_path: Path, fault
     assert report[name][0] == severity, report
     assert report[name][1].startswith("train")
     assert evidence in report[name][1]
+
+
+def test_plain_text_with_signs_of_other_meaning_has_no_finding(tmp_path: Path) -> None:
+    splits = make_splits()
+    signs = "@@ -1,3 +1,4 @@ so", "mail ann@@ home", "▁▂▃▄", "## Title", "#one ##two", "A & B", "a , b"
+    splits["train"][: len(signs)] = [
+        (source, f"{sign} {target}") for (source, target), sign in zip(splits["train"], signs, strict=False)
+    ]
+    report = findings_by_name(write_splits(tmp_path, splits))
+    assert not report.keys() & {"subword-pieces", "tokenised-text", "html-entities"}
 
 
 def test_a_held_out_split_the_wrong_way_round_is_named(tmp_path: Path) -> None:

@@ -172,6 +172,8 @@ def test_tokenised_outputs_and_tokenised_references_are_warned_of() -> None:
     assert warning.startswith("the references look tokenised")
     (warning,) = score(["A well @-@ known Dog"], ["A Dog"]).warnings
     assert "@-@" in warning
+    (warning,) = score(["Ein Hu@@ nd .", "Eine Katze."], ["A Dog", "A Cat"]).warnings
+    assert warning.startswith("the outputs hold subword pieces: 1 of 2 lines have their marks, such as 'Ein Hu@@")
     few = [*with_separate_punctuation(OUTPUTS[:13]), *OUTPUTS[13:]]
     assert score(few, REFERENCES).warnings == ()
     assert (

@@ -222,6 +222,26 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(corpus: Path, tmp_path
     assert 0 < too_long == kept - left
 
 
+def test_defects_of_the_training_text_are_named_once_with_the_way_to_their_cure(
+    corpus: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(corpus, tmp_path / "text")
+    for path in (tmp_path / "text").glob("train.*"):
+        path.write_text("".join(f"Pu@@ der {line}\n" for line in path.read_text("utf-8").splitlines()), "utf-8")
+    config = make_config(tmp_path / "text", training={"steps": 1})
+    warnings = []
+    for _ in range(2):
+        listener = CollectingListener()
+        train(config, tmp_path / "run", listener=listener)
+        warnings.append([text for text in listener.messages if text.startswith("warning: train, ")])
+    (source, target), again = warnings
+    assert not again
+    assert source.startswith(
+        "warning: train, source: 36 of 36 (100 %) lines hold marks of subword pieces; line 1: "
+    )
+    assert target.endswith("Cure: manyheads doctor --explain subword-pieces")
+
+
 # --- resuming ---
 
 

@@ -8,7 +8,7 @@ from manyheads.checks.catalogue import config_finding
 from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
-from manyheads.data.defects import damage
+from manyheads.data.defects import SEGMENTED_SHARE, damage, segmentation
 from manyheads.data.report import SplitReport
 from transformer_doctor.checks.splits import Words, near_keys, words_of
 from transformer_doctor.report import Finding
@@ -16,7 +16,6 @@ from transformer_doctor.report import Finding
 # Shares of the lines of a split from which on a defect is a warning, or an error.
 DAMAGED, _DAMAGED_WRONG = 0.001, 0.02
 _QUESTION = 0.02  # 0.3 % of IMDb's reviews have no blank after a question mark
-_ENTITIES = 0.01
 LEAST_LINES = 3
 _DUPLICATED = 0.1
 _HELD_OUT, _HELD_OUT_WRONG = 0.005, 0.05  # the second as in `examine_split`
@@ -24,41 +23,38 @@ _NEAR_SHARE = 0.1
 _EMPTY, _ODD = 0.02, 0.05
 _FEW_VALIDATION = 100  # at an accuracy or a BLEU of a half, five points are then one standard deviation
 
-_DAMAGES = {
-    "misread": "hold letters read in the wrong encoding",
-    "lost": "have lost letters",
-    "question": "have a question mark in the place of a letter",
+# Kind of a defect -> its finding, the share of lines from which on it is named, and what these lines do.
+_DEFECTS: dict[str, tuple[str, float, str]] = {
+    "misread": ("encoding-damaged", DAMAGED, "hold letters read in the wrong encoding"),
+    "lost": ("encoding-damaged", DAMAGED, "have lost letters"),
+    "question": ("encoding-damaged", _QUESTION, "have a question mark in the place of a letter"),
+    "entities": ("html-entities", DAMAGED, "hold such as &amp;"),
+    "pieces": ("subword-pieces", SEGMENTED_SHARE["pieces"], "hold marks of subword pieces"),
+    "tokenised": ("tokenised-text", SEGMENTED_SHARE["tokenised"], "have punctuation apart from its word"),
 }
 
 
 class LineCounts:
-    """Damaged lines of one side, or of plain text, by the kind of damage."""
+    """Damaged or segmented lines of one side, or of plain text, by the kind of their defect."""
 
     def __init__(self) -> None:
         self.lines = 0
-        self.damaged: dict[str, QuotedLines] = {}
+        self.defects: dict[str, QuotedLines] = {}
 
     def add(self, text: str, line: int) -> None:
         """Count a line."""
         self.lines += 1
-        kind = damage(text)
-        if kind is not None:
-            self.damaged.setdefault(kind, QuotedLines()).add(line, text)
+        for kind in filter(None, (damage(text), segmentation(text))):
+            self.defects.setdefault(kind, QuotedLines()).add(line, text)
 
     def findings(self, where: str) -> Iterator[Finding]:
-        """Yield findings about lines with a damaged encoding or HTML entities."""
-        for kind, quoted in self.damaged.items():
-            if quoted.count < LEAST_LINES:
-                continue
+        """Yield findings about the defects of more lines than a sound text has."""
+        for kind, quoted in self.defects.items():
+            name, most, lines_do = _DEFECTS[kind]
             part = Share(quoted.count, self.lines)
-            counted = f"{where}: {part} lines"
-            if kind == "entities":
-                if part > _ENTITIES:
-                    yield config_finding("html-entities", f"{counted} hold such as &amp;{quoted}")
-            elif part > (_QUESTION if kind == "question" else DAMAGED):
-                severity = "error" if part > _DAMAGED_WRONG else None
-                evidence = f"{counted} {_DAMAGES[kind]}{quoted}"
-                yield config_finding("encoding-damaged", evidence, severity)
+            if quoted.count >= LEAST_LINES and part > most:
+                severity = "error" if name == "encoding-damaged" and part > _DAMAGED_WRONG else None
+                yield config_finding(name, f"{where}: {part} lines {lines_do}{quoted}", severity)
 
 
 class NearCopies:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, get_args
 
+from manyheads.data.defects import SEGMENTED_SHARE, Segmentation, segmentation
 from manyheads.errors import DataError, UsageError, require
 from manyheads.languages import base_language, bleu_language
 from manyheads.text.words import blank_pipeline
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Protocol = Literal["sacrebleu", "spacy-lowercase", "moses-lowercase"]
 
-# Punctuation apart from its word, or Moses' mark of a split hyphen. It occurs in at most 3 % of the lines of each
-# of 27 corpora of plain text, and in at least 55 % of the lines of each of three tokenised corpora.
-_TOKENISED = re.compile(r" (?:[.,](?: |$)|@-@ )")
-_TOKENISED_SHARE = 0.1
+_SEGMENTED: dict[Segmentation, tuple[str, str, str]] = {
+    "pieces": ("hold subword pieces", "have their marks", "join them, and detokenise them"),
+    "tokenised": ("look tokenised", "have punctuation apart from its word", "detokenise them"),
+}
 
 # Result of `bleu_language` -> (name of sacreBLEU's tokeniser, modules that it imports, substitute, extra).
 _TOKENIZERS = {
@@ -144,12 +144,13 @@ def choose_tokenizer(language: str) -> tuple[str, list[str]]:
 
 def doubts(name: str, lines: Sequence[str]) -> Iterator[str]:
     """Describe why these lines do not look like plain, cased text."""
-    marked = [line for line in lines if _TOKENISED.search(line)]
-    if len(marked) > _TOKENISED_SHARE * len(lines):
-        yield (
-            f"the {name} look tokenised: {len(marked)} of {len(lines)} lines have punctuation apart from its word, "
-            f"such as {marked[0]!r}. sacreBLEU wants plain text; detokenise them"
-        )
+    kinds = [*map(segmentation, lines)]
+    for kind, (looks, marks, cure) in _SEGMENTED.items():
+        if kinds.count(kind) > SEGMENTED_SHARE[kind] * len(lines):
+            yield (
+                f"the {name} {looks}: {kinds.count(kind)} of {len(lines)} lines {marks}, such as "
+                f"{lines[kinds.index(kind)]!r}. sacreBLEU wants plain text; {cure}"
+            )
     cased = sum(line != line.upper() for line in lines)
     if 2 * cased >= len(lines) and all(line == line.lower() for line in lines):
         yield (

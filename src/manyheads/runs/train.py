@@ -16,6 +16,7 @@ from torch import Tensor
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.weights import average_tensors
+from manyheads.checks.lines import LineCounts
 from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
@@ -40,6 +41,8 @@ from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.progress import Progress
 from manyheads.training.snapshot import full_tensors, seed_process
 from manyheads.training.trainer import Trainer
+
+_EXAMINED_PAIRS = 2_000  # evenly spread over the text
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,20 @@ def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
     if task.too_long:
         listener.message(describe_too_long(corpus.total.kept, task.too_long, name_limit(config), reading.noun))
     if not run.exists:
+        _warn_of_defects(corpus, listener)
         task.begin(run, _environment(corpus))
     return task
+
+
+def _warn_of_defects(corpus: Corpus, listener: Listener) -> None:
+    """Name the defects of lines of the training text, such as subword pieces, from a sample."""
+    for name, texts in zip(("source", "target"), corpus.train.sides(_EXAMINED_PAIRS), strict=True):
+        counts = LineCounts()
+        for row, text in zip(texts.rows, texts, strict=True):
+            counts.add(text, int(corpus.train.lines[row]))
+        for finding in counts.findings(f"train, {name}"):
+            cure = command_line("manyheads", "doctor", "--explain", finding.name)
+            listener.message(f"warning: {finding.evidence}. Cure: {cure}")
 
 
 def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepared: float = 0.0) -> Trainer:
