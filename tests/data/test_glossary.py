@@ -72,7 +72,7 @@ def test_the_terms_that_are_found_are_those_of_a_search_for_each_term(count: int
 def test_a_file_has_a_pair_a_line_and_further_columns_are_ignored(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_bytes("\ufeffHund\tdog\tan animal\r\n\nHund\tdog\n Kin \t Kin\n".encode())
-    glossary = Glossary.read(path)
+    glossary = Glossary.read(path, ("de", "en"))
     assert [term[:2] for term in glossary.terms] == [("Hund", "dog"), ("Kin", "Kin")]
     assert glossary.terms[1].where == f"{path}, line 4"
 
@@ -91,7 +91,37 @@ def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, content: bytes, m
     path = tmp_path / "terms.tsv"
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
-        Glossary.read(path)
+        Glossary.read(path, ("de", "en"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "terms"),
+    [
+        ("source\ttarget\nHund\tdog", [("Hund", "dog")]),
+        ("\n DE \tEN-us\nHund\tdog", [("Hund", "dog")]),
+        ("German\tEnglish\tnote\nHund\tdog\tan animal", [("Hund", "dog")]),
+        ('"Term"\t"Translation"\n"Hund"\t"dog"', [("Hund", "dog")]),
+        ('"Hund"\tdog\n"Haus, das"\t"house, the"', [("Hund", "dog"), ("Haus, das", "house, the")]),
+        ('"""Nein"""\t"""No"""\n5" Rohr\t5" pipe', [('"Nein"', '"No"'), ('5" Rohr', '5" pipe')]),
+        ("Quelle\tsource\nZiel\ttarget", [("Quelle", "source"), ("Ziel", "target")]),
+        ("Hund\tdog\nsource\ttarget\nde\ten", [("Hund", "dog"), ("source", "target"), ("de", "en")]),
+        ("Deutsch\tGerman\nfr\tes", [("Deutsch", "German"), ("fr", "es")]),
+        ("source\ttarget", []),
+    ],
+)
+def test_a_first_row_of_column_names_is_no_term_and_marks_of_a_spreadsheet_are_left_out(
+    tmp_path: Path, rows: str, terms: list[tuple[str, str]]
+) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text(rows, "utf-8")
+    assert [term[:2] for term in Glossary.read(path, ("de", "en")).terms] == terms
+
+
+def test_exchanged_columns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("en\tde\ndog\tHund\n", "utf-8")
+    with pytest.raises(DataError, match='line 1: the columns are "en" and "de", and the model translates de to en'):
+        Glossary.read(path, ("de", "en"))
 
 
 def test_terms_may_translate_each_other() -> None:

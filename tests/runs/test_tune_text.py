@@ -105,6 +105,17 @@ def test_lines_that_cannot_be_learned_are_left_out_by_number(run: RunDirectory, 
     assert "1 sources have characters" in lines
 
 
+def test_marks_of_a_spreadsheet_and_names_of_columns_are_left_out(run: RunDirectory, tmp_path: Path) -> None:
+    quoted = [("German", "English"), *corrected(3), ('der ""Hund""', "the dog")]
+    path = tmp_path / "quoted.tsv"
+    path.write_text("".join(f'"{source}"\t"{target}"\n' for source, target in quoted), encoding="utf-8")
+    found = [(pair.source, pair.target) for pair in read(path, run).corrections]
+    assert found == [*corrected(3), ('der "Hund"', "the dog")]
+    quotations = [('"ja"', "yes"), *corrected(2)]
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in quotations), encoding="utf-8")
+    assert [(pair.source, pair.target) for pair in read(path, run).corrections] == quotations
+
+
 def test_a_memory_is_read_in_the_languages_of_the_model(run: RunDirectory, tmp_path: Path) -> None:
     units = "".join(
         f'<tu><tuv xml:lang="en-GB"><seg>{english}</seg></tuv><tuv xml:lang="de"><seg>{german}</seg></tuv></tu>'

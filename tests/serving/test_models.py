@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.data.glossary import Glossary, Term
 from manyheads.errors import UsageError
 from manyheads.serving import models as module
 from manyheads.serving.models import Models, ServedRun, _load_model, _make_detector
@@ -28,8 +27,9 @@ def test_a_translator_searches_with_the_beam_of_the_settings_or_else_of_the_run(
     assert len(result.hypotheses) == size
 
 
-def test_a_glossary_is_given_to_the_only_translator_and_refused_for_several() -> None:
-    glossary = Glossary([Term("Hund", "cat", "terms.tsv, line 1")])
+def test_a_glossary_is_given_to_the_only_translator_and_refused_for_several(tmp_path: Path) -> None:
+    glossary = tmp_path / "terms.tsv"
+    glossary.write_text('de\ten\n"Hund"\t"cat"\n', "utf-8")
     models = Models(translators={("de", "en"): Translator.load(GOLDEN, device="cpu")})
     models.set_glossary(glossary)
     (result,) = models.translators["de", "en"].translate(["Ein Hund läuft ."])

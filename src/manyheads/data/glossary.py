@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from manyheads.data.lines import read_lines
-from manyheads.data.tsv import split_row
+from manyheads.data.tsv import names_columns, split_quoted_row
 from manyheads.errors import DataError
 from manyheads.languages import lower
 
@@ -65,20 +65,29 @@ class Glossary:
             self._add(term)
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: Path, languages: tuple[str, str]) -> Self:
         """Read a file of tab-separated values: term, translation, and further columns, which are ignored.
 
+        A first row that names the columns is no term, and the quotation marks around a value are those of a
+        spreadsheet.
+
         Raises:
-            DataError: the file cannot be read, a line has no tab, or as the class.
+            DataError: the file cannot be read, a line has no tab, the columns are exchanged, or as the class.
         """
-        terms = []
+        terms: list[Term] = []
         for number, line in enumerate(read_lines(path), start=1):
             if not line.strip():
                 continue
-            values, where = split_row(line), f"{path}, line {number}"
+            values, where = split_quoted_row(line), f"{path}, line {number}"
             if len(values) < 2:
                 raise DataError(f"{where}: there is no tab. Write a term, a tab and its translation.")
-            terms.append(Term(values[0], values[1], where))
+            if not terms and names_columns(values[1], values[0], languages):
+                raise DataError(
+                    f'{where}: the columns are "{values[0]}" and "{values[1]}", and the model translates '
+                    f"{' to '.join(languages)}. Exchange the columns."
+                )
+            if terms or not names_columns(values[0], values[1], languages):
+                terms.append(Term(values[0], values[1], where))
         return cls(terms)
 
     def extended(self, terms: Sequence[Term]) -> Glossary:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from manyheads.languages import base_language, language_name
+
 _DIVIDERS = re.compile(r"\t|\r\n|[\n\r]")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+_COLUMNS = {  # words that name the columns of pairs, none of which translates the other
+    ("source", "target"), ("src", "tgt"), ("src", "trg"), ("source term", "target term"), ("term", "translation"),
+    ("quelle", "ziel"), ("원문", "번역"), ("원문", "번역문"), ("용어", "번역"), ("소스", "타깃"),
+}  # fmt: skip
 
 
 def join_row(values: Iterable[object]) -> str:
@@ -26,6 +32,29 @@ def split_row(line: str) -> list[str]:
     """
     values = line.split("\t")
     return list(map(_plain_value, values)) if '""' in line else values
+
+
+def split_quoted_row(line: str) -> list[str]:
+    """Return the values of a row in which a spreadsheet may have quoted any value."""
+    return list(map(without_quotes, line.split("\t")))
+
+
+def without_quotes(value: str) -> str:
+    """Return a value without the quotation marks around it; marks inside are doubled, else all stay."""
+    match = _QUOTED.fullmatch(value.strip())
+    return match[1].replace('""', '"') if match else value
+
+
+def names_columns(first: str, second: str, languages: tuple[str, str]) -> bool:
+    """Return whether two values name the columns of a file of pairs.
+
+    They do as words such as "source" and "target", and as the codes or English names of the two languages.
+    """
+    cells = first.strip('" ').lower(), second.strip('" ').lower()
+    return cells in _COLUMNS or all(
+        cell == language_name(code).lower() or base_language(cell) == base_language(code)
+        for cell, code in zip(cells, languages, strict=True)
+    )
 
 
 def _plain_value(value: str) -> str:

@@ -90,7 +90,9 @@ class TranslationJob:
         if self.overrides:
             translator = translator.copy(config=with_overrides(translator.config, self.overrides))
         translator = translator.to(self.target, self.source)
-        return translator.with_glossary(Glossary.read(self.glossary)) if self.glossary else translator
+        if self.glossary is None:
+            return translator
+        return translator.with_glossary(Glossary.read(self.glossary, translator.config.languages))
 
     def read_digest(self) -> str:
         """Return the hash of the files of the runs, and of the glossary, that this machine has."""

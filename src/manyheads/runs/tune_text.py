@@ -21,7 +21,7 @@ from manyheads.data.filtering import digest, fault_of_pair
 from manyheads.data.formats.text import TextRequest
 from manyheads.data.lines import read_lines
 from manyheads.data.locate import SINGLE_FILE_KINDS, near_names, strip_compression
-from manyheads.data.tsv import join_row
+from manyheads.data.tsv import join_row, names_columns, without_quotes
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.outputs import far_longer
 from manyheads.files import new_folder
@@ -147,7 +147,10 @@ def read_corrections(path: Path, config: Config, tokenizers: TokenizerPair) -> T
     Raises:
         DataError: no line can be used, or the text is not in the languages of the model.
     """
-    text = _usable(list(_read_rows(path, config.data)), config, tokenizers)
+    rows = list(_read_rows(path, config.data))
+    if len(rows) > 1 and all('"' in text for row in rows for text in row[:2]):  # a spreadsheet has quoted all texts
+        rows = [row._replace(source=without_quotes(row.source), target=without_quotes(row.target)) for row in rows]
+    text = _usable(rows, config, tokenizers)
     pairs = text.corrections
     if not pairs:
         reasons = "; ".join(text.reasons())
@@ -166,9 +169,8 @@ def _read_rows(path: Path, data: DataConfig) -> Iterator[Pair]:
     """Read the pairs of a file of the user, without a first line that names the columns."""
     if not path.is_file():
         raise DataError(f"There is no file {path}. {near_names(path)}.")
-    names = {("source", "target"), (data.source.lower(), data.target.lower())}
     for pair in _read_file(path, data):
-        if pair.line > 1 or (pair.source.strip().lower(), pair.target.strip().lower()) not in names:
+        if pair.line > 1 or not names_columns(pair.source, pair.target, (data.source, data.target)):
             yield pair
 
 

@@ -190,17 +190,19 @@ class Models:
         description = describe(loaded.config, name, examples=examples, watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
-    def set_glossary(self, glossary: Glossary) -> None:
-        """Give a glossary to the only translator, and use both once.
+    def set_glossary(self, path: Path) -> None:
+        """Read a glossary for the only translator, and use both once.
 
         Raises:
             UsageError: there are several translators or none, or a translation cannot come out.
+            DataError: the glossary cannot be read.
         """
         if len(self.translators) != 1:
             raise UsageError(
                 f"--glossary is for one translator, and {len(self.translators)} are served. Serve each alone."
             )
         for pair, translator in self.translators.items():
+            glossary = Glossary.read(path, pair)
             self.translators[pair] = translator.with_glossary(glossary)
             if glossary.terms:
                 translator.translate(["a"], required=[[glossary.terms[0].target]])
@@ -220,7 +222,7 @@ def load_models(
     for run in runs:
         models.add(run, _load_model(run, settings))
     if settings.glossary is not None:
-        models.set_glossary(Glossary.read(settings.glossary))
+        models.set_glossary(settings.glossary)
     models.pivots = find_pivots(models.translators)
     models.detector = _make_detector(models, log)
     _warm_up(models, batcher)
