@@ -142,6 +142,21 @@ def test_each_warning_is_printed_once_on_stderr(trained, tmp_path, monkeypatch, 
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("form", ["file", "--json", "--stream"])
+def test_sentences_over_two_lines_are_named(trained, tmp_path, capsys, form) -> None:
+    path = tmp_path / "in.de"
+    arguments = ["translate", str(trained), str(path), "--device", "cpu", "-o", str(tmp_path / "out")]
+    arguments += [form] * form.startswith("-")
+    path.write_text("Ein Hund läuft schnell\nüber die Straße.\nEin Mann liest, und dabei\nsingt er.\n", "utf-8")
+    assert run(arguments) == 0
+    assert (
+        "each line was translated by itself. Put each sentence on one line: line 1, 3\n" in capsys.readouterr().err
+    )
+    path.write_text("Ein Hund läuft schnell über die Straße.\nEin Mann liest, und dabei singt er.\n", "utf-8")
+    assert run(arguments) == 0
+    assert "translated by itself" not in capsys.readouterr().err
+
+
 def test_invalid_utf8_is_an_error_at_its_line(trained, tmp_path, monkeypatch, capsys) -> None:
     out = translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, code=3)
     assert out.count("\n") == 1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.text.sentences import Span, ends_in_abbreviation, pieces_within, sentence_spans
+from manyheads.data.builtin import builtin_pairs
+from manyheads.text.sentences import LineBreaks, Span, ends_in_abbreviation, pieces_within, sentence_spans
 
 MIXED = st.text(alphabet="ab AB3 .!?…。「」\"”',;、—-\n\t\u2028\u3000é\u0301가다Dr", max_size=60)
 
@@ -123,6 +126,38 @@ def test_the_dot_of_an_abbreviation_is_known_at_the_end(
     language: str, abbreviations: list[str], words: list[str]
 ) -> None:
     assert [text for text in (*abbreviations, *words) if ends_in_abbreviation(text, language)] == abbreviations
+
+
+@pytest.mark.parametrize("width", [30, 72])
+@pytest.mark.parametrize("number", [0, 1])
+def test_sentences_over_several_lines_are_known_and_sentences_on_lines_of_their_own(
+    number: int, width: int
+) -> None:
+    lines = [pair[number] for pair in builtin_pairs("de-en", "train", source="de", target="en")[:300]]
+    breaks = LineBreaks()
+    assert list(breaks.watch(lines)) == lines
+    assert not breaks.many
+    breaks = LineBreaks()
+    wrapped = textwrap.wrap(" ".join(lines), width)
+    assert list(breaks.watch(wrapped)) == wrapped
+    assert breaks.many
+    for number in breaks.broken:
+        assert not re.search(r"[.?!]$", wrapped[number - 1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apples\npears and plums\nred wine\ncheese", "- Milk and eggs\n- bread and butter.", "Red cars\nblue cars.",
+        "How to cook fish\nhow to cook meat\nhow to cook rice", "hello how are you\ni am fine.\nwhy not\nok.",
+        "The End of a Day\nThe Beginning of a Night\nIt ends.", "나는 어제 친구를 만나서\n영화를 보았다.",
+        "私は昨日友達に会って\n映画を見ました。", "我昨天和朋友一起\n看了电影。", "", "\n\n",
+    ],
+)  # fmt: skip
+def test_lists_titles_careless_text_and_scripts_without_case_are_no_broken_sentences(text: str) -> None:
+    breaks = LineBreaks()
+    assert list(breaks.watch(text.split("\n"))) == text.split("\n")
+    assert not breaks.many
 
 
 def test_spans_exclude_line_ends_and_blanks() -> None:

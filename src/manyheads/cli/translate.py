@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from manyheads.search.options import SearchOptions
     from manyheads.tasks.translation.translator import Translation, Translator
 
+_BROKEN_LINES = (
+    "sentences go on in the next line, and each line was translated by itself. Put each sentence on one line"
+)
 _COLUMNS = ("score", "truncated", "repeated", "confidence")
 
 
@@ -201,8 +204,8 @@ def translate(
     )
     size = lines_at_once(file, "translate")
     translator = job.open()
-    lines = input_lines(file)
     constraints, warned = ConstraintFiles(prefix_file, forbid_file, require_file), WarnedLines(list)
+    lines = _watch_breaks(input_lines(file), warned)
     if in_shards and output is not None:
         inputs = [path for path in (file, prefix_file, forbid_file, require_file) if path is not None]
         with line_progress("translating", file) as advance:
@@ -244,6 +247,16 @@ def _check_options(options: SearchOptions, *, columns: tuple[str, ...], as_json:
         raise click.UsageError("--alternatives needs --json.")
     if columns and (as_json or n_best > 1):
         raise click.UsageError("--columns makes a table of the best translations: without --json and --n-best.")
+
+
+def _watch_breaks(lines: Iterator[str], warned: WarnedLines) -> Iterator[str]:
+    """Yield the lines; at their end, warn if many sentences go on in the next line."""
+    from manyheads.text.sentences import LineBreaks
+
+    breaks = LineBreaks()
+    yield from breaks.watch(lines)
+    if breaks.many:
+        note_warning(warned, _BROKEN_LINES, breaks.broken)
 
 
 def _both_files(file: Path, output: Path | None) -> bool:

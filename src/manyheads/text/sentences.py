@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from manyheads.languages import SENTENCE_ENDS, base_language
 
@@ -55,6 +55,10 @@ _NO_INITIAL = ("a.m", "p.m")
 # A small letter of an abbreviation that is written with blanks: before its dot, and from its dot on.
 _AFTER_LETTER = re.compile(r"(?<![^\W_])[^\W\d_]\.\s[^\W\d_]\Z")  # the a of "u. a."
 _BEFORE_LETTER = re.compile(r"\.\s(?:[^\W\d_]|Chr)\.")  # the z of "z. B.", the n of "n. Chr."
+_OPEN = re.compile(r"[\w,]\Z")
+_LEAST_WORDS = 3  # of a line that goes on: a list of words is none
+_BROKEN = 0.1  # of the pairs of lines
+_LOWER_BEGINNINGS = 0.3  # of the lines that begin a sentence: more in a text without capitals
 _ENUMERATION = re.compile(r"\d{1,3}|[a-zA-Z]")
 
 
@@ -177,6 +181,42 @@ def ends_in_abbreviation(text: str, language: str) -> bool:
     return word in _AT_END or (
         (base, word) != ("en", "i") and _abbreviates(text, 0, len(text), "", ordinals=ordinals)
     )
+
+
+class LineBreaks:
+    """Find lines that end in a word or a comma while the next begins in lower case: their sentence goes on there.
+
+    Attributes:
+        broken: numbers of these lines, from 1.
+    """
+
+    def __init__(self) -> None:
+        self.broken: list[int] = []
+        self.pairs = 0  # of neighbouring lines that are not blank
+        self.beginnings = self.lower_beginnings = 0  # lines that begin a sentence, and those in lower case
+        self.ends = 0  # lines that end in a full stop or the like
+
+    def watch(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield the lines, and count them."""
+        before = ""
+        for number, line in enumerate(lines):
+            text = line.strip()
+            lower = text[:1] != text[:1].upper()
+            if _OPEN.search(before) is None:
+                self.beginnings += bool(text)
+                self.lower_beginnings += lower
+            elif lower and len(before.split()) >= _LEAST_WORDS:
+                self.broken.append(number)
+            self.pairs += bool(before and text)
+            self.ends += text[-1:] in SENTENCE_ENDS
+            before = text
+            yield line
+
+    @property
+    def many(self) -> bool:
+        """Return whether sentences are broken often, in a text that begins them in upper case and ends them."""
+        careful = self.ends > 0 and self.lower_beginnings <= _LOWER_BEGINNINGS * self.beginnings
+        return careful and len(self.broken) > _BROKEN * self.pairs
 
 
 # --- long sentences ---
