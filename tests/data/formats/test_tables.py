@@ -201,6 +201,20 @@ def test_a_mistake_in_a_table_is_named(
         list(read(stream(text), request_, "x").pairs)
 
 
+def test_all_mistakes_of_a_table_are_named_at_once() -> None:
+    table = b'A,B\n1,2\n"a"b,c\n3,4,5\n' + b"Gr\xfc\xdfe,6\n"
+    with pytest.raises(UsageError) as caught:
+        read_csv(io.BufferedReader(io.BytesIO(table)), TextRequest(), "x")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "x: 4 mistakes"
+    for line, words in zip(
+        lines[1:], ("Say the languages", "line 5: byte 0xFC", "row 3: ", "row 4: 3 columns"), strict=True
+    ):
+        assert words in line
+    with pytest.raises(DataError, match=r"^x: 2 mistakes\n  x has no column C\. .*\n  damaged: row 3: "):
+        read_csv(stream('A,B\n1,2\n"a"b,c\n'), TextRequest("de", "en", ("A", "C")), "x")
+
+
 @pytest.mark.parametrize(
     ("read", "text", "damage"),
     [

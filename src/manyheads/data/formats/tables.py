@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -218,7 +219,12 @@ def _read_rows(rows: _Rows, request: TextRequest, name: str, skipped: Skipped) -
     if first is None:
         skipped.check(name, 0)
         raise DataError(f"{name} holds no rows. Name a table with a header and text below it.")
-    columns, languages = _choose_columns(_nest(first[1]), request, name)
+    try:
+        columns, languages = _choose_columns(_nest(first[1]), request, name)
+    except (DataError, UsageError) as error:
+        mistakes = [str(error), *_later_mistakes(rows, skipped)]
+        head = [f"{name}: {len(mistakes)} mistakes"] if len(mistakes) > 1 else []
+        raise type(error)("\n  ".join([*head, *mistakes])) from error
 
     def pairs() -> Iterator[tuple[str, str]]:
         good = 0
@@ -232,6 +238,15 @@ def _read_rows(rows: _Rows, request: TextRequest, name: str, skipped: Skipped) -
         skipped.check(name, good)
 
     return ParallelText(languages, pairs(), skipped=skipped)
+
+
+def _later_mistakes(rows: _Rows, skipped: Skipped) -> Iterator[str]:
+    """Read the other rows of a table that cannot be used; yield what else is wrong with it."""
+    try:
+        deque(rows, maxlen=0)
+    except DataError as error:
+        yield str(error)
+    yield from (f"damaged: {damage}" for damage in skipped.damage)
 
 
 def _nest(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -252,22 +267,21 @@ def _choose_columns(
         UsageError: the languages are not clear.
     """
     names = list(names)
+    listed = f"{list_names(names)}."
+    if not (request.source and request.target):
+        listed += " Say the languages: --source de --target en."
     languages = [column for column in names if is_language(column)]
     if len(languages) == 3 and not request.source and not request.target:
         languages = [column for column in languages if column != "id"]  # a row number rather than Indonesian
     if request.columns:
         missing = [column for column in request.columns if column not in names]
         if missing:
-            raise DataError(
-                f"{name} has no column {' and no column '.join(missing)}. Its columns: {list_names(names)}."
-            )
+            raise DataError(f"{name} has no column {' and no column '.join(missing)}. Its columns: {listed}")
         return request.columns, choose_languages(request, filter(is_language, request.columns), name)
     if {"source", "target"} <= set(names):
         return ("source", "target"), choose_languages(request, languages, name)
     if not languages:
-        raise UsageError(
-            f"{name} has no columns named by languages. Choose two with --columns among: {list_names(names)}."
-        )
+        raise UsageError(f"{name} has no columns named by languages. Choose two with --columns among: {listed}")
     chosen = choose_languages(request, languages, name)
     source, target = (match_language(language, languages) for language in chosen)
     if source is None or target is None:
