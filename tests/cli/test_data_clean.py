@@ -16,6 +16,8 @@ from tests.cli.conftest import Call
 from tests.data.cleaning.corpus import pairs_with_defects
 
 from manyheads.cli.main import run
+from manyheads.config.load import load_config
+from manyheads.data.locate import locate
 
 NAMES = ["removed.tsv.gz", "report.html", "report.json", "train.de.gz", "train.en.gz"]
 
@@ -41,7 +43,10 @@ def test_json_is_the_written_report(folder: Path, call: Call) -> None:
     assert sorted(path.name for path in Path("out").iterdir()) == NAMES
     assert report == json.loads(Path("out/report.json").read_text(encoding="utf-8"))
     assert report["read"] == 800
-    assert 600 < report["kept"] < 730
+    assert 600 < report["kept"] < 740
+    assert report["repaired"] == {"mojibake": 16}
+    assert report["repairs"]["mojibake"][0]["before"][0].startswith("SchÃ¶ne")
+    assert report["repairs"]["mojibake"][0]["after"][0].startswith("Schöne")
 
 
 def test_a_second_run_changes_nothing_and_other_settings_are_refused(folder: Path, call: Call) -> None:
@@ -102,7 +107,25 @@ def test_the_next_command_trains_on_what_is_left(
     settings = ["clean.loss=0", "data.limit=300", "training.steps=1", "model.d_model=8"]
     given = [word for setting in settings for word in ("--set", setting)]
     printed = call("data", "clean", "demo-de-en", "-o", "my out [1]", *given).out
+    assert str(tmp_path) not in printed
     program, *words = shlex.split(printed.rpartition("Next: ")[2])
     assert program == "manyheads"
     kept = re.findall(r"([\d,]+) kept", printed)[0]
     assert f"{kept} pairs read" in call(*words).err
+
+
+def test_the_line_for_the_configuration_names_the_files_from_its_root(folder: Path, call: Call) -> None:
+    (folder / "text").mkdir()
+    for language in ("de", "en"):
+        (folder / f"train.{language}").rename(folder / "text" / f"train.{language}")
+    written = '[data]\nroot = "text"\nsource = "de"\ntarget = "en"\n'
+    (folder / "my.toml").write_text(written, encoding="utf-8")
+    for out, files in (("text/out", "out/train.{}.gz"), ("clean", "../clean/train.{}.gz")):
+        printed = call("data", "clean", "my.toml", "-o", out).out
+        line = printed.rpartition("or write into [data] of my.toml: ")[2]
+        assert line == 'train = ["{}", "{}"]\n'.format(*(files.format(language) for language in ("de", "en")))
+        (folder / "new.toml").write_text(written + line, encoding="utf-8")
+        config = load_config(folder / "new.toml")
+        assert [path.resolve() for path in locate(config.data, "train")] == [
+            (folder / out / f"train.{language}.gz").resolve() for language in ("de", "en")
+        ]

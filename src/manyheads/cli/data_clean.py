@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
 from pathlib import Path
 
 from manyheads.cli.options import config_argument, executor_options, folder_option, json_option, set_option
@@ -32,6 +32,7 @@ def clean(
     removed.tsv.gz; report.html shows examples. The same command resumes a cleaning that was interrupted.
     """
     from manyheads.config.load import load_config, resolve_recipe
+    from manyheads.config.load.toml import to_toml
 
     path = resolve_recipe(config)
     settings = load_config(path, overrides)
@@ -43,13 +44,17 @@ def clean(
         report = clean_text(settings, out, workers=workers, scheduler=scheduler, listener=progress)
     limit = [] if settings.data.limit is None else ["data.limit=none"]  # what is left was read with it
     kept = [text for text in overrides if not text.strip().startswith(("data.train", "data.limit", "clean."))]
-    following = _training_command(config, path, [*kept, *limit], [out / name for name in report.files])
-    echo(report.to_json(), [*report.lines(), f"Next: {following}"], as_json=as_json)
+    train = to_toml([_from_root(out / name, settings.data.root) for name in report.files])
+    words = [word for text in (*kept, *limit, f"data.train={train}") for word in ("--set", text)]
+    command = command_line("manyheads", "train", Path(config), *words, "-o", Path("runs") / f"{path.stem}-clean")
+    following = [f"Next: {command}"]
+    if path == Path(config):  # no recipe: a file of the user
+        following.append(f"or write into [data] of {path}: train = {train}")
+    echo(report.to_json(), [*report.lines(), *following], as_json=as_json)
 
 
-def _training_command(config: str, path: Path, overrides: Sequence[str], files: Sequence[Path]) -> str:
-    from manyheads.config.load.toml import to_toml
-
-    train = f"data.train={to_toml([file.absolute().as_posix() for file in files])}"
-    settings = [word for text in (*overrides, train) for word in ("--set", text)]
-    return command_line("manyheads", "train", Path(config), *settings, "-o", Path("runs") / f"{path.stem}-clean")
+def _from_root(file: Path, root: str) -> str:
+    """Return a file as `data.train` names it: from `data.root`, or absolute if they do not lie together."""
+    file, folder, current = file.resolve(), Path(root).expanduser().resolve(), Path.cwd()
+    together = file.is_relative_to(current) and folder.is_relative_to(current)
+    return Path(os.path.relpath(file, folder) if together or file.is_relative_to(folder) else file).as_posix()
