@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from manyheads.config.load import parse_config
 from manyheads.data.sampler import Sampler
@@ -44,16 +45,17 @@ def test_passes_and_updates_are_timed_separately(monkeypatch: pytest.MonkeyPatch
     """Measure with a clock that advances by one second at each reading."""
     ticks = iter(range(10_000))
     monkeypatch.setattr(estimate, "_MAX_SECONDS", 1e9)
-    monkeypatch.setattr(estimate, "_free_share", lambda: 0.5)
+    monkeypatch.setattr(estimate, "free_share", lambda device: 0.5)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(ticks))
     speed = measure_speed(CONFIG, np.array([[9, 9], [200, 1]] * 300))
-    assert speed.update_seconds == 1
-    assert speed.pass_seconds == pytest.approx(1 / 200)
-    assert speed.seconds(400) == pytest.approx(3)
+    assert speed.update_seconds == 0.5  # half of the processors were free
+    assert speed.pass_seconds == pytest.approx(0.5 / 200)
+    assert speed.seconds(400) == pytest.approx(1.5)
     assert speed.disturbed
     assert speed.parameters > 1_000
 
 
 def test_the_free_share_of_the_processors_is_between_0_and_1() -> None:
-    assert 0 < estimate._free_share() <= 1
+    assert 0 < estimate.free_share(torch.device("cpu")) <= 1
+    assert estimate.free_share(torch.device("meta")) == 1
     assert not MachineSpeed(1.0, 1.0, 1, 1.0).disturbed

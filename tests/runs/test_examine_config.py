@@ -19,6 +19,7 @@ from manyheads.checks import start
 from manyheads.cli.main import run
 from manyheads.cli.recipes import _describe
 from manyheads.config.schema import Config
+from manyheads.runs import examine_config as module
 from manyheads.runs.examine_config import examine_config
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
@@ -68,6 +69,16 @@ def test_the_time_includes_validation(corpus: Config) -> None:
     limited = configured(corpus, training={"epochs": None, "steps": 10**6, "max_minutes": 1, "save_every": 10**6})
     found = examine_config(limited, "limited")
     assert re.search(r"s an update here, about \d+ seconds with validations of \d+\.\d s", found.facts["time"])
+
+
+def test_the_times_are_those_without_other_programs(corpus: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure eight seconds an update where a quarter of the processors is free."""
+    monkeypatch.setattr(module, "free_share", lambda device: 0.25)
+    monkeypatch.setattr(module, "measure_update", lambda *arguments: (8.0, 1.0, 100.0))
+    monkeypatch.setattr(module, "_validation_seconds", lambda *arguments: 4.0)
+    time = examine_config(configured(corpus, training={"epochs": None, "steps": 100}), "busy").facts["time"]
+    assert time.startswith("2.00 s an update here, about 3.4 minutes with validations of 1.0 s; more while")
+    assert time.endswith("use 75% of the processors")
 
 
 def test_memory_saved_for_the_backward_pass_is_estimated_from_a_few_rows(

@@ -29,6 +29,7 @@ _LARGE_RATIO, _TOO_LARGE_RATIO = 60, 300
 GIB = 2**30
 _DAY = 24 * 3600.0
 _LONG_SECONDS, _VERY_LONG_SECONDS = 3 * _DAY, 30 * _DAY
+DISTURBED = 0.85  # share of the processors below which other programs disturb a measurement
 _USABLE = 0.9  # share of the free memory that may be needed
 
 
@@ -47,6 +48,8 @@ class Plan:
         validation: seconds of one validation; 0 where none was timed.
         total: seconds of all updates and validations; None where no update was timed.
         memory, free: bytes that training needs at most, and free bytes of this machine; None where unknown.
+        free_processors: share of the processors that other programs left while updates were timed; the times are
+            those without them.
     """
 
     config: Config
@@ -60,6 +63,7 @@ class Plan:
     total: float | None = None
     memory: float | None = None
     free: float | None = None
+    free_processors: float = 1.0
 
     @property
     def unit(self) -> str:
@@ -75,6 +79,8 @@ class Plan:
         if self.seconds is not None and self.total is not None:
             validation = f"with validations of {self.validation:.1f} s" if self.validation else "without validation"
             facts["time"] = f"{self.seconds:.2f} s an update here, about {duration(self.total)} {validation}"
+            if self.free_processors < DISTURBED:
+                facts["time"] += f"; more while other programs use {1 - self.free_processors:.0%} of the processors"
         if self.memory is not None:
             free = "" if self.free is None else f" of {self.free / GIB:.1f} GiB that are free"
             facts["memory"] = f"about {self.memory / GIB:.2f} GiB{free}"

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from manyheads.checks.plan import DISTURBED
 from manyheads.config.schema import Config
 from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
@@ -31,12 +32,11 @@ _SAMPLE_PAIRS = 100_000  # pairs whose lengths the batches are made of
 _MAX_PASSES, _MAX_SECONDS = 4, 4.0  # measured passes after the first, and seconds after which no further one begins
 _LEARNING_RATE = 1e-6  # learning rate of the measured updates
 _PROBE = 0.3  # seconds of matrix products that show which share of the processors this process gets
-_FREE_SHARE = 0.85  # share below which other programs disturb the measurement
 
 
 @dataclass(frozen=True)
 class MachineSpeed:
-    """Measured speed of a model on this machine.
+    """Speed of a model on this machine without the other programs that ran while it was measured.
 
     Attributes:
         pass_seconds: seconds of a forward and backward pass, per target token.
@@ -57,7 +57,7 @@ class MachineSpeed:
     @property
     def disturbed(self) -> bool:
         """Return whether other programs kept the processors busy."""
-        return self.free < _FREE_SHARE
+        return self.free < DISTURBED
 
 
 def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
@@ -93,12 +93,20 @@ def measure_speed(config: Config, lengths: NDArray[np.int64]) -> MachineSpeed:
         if len(passes) > 1 and time.perf_counter() - begin > _MAX_SECONDS:
             break
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    free = _free_share() if device.type == "cpu" else 1.0
-    return MachineSpeed(statistics.median(passes[1:]), statistics.median(updates[1:]), parameters, free)
+    free = free_share(device)
+    return MachineSpeed(
+        free * statistics.median(passes[1:]), free * statistics.median(updates[1:]), parameters, free
+    )
 
 
-def _free_share() -> float:
-    """Return the share of the processors that this process gets, measured on matrix products, 0 to 1."""
+def free_share(device: torch.device) -> float:
+    """Return the share of the processors that this process gets beside other programs, from 0 to 1.
+
+    It is measured on matrix products. The time of an update is multiplied by it, so that two estimates agree if the
+    machine was busy during one of them. It is 1 where the device is not the CPU.
+    """
+    if device.type != "cpu":
+        return 1.0
     matrix, threads = torch.ones(768, 768), torch.get_num_threads()
     start, used = time.perf_counter(), time.process_time()
     while (passed := time.perf_counter() - start) < _PROBE:

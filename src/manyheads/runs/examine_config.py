@@ -24,6 +24,7 @@ from manyheads.data.reading import READINGS
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
+from manyheads.runs.estimate import free_share
 from manyheads.tasks.corpus import (
     cleaning,
     name_limit,
@@ -143,7 +144,8 @@ def _plan_training(task: TrainingTask, model: Transformer, updates: BatchSource,
     resident = 0.0 if device.type == "cuda" else _resident_memory()
     epoch_steps = len(updates.epoch(0))
     steps = training.steps if training.epochs is None else training.epochs * epoch_steps
-    validation = _validation_seconds(task, model)
+    free_processors = free_share(device)  # as in the estimate of `manyheads init`
+    seconds, validation = free_processors * seconds, free_processors * _validation_seconds(task, model)
     if training.max_minutes is not None:
         steps = max(1, min(steps, fitting_updates(60 * training.max_minutes, seconds, validation, training)))
     return Plan(
@@ -158,6 +160,7 @@ def _plan_training(task: TrainingTask, model: Transformer, updates: BatchSource,
         total=steps * seconds_per_update(seconds, validation, training.save_every) + validation,
         memory=needed + resident,
         free=free,
+        free_processors=free_processors,
     )
 
 

@@ -193,7 +193,7 @@ class Suggestion:
         if speed.disturbed:
             lines.append(
                 f"warning: other programs used {1 - speed.free:.0%} of the processors meanwhile; "
-                "on an idle machine it takes less time"
+                "while they run, it takes more time"
             )
         return lines
 
