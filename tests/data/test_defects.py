@@ -11,6 +11,8 @@ SOUND = [
     "„MENÜ“ stand über der Tür.",
     "Ça coûte 5 € — n’est-ce pas ? « Voilà », dit-il, à l’œuvre.",
     "CAFÉ» et «ÎLE»",
+    "« café\xa0» et «thé»…",
+    "SÃO PAULO, AMANHÃ”, 10 Å²",
     "¿Qué? ¡Mañana! El niño (año 1999) dijo: «sí».",
     "난 톰이 나한테 말한 모든 것을 기억했으면 좋겠어.",
     "東京で会いましょう。何時？",
@@ -22,10 +24,10 @@ SOUND = [
     "",
 ]
 DAMAGED = {
-    "misread": [text.encode(codec).decode("latin-1") for text in SOUND[5:6] for codec in ("cp949", "utf-8")],
+    "misread": [text.encode(codec).decode("latin-1") for text in SOUND[7:8] for codec in ("cp949", "utf-8")],
     "lost": ["Der Hund l\ufffduft", "???? ??? ???.", "????? a", "??? ab\u2003?"],
     "question": ["Der Hund l?uft", "Die Stra?e"],
-    "entities": ["Tom &amp; Mary", "don&#39;t", "&quot;no&quot;", "a&#x27;b"],
+    "entities": ["jalape&ntilde;o", "a&hellip;", "Tom &amp; Mary", "don&#39;t", "&quot;no&quot;", "a&#x27;b"],
 }
 
 
@@ -45,6 +47,12 @@ def test_utf_8_decoded_as_latin_1_or_cp1252_is_damage(text: str, codec: str) -> 
     assert damage(text.encode().decode(codec, errors="replace")) in ("misread", "lost")
     if "”" not in text:  # a byte of which Windows-1252 has no character
         assert damage(text.encode().decode(codec)) == "misread"
+
+
+@pytest.mark.parametrize("text", ["مرحبا بالعالم", "שלום עולם", "สวัสดีชาวโลก", "नमस्ते दुनिया", "so 😀"])
+def test_letters_of_every_script_that_were_read_as_latin_are_damage(text: str) -> None:
+    assert damage(text) is None
+    assert damage(text.encode().decode("latin-1")) == "misread"
 
 
 @pytest.mark.parametrize(
