@@ -106,6 +106,7 @@ def test_a_bad_line_is_refused_with_its_number(tmp_path: Path, content: bytes, m
         ("Quelle\tsource\nZiel\ttarget", [("Quelle", "source"), ("Ziel", "target")]),
         ("Hund\tdog\nsource\ttarget\nde\ten", [("Hund", "dog"), ("source", "target"), ("de", "en")]),
         ("Deutsch\tGerman\nfr\tes", [("Deutsch", "German"), ("fr", "es")]),
+        ("source\ttarget\nterm\ttranslation", [("term", "translation")]),
         ("source\ttarget", []),
     ],
 )

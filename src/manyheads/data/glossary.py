@@ -74,20 +74,21 @@ class Glossary:
         Raises:
             DataError: the file cannot be read, a line has no tab, the columns are exchanged, or as the class.
         """
-        terms: list[Term] = []
+        terms = []
         for number, line in enumerate(read_lines(path), start=1):
             if not line.strip():
                 continue
             values, where = split_quoted_row(line), f"{path}, line {number}"
             if len(values) < 2:
                 raise DataError(f"{where}: there is no tab. Write a term, a tab and its translation.")
-            if not terms and names_columns(values[1], values[0], languages):
-                raise DataError(
-                    f'{where}: the columns are "{values[0]}" and "{values[1]}", and the model translates '
-                    f"{' to '.join(languages)}. Exchange the columns."
-                )
-            if terms or not names_columns(values[0], values[1], languages):
-                terms.append(Term(values[0], values[1], where))
+            terms.append(Term(values[0], values[1], where))
+        if terms and names_columns(terms[0].source, terms[0].target, languages):
+            return cls(terms[1:])
+        if terms and names_columns(terms[0].target, terms[0].source, languages):
+            raise DataError(
+                f'{terms[0].where}: the columns are "{terms[0].source}" and "{terms[0].target}", and the model '
+                f"translates {' to '.join(languages)}. Exchange the columns."
+            )
         return cls(terms)
 
     def extended(self, terms: Sequence[Term]) -> Glossary:
