@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from manyheads.unicode import on_known
+
 _ENGLISH_NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German",
     "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "fa": "Persian",
@@ -238,20 +240,20 @@ def lower(text: str, code: str) -> str:
     """Return a text in lower case, as its language writes it: "I" is "ı" in Turkish."""
     for letters, new in case_rules(code)[0]:
         text = re.sub(letters, new, text)
-    return text.lower()
+    return on_known(str.lower, text)
 
 
 def upper(text: str, code: str) -> str:
     """Return a text in capitals, as its language writes it: "i" is "İ" in Turkish."""
     for letters, new in case_rules(code)[1]:
         text = re.sub(letters, new, text)
-    return text.upper()
+    return on_known(str.upper, text)
 
 
 def capitalize(text: str, code: str) -> str:
     """Return a text with its first letter as a capital and the rest in lower case, as its language writes it."""
     has_rules = any(case_rules(code))
-    return upper(text[:1], code) + lower(text[1:], code) if has_rules else text.capitalize()
+    return upper(text[:1], code) + lower(text[1:], code) if has_rules else on_known(str.capitalize, text)
 
 
 def bleu_language(code: str) -> str:

@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from manyheads.unicode import known
+
 _PLANE = 0x10000  # code points of the Basic Multilingual Plane
 # Invisible are white space, control characters, Default_Ignorable_Code_Point of Unicode (zero width, soft hyphen,
 # marks of direction, variation selectors, Hangul fillers), interlinear marks and the Braille blank.
@@ -26,7 +28,7 @@ def has_text(text: str) -> bool:
 
 def has_letters(text: str) -> bool:
     """Return whether a text has a letter that can be seen."""
-    return any(character.isalpha() and has_text(character) for character in text)
+    return any(known(character).isalpha() and has_text(character) for character in text)
 
 
 def code_points(text: str) -> NDArray[np.uint32]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.data.letters import has_letters
+from manyheads.unicode import known
 
 _PART = re.compile("<([a-z_]+)>")
 _LAYOUT_SIGN = re.compile(
@@ -130,7 +131,7 @@ def spans_to_translate(text: str, kinds: _Kinds = literal_kinds) -> list[tuple[i
     spans = []
     for index in range(0, len(borders), 2):
         start, end = borders[index : index + 2]
-        if index and not text[start - 1].isspace() and (marks := _AFTER.match(text, start, end)):
+        if index and not text[start - 1].isspace() and (marks := _AFTER.match(known(text), start, end)):
             start = marks.end()
         part = text[start:end]
         if end < len(text) and not text[end].isspace():

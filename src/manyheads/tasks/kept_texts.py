@@ -11,6 +11,7 @@ from manyheads.data.augment_text import NO_LANGUAGES, Texts, linked_words
 from manyheads.data.literals import Sentence
 from manyheads.text.reserved import KEEP_SYMBOLS, MARKS
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
+from manyheads.unicode import known
 
 _KEEP_MARKS = [MARKS[symbol] for symbol in KEEP_SYMBOLS]
 _COUNTS = (1, 1, 1, 2, 2, 3)  # words of a pair that get marks, drawn with equal probability
@@ -106,6 +107,7 @@ def _blank(source: str, output: str, no_blank: str, *, tag: bool) -> str:
         no_blank: characters that no blank separates from a word on this side.
         tag: whether the text is a tag, which can be joined to letters of any script.
     """
+    source, output = known(source), known(output)
     joined = source and not source.isspace() and (tag or unicodedata.east_asian_width(source) not in "WF")
     if (joined and (source.isalnum() or not output.isalnum())) or output in no_blank:
         return ""

@@ -22,6 +22,7 @@ from manyheads.search.options import Split
 from manyheads.tasks.kept_texts import marked_ids
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
+from manyheads.unicode import known
 
 _LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 _CODE = re.compile(r"(`{3,}|~{3,})[^`]*\Z")  # a line that begins a block of code
@@ -103,7 +104,8 @@ def _blank_between(before: str, last: str, first: str) -> str:
         first: character after, in the translation.
     """
     wide = any(
-        unicodedata.east_asian_width(character) in "WF" and not _is_hangul(character) for character in last + first
+        unicodedata.east_asian_width(character) in "WF" and not _is_hangul(character)
+        for character in known(last + first)
     )
     return " " if UNSPACED_END.search(before) and not wide and last and first else ""
 
@@ -291,7 +293,7 @@ def _outside_code(text: str) -> list[Span]:
 
 def _in_capitals(text: str) -> bool:
     """Return whether a text has two letters or more, all of them capitals."""
-    letters = list(filter(str.isalpha, text))
+    letters = list(filter(str.isalpha, known(text)))
     return len(letters) > 1 and all(map(str.isupper, letters))
 
 

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from manyheads.languages import SENTENCE_ENDS, base_language
+from manyheads.unicode import known
 
 Span = tuple[int, int]
 
@@ -77,7 +78,7 @@ def sentence_spans(text: str, language: str = "") -> list[Span]:
         text: any text.
         language: language code, such as "de": some languages write ordinal numbers with a dot ("am 3. Mai").
     """
-    ordinals = base_language(language) in _ORDINAL_DOT
+    text, ordinals = known(text), base_language(language) in _ORDINAL_DOT
     spans = []
     for start, end in _stretches(text, _LINE_ENDS):
         first = start
@@ -296,6 +297,6 @@ def _halve(text: str, span: Span, limit: int, count: Count) -> list[_Unit]:
 def _character_start(text: str, index: int, end: int) -> int:
     """Return the index, moved by up to 8 so that a character is not separated from its combining marks."""
     for later in range(index, min(index + 8, end)):
-        if not unicodedata.combining(text[later]):
+        if not unicodedata.combining(known(text[later])):
             return later
     return index

@@ -4,9 +4,10 @@ import { createInterface } from "node:readline";
 
 const folder = process.argv[2];
 const load = (file) => import(`${folder}/${file}`);
-const { capitalize, lowerCase, upperCase, characterBefore, hasLetters, hasText, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, moveOffset, splitBlanks, strip } =
+const { capitalize, lowerCase, upperCase, characterBefore, hasLetters, hasText, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, isWide, known, moveOffset,
+  onKnown, splitBlanks, strip } =
   await load("unicode.js");
-const { lower, normalize, unify } = await load("normalize.js");
+const { lower, normalize, normalizeTarget, sourceForm, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
 const { Literals } = await load("literals.js");
 const { isComplete, outputOf } = await load("kepttexts.js");
@@ -42,7 +43,9 @@ const FUNCTIONS = {
     const flags = [/\P{Cn}/u.test(c), hasText(c), hasLetters(c), isAlphanumeric(c), isDigits(c), /\p{Nd}/u.test(c), /\p{Lowercase}/u.test(c)];
     return [...flags, isUpper(c), isBlank(c), isCombining(c), isWide(c), c.toUpperCase(), c.toLowerCase(), capitalize(c)];
   }),
-  normalized: (texts) => texts.map((text) => [normalize(text), unify(text), lower(text)]),
+  known: (texts) => texts.map((text) => [...known(text)].map((c) => (c === "\u{10ffff}" ? "\uffff" : c)).join("")),
+  changed: (texts) => texts.map((text) => [onKnown((c) => c.toUpperCase(), text), onKnown(capitalize, text)]),
+  normalized: (texts) => texts.map((text) => [normalize(text), unify(text), lower(text), normalizeTarget(text), sourceForm(text)]),
   stripped: (texts) => texts.map((text) => [strip(text), splitBlanks(text), capitalize(text)]),
   cased: (texts, language) => texts.map((text) => [lowerCase(text, language), upperCase(text, language), capitalize(text, language)]),
   moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],

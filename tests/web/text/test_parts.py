@@ -75,6 +75,34 @@ def test_lines_have_the_parts_and_joined_outputs_of_python(browser: Browser, opt
     assert first_difference(texts, joined, browser.call("joined", in_javascript(options), texts, outputs)) == ""
 
 
+@pytest.mark.parametrize("options", OPTIONS[::3], ids=lambda options: "-".join(map(str, options.values())))
+def test_letters_newer_than_a_version_of_unicode_are_treated_as_in_python(
+    browser: Browser, options: dict[str, Any]
+) -> None:
+    codes = [
+        *range(0x10D40, 0x10D90),
+        *range(0x1FA70, 0x1FAFF),
+        *range(0x2EBF0, 0x2EBFA),
+        0x1C89,
+        0xA7CB,
+        0x1E5D0,
+        0xC5C,
+    ]
+    rng = random.Random(3)
+    words = [*map(chr, codes), " ", ". ", "! ", "{x}", "https://a.b/c", "AB", "é", "Ως"]
+    texts = ["".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(600)]
+    splitter = Splitter(TOKENIZER, **options)
+    lines = splitter.lines(texts)
+    found = browser.call("lines", in_javascript(options), texts)
+    assert first_difference(texts, [as_json(line) for line in lines], found) == ""
+    outputs = [[chr(rng.choice(codes)), "aß\u1c8a", "."][: rng.randint(1, 3)] for _ in texts]
+    joined = [
+        line.join([row[part % len(row)] for part in range(len(line.parts))])
+        for line, row in zip(lines, outputs, strict=True)
+    ]
+    assert first_difference(texts, joined, browser.call("joined", in_javascript(options), texts, outputs)) == ""
+
+
 @pytest.mark.parametrize(("split", "lowered"), [("auto", False), ("sentences", True)])
 def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, split: Split, lowered: bool) -> None:
     rng, literals = (

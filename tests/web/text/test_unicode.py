@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 from tests.web.text.browser import (
@@ -11,6 +12,7 @@ from tests.web.text.browser import (
 )
 
 from manyheads.languages import capitalize, lower, upper
+from manyheads.unicode import known, on_known
 
 ALLOWED = 20  # characters whose properties a newer version of Unicode changed
 
@@ -50,3 +52,22 @@ def test_an_offset_moves_by_whole_characters(steps: int) -> None:
         for index, unit in enumerate(units):
             moved = units[min(len(text), max(0, index + steps))]
             assert browser.call("moved", text, unit, steps) == [moved, text[max(0, index - 1) : index]]
+
+
+def test_characters_that_another_version_of_unicode_knows_are_those_of_python() -> None:
+    texts = [
+        "".join(map(chr, range(start, start + 0x400)))
+        for start in (*range(0, 0xD800, 0x400), *range(0xE000, 0x110000, 0x400))
+    ]
+    with open_browser() as browser:
+        found = browser.call("known", texts)
+    assert first_difference(texts, list(map(known, texts)), found) == ""
+
+
+def test_case_changes_beside_newer_characters_are_those_of_python() -> None:
+    rng, new = random.Random(1), [chr(code) for code in range(0x10D4A, 0x10D90)] + ["\u1c89", "\ua7cb", "\uffff"]
+    texts = ["".join(rng.choices([*new, *"aßÉσΣ ǆ"], k=12)) for _ in range(50)]
+    functions = partial(on_known, str.upper), partial(on_known, str.capitalize)
+    with open_browser() as browser:
+        found = browser.call("changed", texts)
+    assert first_difference(texts, [[function(text) for function in functions] for text in texts], found) == ""

@@ -1,6 +1,6 @@
 /* Literals: parts of a text that a translation copies unchanged, as in manyheads/data/literals.py. */
 
-import { hasLetters, isBlank, strip, stripStart, WHITE } from "./unicode.js";
+import { hasLetters, isBlank, known, strip, stripStart, WHITE } from "./unicode.js";
 
 const BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="; // marks before a literal that are copied with it
 const AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy"); // marks after a literal, likewise
@@ -62,7 +62,7 @@ export class Literals {
     for (const [literal, after] of [...this.find(text), [text.length, text.length]]) {
       if (start && !isBlank(text[start - 1])) {
         AFTER.lastIndex = start;
-        start = Math.min(literal, start + (AFTER.exec(text)?.[0].length ?? 0));
+        start = Math.min(literal, start + (AFTER.exec(known(text))?.[0].length ?? 0));
       }
       let end = literal;
       while (literal < text.length && !isBlank(text[literal]) && end > start && BEFORE.includes(text[end - 1])) end -= 1;

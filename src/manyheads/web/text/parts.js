@@ -3,7 +3,7 @@
 import { markedIds } from "./kepttexts.js";
 import { Literals, textsBeside } from "./literals.js";
 import { lineSpans, piecesWithin, sentenceCase, sentenceSpans, UNSPACED_END } from "./sentences.js";
-import { characterAt, characterBefore, hasLetters, hasText, isWide, strip, upperCase } from "./unicode.js";
+import { characterAt, characterBefore, hasLetters, hasText, isWide, known, strip, upperCase } from "./unicode.js";
 
 const CODE = /^(`{3,}|~{3,})[^`]*$/u; // a line that begins a block of code
 const LONGEST_END = 8; // characters at the end of a sentence: its mark, quotation marks and brackets
@@ -215,6 +215,6 @@ function outsideCode(text) {
 /** Return whether a text has at least two letters, all of them capitals.
     @type {(text: string) => boolean} */
 function inCapitals(text) {
-  const letters = text.match(/\p{L}/gu) ?? [];
+  const letters = known(text).match(/\p{L}/gu) ?? [];
   return letters.length > 1 && letters.every((letter) => /\p{Uppercase}/u.test(letter));
 }

@@ -1,6 +1,6 @@
 /* Splitting of text into sentences, and of long sentences into pieces, as in manyheads/text/sentences.py. Spans are [start, end]. */
 
-import { capitalize, characterAt, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, moveOffset, WHITE } from "./unicode.js";
+import { capitalize, characterAt, isAlphanumeric, isBlank, isCombining, isDigits, isUpper, known, moveOffset, WHITE } from "./unicode.js";
 
 const WIDE_MARKS = "。！？｡．"; // end a sentence without a blank after them
 const MARKS = /(?:…|(?![\u{10000}-\u{10ffff}])\p{Sentence_Terminal})+/gu;
@@ -38,8 +38,8 @@ export const lineSpans = (text) => spansBetween(text, LINE_ENDS).flatMap((span) 
 /** Return the spans of the sentences of a text, without white space at their ends; a line end always ends a sentence. `language` is a BCP 47 tag.
     @type {(text: string, language?: string) => Span[]} */
 export function sentenceSpans(text, language = "") {
-  const ordinals = ORDINAL_DOT.has(language.split("-")[0]);
-  return spansBetween(text, LINE_ENDS).flatMap(([start, end]) => sentencesOfLine(text, start, end, ordinals));
+  const ordinals = ORDINAL_DOT.has(language.split("-")[0]), seen = known(text);
+  return spansBetween(seen, LINE_ENDS).flatMap(([start, end]) => sentencesOfLine(seen, start, end, ordinals));
 }
 
 /** Lower-case a text except for the first letter of each sentence.

@@ -1,8 +1,11 @@
 /* Character properties and string methods of Python that JavaScript lacks or defines otherwise. Offsets count UTF-16 units. */
 
+import { RANGES } from "./assigned.js";
+
 /** White space of Python, as the content of a character class: with U+001C to U+001F and U+0085, without U+FEFF. */
 export const WHITE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
+const NEW = newCharacters();
 const BLANK_RUN = new RegExp(`[${WHITE}]+`, "u");
 const LEADING_BLANKS = new RegExp(`^[${WHITE}]+`, "u");
 const ONE_BLANK = new RegExp(`^[${WHITE}]$`, "u");
@@ -20,6 +23,30 @@ const WIDE = new RegExp(
   "u",
 );
 
+/** Return an expression of the characters newer than Unicode 14, see manyheads/unicode.py. */
+function newCharacters() {
+  /** @type {(code: number) => string} */
+  const escape = (code) => `\\u{${code.toString(16)}}`;
+  let start = 0, ranges = "";
+  for (const [index, length] of RANGES.split(" ").entries()) {
+    const end = start + parseInt(length, 36);
+    if (index % 2) ranges += `${escape(start)}-${escape(end - 1)}`;
+    start = end;
+  }
+  return new RegExp(`[${ranges}]`, "gu");
+}
+
+/** Replace each character newer than Unicode 14 by one with the same properties in every browser; the length stays the same.
+    @type {(text: string) => string} */
+export const known = (text) => text.replace(NEW, (character) => (character.length > 1 ? "\u{10ffff}" : "\uffff")).replace(/[\u{20000}-\u{3ffff}]/gu, "\u{20000}");
+
+/** Apply a change of case or composition that leaves characters newer than Unicode 14 as they are.
+    @type {(change: (text: string) => string, text: string) => string} */
+export function onKnown(change, text) {
+  const found = text.match(NEW);
+  return found ? change(text.replace(NEW, "\uffff")).replace(/\uffff/g, () => found.shift() ?? "") : change(text);
+}
+
 /** Return whether a character is white space.
     @type {(character: string) => boolean} */
 export const isBlank = (character) => ONE_BLANK.test(character);
@@ -28,10 +55,10 @@ export const isBlank = (character) => ONE_BLANK.test(character);
 export const hasText = (text) => /[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.test(text);
 /** Return whether a text has letters that can be seen.
     @type {(text: string) => boolean} */
-export const hasLetters = (text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(text);
+export const hasLetters = (text) => /(?!\p{Default_Ignorable_Code_Point})\p{L}/u.test(known(text));
 /** Return whether a text is not empty and has only letters and numbers.
     @type {(text: string) => boolean} */
-export const isAlphanumeric = (text) => LETTER_OR_NUMBER.test(text);
+export const isAlphanumeric = (text) => LETTER_OR_NUMBER.test(known(text));
 /** Return whether a text is not empty and has only digits, superscript and circled digits included.
     @type {(text: string) => boolean} */
 export const isDigits = (text) => DECIMAL_OR_DIGIT.test(text);
@@ -40,12 +67,12 @@ export const isDigits = (text) => DECIMAL_OR_DIGIT.test(text);
 export const isUpper = (text) => /\p{Uppercase}/u.test(text) && !/[\p{Lowercase}\p{Lt}]/u.test(text);
 /** Return whether a character has the East Asian width "wide"; false for Korean syllables.
     @type {(character: string) => boolean} */
-export const isWide = (character) => WIDE.test(character);
+export const isWide = (character) => WIDE.test(known(character));
 /** Return whether a character has a canonical combining class: NFD reorders such marks and U+0345, which has the highest class.
     @type {(character: string) => boolean} */
 export const isCombining = (character) =>
   character === "\u0345" ||
-  (!/[\u0f73\u0f75\u0f81]/.test(character) && !`\u0345${character}`.normalize("NFD").startsWith("\u0345"));
+  (!/[\u0f73\u0f75\u0f81]/.test(character) && !`\u0345${known(character)}`.normalize("NFD").startsWith("\u0345"));
 
 /** Replace lone surrogates by U+FFFD: String.prototype.toWellFormed, which browsers before 2023 lack.
     @type {(text: string) => string} */
@@ -115,16 +142,19 @@ function caseLocale(language) {
 
 /** Return a text in lower case, as its language writes it.
     @type {(text: string, language: string) => string} */
-export const lowerCase = (text, language) => text.toLocaleLowerCase(caseLocale(language) || "en");
+export const lowerCase = (text, language) => onKnown((changed) => changed.toLocaleLowerCase(caseLocale(language) || "en"), text);
 
 /** Return a text in capitals, as its language writes it.
     @type {(text: string, language: string) => string} */
-export const upperCase = (text, language) => text.toLocaleUpperCase(caseLocale(language) || "en");
+export const upperCase = (text, language) => onKnown((changed) => changed.toLocaleUpperCase(caseLocale(language) || "en"), text);
 
 /** Return a text with its first character in title case and the rest in lower case, as its language writes it.
     @type {(text: string, language?: string) => string} */
 export function capitalize(text, language = "") {
   const first = characterAt(text, 0);
   if (caseLocale(language)) return upperCase(first, language) + lowerCase(text.slice(first.length), language);
-  return first && titleCase(first) + text.toLowerCase().slice(first.toLowerCase().length);
+  return onKnown((changed) => {
+    const start = characterAt(changed, 0);
+    return start && titleCase(start) + changed.toLowerCase().slice(start.toLowerCase().length);
+  }, text);
 }
