@@ -687,3 +687,51 @@ def test_a_log_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     listener = _RecordingListener(CollectingListener(), tmp_path / "missing" / "metrics.jsonl")
     with pytest.raises(SaveError, match=r"the log could not be written to .*metrics\.jsonl"):
         listener.validation(validation_report(1, 1.0))
+
+
+MARKED = "de\u00adr Hu\u200bnd ﬂäuft\u2060 ｇｅｒｎ１"
+PLAIN = "der Hund fläuft gern1"
+
+
+def test_a_new_run_reads_marked_sources_as_plain_ones_and_an_older_run_as_before(
+    corpus: Path, finished: Path, copied: Path
+) -> None:
+    new = Translator.load(finished)
+    assert new.config.tokenizer.normal_form == 1
+    assert new.tokenizers.source.encode([MARKED]) == new.tokenizers.source.encode([PLAIN])
+    assert new.tokenizers.target.encode([MARKED]) != new.tokenizers.target.encode([PLAIN])
+    before, after = new.translate([PLAIN, MARKED])
+    assert (after.translation, after.source) == (before.translation, MARKED)
+    content = json.loads((copied / "config.json").read_text(encoding="utf-8"))
+    del content["tokenizer"]["normal_form"]
+    (copied / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    old = Translator.load(copied)
+    for text in (MARKED, "eine\u00a0Katze"):
+        expected = [old.tokenizers.source.for_side("").encode([text])]
+        assert [side.encode([text]) for side in (old.tokenizers.source, old.tokenizers.target)] == expected * 2
+    assert old.tokenizers.source.encode([MARKED]) != old.tokenizers.source.encode([PLAIN])
+    train(full_config(corpus), copied)  # resumes
+    assert RunDirectory(copied).config().tokenizer.normal_form == 0
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "bytes"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_targets_keep_their_no_break_blanks_and_sources_do_not(tmp_path: Path, kind: str, joint: bool) -> None:
+    pairs = [(f"{source}\u00a0!", f"{target}\u00a0! 1\u202f000") for source, target in SENTENCES]
+    for split, part in (("train", pairs[:36]), ("valid", pairs[36:])):
+        write_split(tmp_path / "text", split, part)
+    size = {"vocab_size": 290} if kind in ("bpe", "unigram") else {}
+    tokenizer = {"kind": kind, "joint": joint, **size}
+    embeddings = {"tied_embeddings": "decoder"}
+    config = make_config(tmp_path / "text", data={"test": None}, tokenizer=tokenizer, model=embeddings)
+    train(config, tmp_path / "run")
+    tokenizers = RunDirectory(tmp_path / "run").tokenizers(RunDirectory(tmp_path / "run").config())
+    store = TokenStore(tmp_path / "run" / "cache" / "train")
+    sources, targets = store.source.values, store.target.values
+    assert (
+        tokenizers.target.decode(targets).count("\u00a0!")
+        == tokenizers.target.decode(targets).count("\u202f")
+        == 36
+    )
+    assert not {"\u00a0", "\u202f"} & set(tokenizers.source.decode(sources))
+    assert tokenizers.target.decode(*tokenizers.target.encode(["a\u00a0! 1\u202f000"])) == "a\u00a0! 1\u202f000"

@@ -74,6 +74,30 @@ def test_a_mark_that_the_source_lacks_leaves_the_text_and_the_alignment() -> Non
     assert (found[True].translation, found[True].alignment) == ("Hund ein Tier?", "0-0 1-1 2-2")
 
 
+@pytest.mark.parametrize("kind", ["bpe", "words", "characters"])
+@pytest.mark.parametrize(
+    ("source", "links"),
+    [
+        ("der Hund läuft", "0-0 1-1 2-2"),
+        ("\u00ad der \u2060\u200e Hu\u00adnd \u200b läuft \u00ad", "1-0 3-1 5-2"),
+        ("ｄｅｒ　Hund\u00a0läuft", "0-0 1-1 2-2"),
+    ],
+)
+def test_links_name_the_words_of_the_text_as_it_was_given(kind, source, links) -> None:
+    texts = ["der Hund läuft"]
+    config = TokenizerConfig.model_validate({"kind": kind, "vocab_size": 280} if kind == "bpe" else {"kind": kind})
+    pair = train_tokenizers(config, texts, texts, "de", "en")
+    tokenizers = TokenizerPair(pair.source.for_side("source"), pair.target.for_side("target"), joint=pair.joint)
+    (ids,), (plain,) = tokenizers.source.encode([source]), tokenizers.source.encode(texts)
+    assert ids == plain
+    attention = tuple(tuple(float(row == column) for column in range(len(ids) + 1)) for row in range(len(ids)))
+    output = Hypothesis(tuple(ids), 0.0, 0.0, (), True, attention=attention)
+    options = replace(plain_search(SearchConfig()), alignment=True)
+    line = Line(source, [(0, len(source))], [ids])
+    found = Assembler(tokenizers, options, 99).translation(line, [[output]], LineConstraints())
+    assert (found.source, found.translation, found.alignment) == (source, texts[0], links)
+
+
 def test_the_bytes_of_a_blank_are_not_a_word() -> None:
     """Use U+3000, a blank whose first byte alone is a letter, because untrained models generate any bytes."""
     tokenizer = TOKENIZERS["bpe"]

@@ -181,7 +181,7 @@ def test_training_lines_may_contain_characters_that_the_library_reserves(german:
 @pytest.mark.parametrize("length", [1, 999, 1000, 1001, 5000])
 def test_training_lines_are_short_and_nothing_is_lost(length: int) -> None:
     for text in ("x" * length, ("Hunde und " * length)[:length].strip(), "길" * length):
-        lines = list(subwords._training_lines([text, "Ende"], lowercase=False))
+        lines = list(subwords._training_lines(TokenizerConfig(), [text, "Ende"]))
         assert "".join(lines) == text + "Ende"
         assert max(len(line.encode()) for line in lines) <= 4_192
         if " " in text:

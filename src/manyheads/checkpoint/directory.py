@@ -295,7 +295,7 @@ def read_tokenizers(folder: Path, config: Config, recorded: Any) -> TokenizerPai
             f"tokenizer.source.* and tokenizer.target.* in {folder} have {source.size:,} and {target.size:,} "
             "tokens, and the model has one vocabulary. Copy the whole run directory again."
         )
-    return TokenizerPair(source, source if joint else target, joint=joint)
+    return TokenizerPair(source, source if joint else target, joint=joint).with_normal_forms(config)
 
 
 def _tokenizer_file(folder: Path, side: str) -> tuple[Path, bytes]:

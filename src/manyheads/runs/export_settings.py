@@ -11,7 +11,7 @@ from manyheads.errors import ParityError
 from manyheads.interop.bundle import LoadedModel
 from manyheads.languages import upper
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.corpus import available_pairs
+from manyheads.tasks.corpus import available_pairs, with_normal_form
 from manyheads.tasks.translation.translator import Translator
 
 # Settings of [search] that the programs of a format do not take from an export, with the value that they use.
@@ -42,6 +42,8 @@ def described_losses(config: Config, to: str) -> list[str]:
         f"search.{name} = {_toml(getattr(config.search, name))}{'' if not value else f' ({_toml(value)} instead)'}"
         for name, value in _lost_settings(config, to).items()
     ]
+    if config.spec.decodes and config.tokenizer.normal_form and to in _INSTEAD:
+        lost.append("the normal form of sources (soft hyphens, ligatures, full-width letters)")
     if config.spec.decodes and to in _UNSPLIT:
         lost.append(f"the splitting of lines longer than data.max_length = {config.data.max_length} tokens")
     return lost
@@ -110,6 +112,7 @@ def setting_lines(opened: LoadedModel) -> list[str]:
         f"  {first}\t%s ",
         f"{first} {last}",
         f"{first} 鱻 ☃",
+        f"{last[:2]}\u00ad{last[2:]}",
         " ".join(texts * count),
         "https://example.org/a?b=1",
         "17:45",
@@ -151,7 +154,8 @@ def compare_without_lost_settings(opened: LoadedModel, to: str) -> TextCompariso
     own = Translator(opened.config, opened.tokenizers, opened.model).translate(lines)
     config = _replace_settings(opened.config, _lost_settings(opened.config, to))
     options = SearchOptions(split="none" if to in _UNSPLIT else "auto")
-    others = Translator(config, opened.tokenizers, opened.model).translate(lines, options=options)
+    tokenizers = opened.tokenizers.with_normal_forms(with_normal_form(config, 0))
+    others = Translator(config, tokenizers, opened.model).translate(lines, options=options)
     return _compare_texts(
         [result.translation for result in own], lines, [result.translation for result in others], lost
     )

@@ -28,7 +28,7 @@ from manyheads.errors import DataError, RunError
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.parity import Samples, random_samples
 from manyheads.text.languages import LanguageProfile, make_profile
-from manyheads.text.normalize import clean, normalize, unify
+from manyheads.text.normalize import clean, normalize, normalize_target, unify
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener, track
 
@@ -122,11 +122,20 @@ def training_corpora(config: DataConfig) -> list[DataConfig]:
     return [config, *others]
 
 
+def with_normal_form(config: Config, form: int) -> Config:
+    """Return the configuration with a version of the normal forms of text."""
+    return config.model_copy(update={"tokenizer": config.tokenizer.model_copy(update={"normal_form": form})})
+
+
 def cleaning(config: Config) -> Callable[[str], str]:
-    """Return the normalisation of texts; white space is kept for tokenizers that encode it."""
+    """Return the normalisation of texts; white space is kept for tokenizers that encode it.
+
+    No-break blanks are kept for targets; tokenizers of sources make them plain.
+    """
     if config.spec.reads_stream:
         return unify
-    single = clean if config.tokenizer.kind in _KEEPS_SPACE else normalize
+    plain = normalize_target if config.tokenizer.normal_form and config.spec.reads_pairs else normalize
+    single = clean if config.tokenizer.kind in _KEEPS_SPACE else plain
     if not config.spec.reads_labels:
         return single
     return lambda text: join_texts([single(part) for part in split_texts(text)])
@@ -307,7 +316,14 @@ def _text_key(config: Config, held_out: Iterable[Pair]) -> str | None:
         origin.append([str(path.resolve()), status.st_size, status.st_mtime_ns])
     unused = {"root", "valid", "test", "max_length", "weights", "temperature", "augment", "terms"}
     settings = {name: value for name, value in data.model_dump().items() if name not in unused}
-    parts_of_key = [config.task, origin, settings, config.tokenizer.kind in _KEEPS_SPACE, _fingerprint(held_out)]
+    parts_of_key = [
+        config.task,
+        origin,
+        settings,
+        config.tokenizer.kind in _KEEPS_SPACE,
+        config.tokenizer.normal_form,
+        _fingerprint(held_out),
+    ]
     return hashlib.sha256(json.dumps(parts_of_key).encode()).hexdigest()
 
 

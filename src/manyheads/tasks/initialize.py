@@ -14,10 +14,12 @@ from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.errors import RunError
 from manyheads.model.transformer import Transformer
+from manyheads.tasks.corpus import with_normal_form
 from manyheads.tasks.directions import reserved_symbols
 from manyheads.tasks.initial_model import HEAD, SHAPE, Pretrained, open_pretrained
 from manyheads.tasks.task import AnyTask
 from manyheads.text.characters import CharacterTokenizer
+from manyheads.text.normalize import NORMAL_FORM
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.text.vocabulary import SymbolTokenizer
@@ -28,17 +30,19 @@ Sides = tuple[Sequence[str], Sequence[str]]  # source and target texts
 
 
 def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) -> Config:
-    """Return the configuration with the shape and the tokenizer of `model.init_from`, and report the changes.
+    """Return the configuration with the normal form of text, and with what `model.init_from` has.
 
-    A run that has begun stores them in its configuration, so that the other model is no longer needed.
+    That are its shape and its tokenizer; the changes are reported. A run that has begun stores all this in its
+    configuration, so that the other model is no longer needed, and a run of an earlier version stays as it is.
 
     Raises:
         RunError: the other model is missing, cannot be read, or is for another task.
         ConfigError: the configuration contradicts the other model.
     """
+    begun = run.config() if run.exists else None
+    config = with_normal_form(config, begun.tokenizer.normal_form if begun else NORMAL_FORM)
     if config.model.init_from is None:
         return config
-    begun = run.config() if run.exists else None
     if begun is not None and begun.model.init_from == config.model.init_from:
         shape = {name: value for name, value in begun.model.model_dump().items() if name in SHAPE + HEAD}
         tokenizer = begun.tokenizer

@@ -17,6 +17,7 @@ from manyheads.errors import DataError
 from manyheads.tasks.corpus import Corpus, name_limit
 from manyheads.tasks.initialize import Sides, initial_tokenizers
 from manyheads.tasks.task import AnyTask
+from manyheads.text.normalize import source_form
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 from manyheads.training.interruption import call_in_thread
 from manyheads.training.log import Advance, Listener
@@ -32,18 +33,23 @@ def prepare_tokenizers(
     `sides(n)` returns at most n source and target texts (None: all), without targets for tasks with one text. It is
     called only to train.
     """
+    form = source_form if config.tokenizer.normal_form and not config.keep_space else str
     most = _MOST_PAIRS if config.tokenizer.kind in ("bpe", "unigram") else None  # a word list must be complete
+
+    def formed_sides(most: int | None) -> Sides:
+        sources, targets = sides(most)
+        return list(map(form, sources)), targets
 
     def learn_visibly() -> TokenizerPair:
         listener.message(f"training the tokenizer ({config.tokenizer.kind})")
         with listener.phase("training the tokenizer"):
-            return call_in_thread(lambda: task.learn_tokenizers(config, *sides(most)))
+            return call_in_thread(lambda: task.learn_tokenizers(config, *formed_sides(most)))
 
     if run.exists:
         return run.tokenizers(config)
-    if config.model.init_from is not None:
-        return initial_tokenizers(config, learn_visibly, lambda: sides(most), listener)
-    return learn_visibly()
+    if config.model.init_from is None:
+        return learn_visibly().with_normal_forms(config)
+    return initial_tokenizers(config, learn_visibly, lambda: formed_sides(most), listener).with_normal_forms(config)
 
 
 def tokenise(

@@ -18,7 +18,8 @@ from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.verdicts import judge_loss
-from manyheads.tasks.corpus import available_pairs, cleaning, read_split
+from manyheads.tasks.corpus import available_pairs, cleaning, read_split, with_normal_form
+from manyheads.text.normalize import NORMAL_FORM
 
 _COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
 _HELD_OUT: tuple[Split, ...] = ("valid", "test")
@@ -65,7 +66,7 @@ class ScoredText:
     def pairs(self, config: Config) -> tuple[list[str], list[str]]:
         """Read sources and references; two files need the same number of lines.
 
-        References are normalised as in training.
+        References are normalised as in training, but keep their no-break blanks whatever the run writes.
         """
         source, reference, split = self.source, self.reference, self.split
         if (source is None) != (reference is None):
@@ -84,7 +85,7 @@ class ScoredText:
             sources, references = [pair.source for pair in raw], [pair.target for pair in raw]
         if not sources:
             raise DataError(f"{source or f'data.{split}'} holds no lines. There is nothing to score.")
-        return sources, list(map(cleaning(config), references))
+        return sources, list(map(cleaning(with_normal_form(config, NORMAL_FORM)), references))
 
     def lines(self, config: Config) -> list[str]:
         """Read the texts, normalised as in training; empty lines are left out.
@@ -125,13 +126,13 @@ def training_overlap(config: Config, sources: Sequence[str], references: Sequenc
     Args:
         config: configuration that the run was trained with.
         sources: scored sources.
-        references: their references, normalised.
+        references: their references.
 
     Returns:
         The number of pairs found, and of training pairs compared; None if there are no training pairs to compare.
     """
     normal = cleaning(config)
-    pairs = Counter(zip(map(normal, sources), references, strict=True))
+    pairs = Counter(zip(map(normal, sources), map(normal, references), strict=True))
     if config.data.drop_overlap:
         for split in _HELD_OUT if config.data.has_test else _HELD_OUT[:1]:
             for pair in available_pairs(config, split, _COMPARED_PAIRS):

@@ -15,6 +15,7 @@ from manyheads.search.options import Ids
 from manyheads.tasks.options import LineConstraints, normalise
 from manyheads.tasks.parts import Line
 from manyheads.tasks.term_hints import mark_term
+from manyheads.text.normalize import source_form
 from manyheads.text.reserved import remove_marks
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 
@@ -49,7 +50,10 @@ def require_terms(
     translations will do. Translations beyond `_MAX_REQUIRED` tokens are not required of a part; a warning says so
     if they do not come out.
     """
-    texts = [unicodedata.normalize("NFC", remove_marks(line.part_text(part))) for part in range(len(line.parts))]
+    form = source_form if tokenizers.source.side else str
+    texts = [
+        unicodedata.normalize("NFC", form(remove_marks(line.part_text(part)))) for part in range(len(line.parts))
+    ]
     found = [glossary.find(text) for text in texts]
     if not any(found):
         return constraints

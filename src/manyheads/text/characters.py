@@ -9,7 +9,7 @@ from typing import Self
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.text.interface import CONTROL_IDS, SPECIALS, UNK, Tokenizer, lower
-from manyheads.text.normalize import normalize, unify
+from manyheads.text.normalize import normalize, normalize_target, unify
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols
 
 
@@ -27,7 +27,7 @@ class CharacterTokenizer(SymbolTokenizer):
         cls, config: TokenizerConfig, texts: Iterable[str], languages: str, *, keep_space: bool = False
     ) -> Self:
         """Count the characters of the texts; raises as `count_symbols`."""
-        normal = map(unify if keep_space else normalize, texts)
+        normal = map(unify if keep_space else normalize_target if config.normal_form else normalize, texts)
         characters = chain.from_iterable(map(lower, normal) if config.lowercase else normal)
         symbols = count_symbols(characters, min_count=config.min_count, languages=languages)
         return cls(symbols, languages, lowercase=config.lowercase, keep_space=keep_space)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
+from typing import Literal, Self
 
 from manyheads.errors import UsageError
-from manyheads.text.normalize import normalize, unify
+from manyheads.text.normalize import normalize, normalize_target, source_form, unify
 from manyheads.text.reserved import MARK, SYMBOLS, language_symbol
+from manyheads.unicode import known, on_known
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 CONTROL_IDS = frozenset((PAD, BOS, EOS))
+Side = Literal["", "source", "target"]
 
 
 def lower(text: str) -> str:
     """Lower-case a text and compose it again (NFC): lower-casing may decompose characters."""
-    return unicodedata.normalize("NFC", text.lower())
+    return on_known(lambda known_text: unicodedata.normalize("NFC", known_text.lower()), text)
 
 
 class Tokenizer(ABC):
@@ -33,6 +37,7 @@ class Tokenizer(ABC):
         lowercase: whether text is lower-cased before it is encoded.
         keep_space: whether white space is kept; otherwise each run of it becomes one blank, and it is stripped at
             both ends.
+        side: side of a translation, "source" or "target", whose normal form the text gets; "" for `normalize`.
         marks_between: number of end symbols between two texts of one example.
         mask: id of the mask symbol.
         absent: special symbols that the vocabulary of a pre-trained model does not have; they are never encoded
@@ -42,6 +47,7 @@ class Tokenizer(ABC):
 
     kind: str
     suffix = ".json"
+    side: Side = ""
     marks_between: int = 1
     mask: int = UNK
     absent: tuple[int, ...] = ()
@@ -50,6 +56,12 @@ class Tokenizer(ABC):
     def __init__(self, *, lowercase: bool, keep_space: bool = False) -> None:
         self.lowercase = lowercase
         self.keep_space = keep_space
+
+    def for_side(self, side: Side) -> Self:
+        """Return the tokenizer with the normal form of a side."""
+        own = copy.copy(self)
+        own.side = side
+        return own
 
     @property
     @abstractmethod
@@ -194,17 +206,19 @@ class Tokenizer(ABC):
         """Return whether text with letters can be encoded; not so in a task of numbers alone."""
         pieces = (self.pieces([token])[0] for token in range(len(SPECIALS), self.size))
         whole = (piece for piece in pieces if not piece.startswith("<0x"))
-        return next((True for piece in whole if any(map(str.isalpha, piece))), self.kind == "bytes")
+        return next((True for piece in whole if any(map(str.isalpha, known(piece)))), self.kind == "bytes")
 
     def prepare(self, texts: Sequence[str]) -> list[str]:
-        """Normalise the texts, and lower-case them if configured.
+        """Normalise the texts as texts of their side, and lower-case them if configured.
 
         Raises:
             UsageError: the argument is a string, not a list of strings.
         """
         self.refuse_string(texts)
-        normal = [unify(text) if self.keep_space else normalize(text) for text in texts]
-        return [lower(text) for text in normal] if self.lowercase else normal
+        formed = map(source_form, texts) if self.side == "source" else texts
+        normalise = unify if self.keep_space else normalize_target if self.side else normalize
+        normal = list(map(normalise, formed))
+        return list(map(lower, normal)) if self.lowercase else normal
 
     def refuse_string(self, texts: Sequence[str]) -> None:
         """Raise `UsageError` for a string, which would be taken for a list of its characters."""

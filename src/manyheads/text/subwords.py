@@ -15,7 +15,7 @@ import sentencepiece
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError, DataError
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
-from manyheads.text.normalize import normalize, unify
+from manyheads.text.normalize import normalize, normalize_target, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged_error
 
@@ -237,7 +237,7 @@ def _has_bytes(config: TokenizerConfig) -> bool:
 def _train(config: TokenizerConfig, texts: Sequence[str], coverage: float, *, keep_space: bool) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=_training_lines(texts, lowercase=config.lowercase, keep_space=keep_space),
+        sentence_iterator=_training_lines(config, texts, keep_space=keep_space),
         model_writer=model,
         model_type=config.kind,
         vocab_size=config.vocab_size,
@@ -294,11 +294,12 @@ def _replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
     return result
 
 
-def _training_lines(texts: Sequence[str], *, lowercase: bool, keep_space: bool = False) -> Iterator[str]:
+def _training_lines(config: TokenizerConfig, texts: Sequence[str], *, keep_space: bool = False) -> Iterator[str]:
     """Yield the normalised texts for the trainer of the library, cut to lines that are not too long."""
     free = (text.translate(_RESERVED) for text in texts)
-    for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normalize, free):
-        if lowercase:
+    normal = normalize_target if config.normal_form else normalize
+    for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normal, free):
+        if config.lowercase:
             line = lower(line)
         start = 0
         while start < len(line):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from manyheads.config.schema import TokenizerConfig
+from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.errors import ConfigError
 from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
@@ -35,7 +35,7 @@ class TokenizerPair:
     """Tokenizers of source and target.
 
     Attributes:
-        joint: whether both are the same object, with one vocabulary.
+        joint: whether both have one vocabulary.
     """
 
     source: Tokenizer
@@ -43,8 +43,15 @@ class TokenizerPair:
     joint: bool
 
     def __post_init__(self) -> None:
-        if self.joint and self.source is not self.target:
-            raise ValueError("a joint pair has one tokenizer on both sides")
+        if self.joint and self.source.sha256 != self.target.sha256:
+            raise ValueError("a joint pair has one vocabulary on both sides")
+
+    def with_normal_forms(self, config: Config) -> TokenizerPair:
+        """Return the tokenizers with the normal forms of a run; every text that is only read is a source."""
+        formed = config.tokenizer.normal_form and not config.keep_space
+        source = self.source.for_side("source" if formed else "")
+        read = "target" if config.spec.decodes else "source"
+        return TokenizerPair(source, self.target.for_side(read if formed else ""), joint=self.joint)
 
 
 def train_tokenizers(

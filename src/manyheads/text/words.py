@@ -11,7 +11,7 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import require
 from manyheads.languages import base_language
 from manyheads.text.interface import UNK, lower
-from manyheads.text.normalize import clean
+from manyheads.text.normalize import clean, source_form
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged_error
 
 _MULTILINGUAL = "xx"
@@ -92,4 +92,5 @@ class WordTokenizer(SymbolTokenizer):
 
     def words(self, text: str) -> list[str]:
         """Split one text into words, lower-cased if configured."""
+        text = source_form(text) if self.side == "source" else text
         return [lower(word) for word in self.split(text)] if self.lowercase else self.split(text)

@@ -232,6 +232,7 @@ interface TokenizerDescription {
   lowercase: boolean;
   keepSpace: boolean;
   marksBetween: number;
+  side: "" | "source" | "target";
   model: SentencePieceDescription;
   symbols: string[];
   rows: number[];

@@ -105,16 +105,19 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
 def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
     rng = random.Random(1)
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
+    tokenizer = tokenizer.for_side("source")
+    browser.call("load", "source", describe_tokenizer(tokenizer))
     assembler = make_assembler(tokenizer)
     usual = tokenizer.encode(sentences(400))
     assembler.sources = fit_source_model(usual, usual, tokenizer.size)
     literals: dict[str, Any] = {"copy_literals": True, "lower_capitals": True}
     splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
-    options = {**settings, "tokenizer": "bpe", "trainedLength": 10, "longest": LONGEST}
+    options = {**settings, "tokenizer": "source", "trainedLength": 10, "longest": LONGEST}
     options |= {"literals": LITERALS, "lowerCapitals": True}
-    names = {"source": "bpe", "target": "bpe"}
+    names = {"source": "source", "target": "bpe"}
     seen: set[str] = set()
     texts = [text[:80] for text in quick_texts()[::6]]
+    texts += [f"\u00ad {text} \u200b \u2060 Ｗｉｅ" for text in texts[::8]]  # words without a token
     for line in splitter.lines([*texts, *(text.upper() for text in texts[::8])]):
         hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) for ids in line.parts]
         outputs = [{"tokens": list(output.tokens), "attention": output.attention} for output in hypotheses]

@@ -252,6 +252,12 @@ class TokenizerConfig(Section):
         description="tokens that no text spells (bpe, unigram), such as the target language <to-fr>",
         internal=True,
     )
+    normal_form: Annotated[int, Limits(ge=0, le=1)] = Field(
+        0,
+        description="version of the normal forms of sources and targets (manyheads/text/normalize.py), which a "
+        "training sets; 0 in runs of earlier versions and of other programs",
+        internal=True,
+    )
 
     def check_symbols(self) -> None:
         """Refuse symbols for tokenizers without pieces."""

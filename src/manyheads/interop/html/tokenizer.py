@@ -42,6 +42,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
         "lowercase": tokenizer.lowercase,
         "keepSpace": tokenizer.keep_space,
         "marksBetween": tokenizer.marks_between,
+        "side": tokenizer.side,
     }
     match tokenizer:
         case SubwordTokenizer():

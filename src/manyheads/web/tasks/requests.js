@@ -21,7 +21,7 @@ export function pageModel(model, header) {
   const tokenizer = loadTokenizer(source);
   if (header.task === "classification") return new PageClassifier(model, tokenizer, header.page);
   if (header.task === "language-modeling") return new PageGenerator(model, tokenizer, header.page);
-  return new PageTranslator(model, { source: tokenizer, target: target ? loadTokenizer(target) : tokenizer }, header.page);
+  return new PageTranslator(model, { source: tokenizer, target: target ? loadTokenizer(target) : tokenizer.forSide(tokenizer.side && "target") }, header.page);
 }
 
 /** Answer a request; `control` has pause and signal (see engine/search.js).

@@ -1,6 +1,6 @@
 /* The base class of all tokenizers, as in manyheads/text/interface.py. */
 
-import { lower, normalize, unify } from "./normalize.js";
+import { lower, normalize, normalizeTarget, sourceForm, unify } from "./normalize.js";
 import { hasLetters } from "./unicode.js";
 import { brokenCharacters, utf8Bytes } from "./utf8.js";
 
@@ -17,11 +17,18 @@ export class Tokenizer {
   letters;
 
   /** @param {TokenizerDescription} description */
-  constructor({ kind, lowercase = false, keepSpace = false, marksBetween = 1 }) {
+  constructor({ kind, lowercase = false, keepSpace = false, marksBetween = 1, side = "" }) {
     this.kind = kind;
     this.lowercase = lowercase;
     this.keepSpace = keepSpace;
     this.marksBetween = marksBetween;
+    this.side = side; // of a translation, "source" or "target", whose normal form the text gets
+  }
+
+  /** Return the tokenizer with the normal form of a side.
+      @param {"" | "source" | "target"} side */
+  forSide(side) {
+    return Object.assign(Object.create(Object.getPrototypeOf(this)), this, { side });
   }
 
   /** Return the token ids of a text.
@@ -46,7 +53,8 @@ export class Tokenizer {
   /** Normalise a text, and lower-case it if the tokenizer was trained so.
       @type {(text: string) => string} */
   prepare(text) {
-    const normal = this.keepSpace ? unify(text) : normalize(text);
+    const formed = this.side === "source" ? sourceForm(text) : text;
+    const normal = this.keepSpace ? unify(formed) : this.side ? normalizeTarget(formed) : normalize(text);
     return this.lowercase ? lower(normal) : normal;
   }
 

@@ -1,0 +1,90 @@
+"""Score a translator on its test set as it is, with soft hyphens in its words, and in full-width letters.
+
+    python benchmarks/marked_text.py RUN [--lines 1000] [--json]
+
+Each text is translated twice: without the normal form of sources, as by runs of earlier versions, and with it.
+`hyphens` has U+00AD in the middle of every word of more than five letters, as text of web pages; `marks` a mark of
+direction, U+200B or a word joiner in every third word; `wide` full-width letters, digits and stops in every fourth
+word; `ligatures` ﬁ, ﬂ and ﬀ wherever they can be. Figures are sacreBLEU with the search of the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import machine
+from manyheads.evaluation.scores import metrics
+from manyheads.tasks.corpus import available_pairs, with_normal_form
+from manyheads.tasks.translation import Translator
+from manyheads.text.normalize import NORMAL_FORM
+from tiny import train_run
+
+WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
+LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}
+
+
+def in_words(change: Callable[[str], str], every: int = 1) -> Callable[[str], str]:
+    """Return a function that changes every n-th word of a text."""
+
+    def change_text(text: str) -> str:
+        return " ".join(word if at % every else change(word) for at, word in enumerate(text.split(" ")))
+
+    return change_text
+
+
+def with_ligatures(text: str) -> str:
+    for letters, ligature in LIGATURES.items():
+        text = text.replace(letters, ligature)
+    return text
+
+
+def cut(word: str, mark: str) -> str:
+    middle = len(word) // 2
+    return f"{word[:middle]}{mark}{word[middle:]}"
+
+
+def main() -> None:
+    parser = machine.parser(__doc__)
+    parser.add_argument("run", type=Path, nargs="?")
+    parser.add_argument("--lines", type=int, default=1000)
+    arguments = machine.parse(parser, tiny={"lines": 10}, required=["run"])
+    marks = itertools.cycle("\u200e\u200b\u2060")
+    texts: dict[str, Callable[[str], str]] = {
+        "clean": str,
+        "hyphens": in_words(lambda word: cut(word, "\u00ad") if len(word) > 5 else word),
+        "marks": in_words(lambda word: cut(word, next(marks)), every=3),
+        "wide": in_words(lambda word: word.translate(WIDE), every=4),
+        "ligatures": with_ligatures,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        run = train_run(Path(folder)) if arguments.tiny else arguments.run
+        translator = Translator.load(run, device="cpu")
+        pairs = available_pairs(translator.config, "test", arguments.lines)
+    bleu = metrics("13a")["bleu"]
+    before, after = translator.copy(), translator.copy()
+    for own, form in ((before, 0), (after, NORMAL_FORM)):
+        own.tokenizers = translator.tokenizers.with_normal_forms(with_normal_form(translator.config, form))
+    rows = {}
+    for name, change in texts.items():
+        sources = [change(pair.source) for pair in pairs]
+        scores = []
+        for own in (before, after):
+            outputs = [result.translation for result in own.translate(sources)]
+            scores.append(round(bleu.corpus_score(outputs, [[pair.target for pair in pairs]]).score, 2))
+        rows[name] = dict(zip(("before", "after"), scores, strict=True))
+    about = machine.about("sacrebleu")
+    if arguments.json:
+        print(json.dumps({"unit": "BLEU", **about, "signature": str(bleu.get_signature()), "rows": rows}))
+        return
+    print(machine.describe(about))
+    print(f"{'':10}  before   after  BLEU of {len(pairs):,} lines ({bleu.get_signature()})")
+    for name, row in rows.items():
+        print(f"{name:10}  {row['before']:6.2f}  {row['after']:6.2f}")
+
+
+if __name__ == "__main__":
+    main()
