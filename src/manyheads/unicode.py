@@ -17,18 +17,14 @@ _ASSIGNED = Path(__file__).parent / "web" / "text" / "assigned.js"  # which the 
 _NEW, _IDEOGRAPH = "\uffff", "\U00020000"
 # A character outside of large ranges that Unicode 14 has filled.
 _UNUSUAL = re.compile(
-    "[^\0-\u0377\u0391-\u03a1\u03a3-\u052f\u05d0-\u05ea\u0600-\u070d\u0898-\u0983\u0e01-\u0e3a\u0e3f-\u0e5b"
-    "\u1000-\u10c5\u10d0-\u1248\u1780-\u17dd\u1d00-\u1f15\u2000-\u2064\u2070\u2074-\u208e\u20a0-\u20c0\u2100-\u218b"
-    "\u2190-\u2426\u2460-\u2b73\u3000-\u303f\u3041-\u3096\u3099-\u30ff\u3131-\u318e\u3190-\u31e3\u3220-\ua48c"
-    "\uac00-\ud7a3\ue000-\ufa6d\ufe00-\ufe0f\uff01-\uffbe\U0001f300-\U0001f6d7\U0001f900-\U0001fa53]"
+    "[^\0-\u0377\u0391-\u03a1\u03a3-\u052f\u05d0-\u05ea\u0600-\u070d\u0898-\u0983\u0e01-\u0e3a\u0e3f-\u0e5b\u1000-\u10c5"
+    "\u10d0-\u1248\u1780-\u17dd\u1d00-\u1f15\u2000-\u2064\u2074-\u208e\u20a0-\u20c0\u2100-\u218b\u2190-\u2426\u2460-\u2b73"
+    "\u3000-\u303f\u3041-\u3096\u3099-\u30ff\u3220-\ua48c\uac00-\ud7a3\ue000-\ufa6d\ufe00-\ufe0f\uff01-\uffbe\U0001f300-\U0001f6d7]"
 )
 
 
 def known(text: str) -> str:
-    """Replace each character newer than Unicode 14 by one with the same properties in every version.
-
-    The length stays the same. Only the properties of the result count, such as whether a character is a letter.
-    """
+    """Replace each character newer than Unicode 14 by one whose properties are the same in every version."""
     return text if text.isascii() else _UNUSUAL.sub(lambda match: _stand_in(match[0]), text)
 
 

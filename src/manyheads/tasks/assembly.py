@@ -157,11 +157,13 @@ class Assembler:
             kept = line.kept.get(index)
             of_source = word_numbers(self.tokenizers.source, ids[: self.longest_source], kept=kept)
             of_target = word_numbers(self.tokenizers.target, output.tokens, line.part_text(index), kept)
-            hidden = _hidden_words(self.tokenizers.source, line.part_text(index))
+            # a word that is a soft hyphen alone has no token, and a word of the decoded text is one of these
+            prepared = self.tokenizers.source.prepare(line.part_text(index).split())
+            numbers = [number for number, word in enumerate(prepared) if word] or [0]
             words = len(text.split())  # a mark that was a word may be removed by `match_source`
             assert output.attention is not None
             links += [
-                (source + _number_with(hidden, source_word), target + target_word)
+                (source + numbers[min(source_word, len(numbers) - 1)], target + target_word)
                 for source_word, target_word in word_alignment(output.attention, of_source, of_target)
                 if not self.options.match_source or target_word < words
             ]
@@ -191,18 +193,6 @@ def _next_word(before: str, text: str) -> int:
     """Return the index of the first word of a text in the line that it continues; `before` is the line up to it."""
     continued = before and text and not before[-1].isspace() and not text[0].isspace()
     return len(before.split()) - bool(continued)
-
-
-def _hidden_words(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Return the numbers of the words of a source that have no token, such as a soft hyphen alone."""
-    return [number for number, word in enumerate(tokenizer.prepare(text.split())) if not word]
-
-
-def _number_with(hidden: Sequence[int], number: int) -> int:
-    """Return the number of a word when the hidden words before it are counted too."""
-    for word in hidden:
-        number += number >= word
-    return number
 
 
 def _copied_links(source: str, target: str, copied: str) -> list[Link]:

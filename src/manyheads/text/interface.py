@@ -216,7 +216,7 @@ class Tokenizer(ABC):
         """
         self.refuse_string(texts)
         formed = map(source_form, texts) if self.side == "source" else texts
-        normalise = unify if self.keep_space else normalize_target if self.side else normalize
+        normalise = unify if self.keep_space else normalize_target if self.side == "target" else normalize
         normal = list(map(normalise, formed))
         return list(map(lower, normal)) if self.lowercase else normal
 

@@ -9,7 +9,7 @@ from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.errors import ConfigError
 from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
+from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Side, Tokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.subwords import SubwordTokenizer
@@ -48,10 +48,10 @@ class TokenizerPair:
 
     def with_normal_forms(self, config: Config) -> TokenizerPair:
         """Return the tokenizers with the normal forms of a run; every text that is only read is a source."""
-        formed = config.tokenizer.normal_form and not config.keep_space
-        source = self.source.for_side("source" if formed else "")
-        read = "target" if config.spec.decodes else "source"
-        return TokenizerPair(source, self.target.for_side(read if formed else ""), joint=self.joint)
+        sides: tuple[Side, Side] = ("source", "target" if config.spec.decodes else "source")
+        if not config.tokenizer.normal_form or config.keep_space:
+            sides = "", ""
+        return TokenizerPair(self.source.for_side(sides[0]), self.target.for_side(sides[1]), joint=self.joint)
 
 
 def train_tokenizers(

@@ -233,6 +233,7 @@ interface TokenizerDescription {
   keepSpace: boolean;
   marksBetween: number;
   side: "" | "source" | "target";
+  marks?: { [name: string]: string };
   model: SentencePieceDescription;
   symbols: string[];
   rows: number[];

@@ -45,7 +45,10 @@ const FUNCTIONS = {
   }),
   known: (texts) => texts.map((text) => [...known(text)].map((c) => (c === "\u{10ffff}" ? "\uffff" : c)).join("")),
   changed: (texts) => texts.map((text) => [onKnown((c) => c.toUpperCase(), text), onKnown(capitalize, text)]),
-  normalized: (texts) => texts.map((text) => [normalize(text), unify(text), lower(text), normalizeTarget(text), sourceForm(text)]),
+  normalized: (texts, marks) => {
+    const patterns = Object.fromEntries(Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")]));
+    return texts.map((text) => [normalize(text), unify(text), lower(text), normalizeTarget(text), sourceForm(text, patterns)]);
+  },
   stripped: (texts) => texts.map((text) => [strip(text), splitBlanks(text), capitalize(text)]),
   cased: (texts, language) => texts.map((text) => [lowerCase(text, language), upperCase(text, language), capitalize(text, language)]),
   moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],

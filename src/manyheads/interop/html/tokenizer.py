@@ -16,6 +16,7 @@ from manyheads.text.huggingface import BYTES, HuggingFaceTokenizer
 from manyheads.text.interface import SPECIALS, Tokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
+from manyheads.text.normalize import MARKS
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.words import WordTokenizer
 
@@ -43,6 +44,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> Json:
         "keepSpace": tokenizer.keep_space,
         "marksBetween": tokenizer.marks_between,
         "side": tokenizer.side,
+        **({"marks": MARKS} if tokenizer.side == "source" else {}),
     }
     match tokenizer:
         case SubwordTokenizer():

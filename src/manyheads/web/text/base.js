@@ -17,12 +17,14 @@ export class Tokenizer {
   letters;
 
   /** @param {TokenizerDescription} description */
-  constructor({ kind, lowercase = false, keepSpace = false, marksBetween = 1, side = "" }) {
+  constructor({ kind, lowercase = false, keepSpace = false, marksBetween = 1, side = "", marks }) {
     this.kind = kind;
     this.lowercase = lowercase;
     this.keepSpace = keepSpace;
     this.marksBetween = marksBetween;
     this.side = side; // of a translation, "source" or "target", whose normal form the text gets
+    /** Patterns of the marks that sources lose. */
+    this.marks = marks && Object.fromEntries(Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")]));
   }
 
   /** Return the tokenizer with the normal form of a side.
@@ -50,11 +52,16 @@ export class Tokenizer {
     return this.letters;
   }
 
+  /** Return a source without typographic marks; any other text as it is.
+      @type {(text: string) => string} */
+  formed(text) {
+    return this.side === "source" && this.marks ? sourceForm(text, this.marks) : text;
+  }
+
   /** Normalise a text, and lower-case it if the tokenizer was trained so.
       @type {(text: string) => string} */
   prepare(text) {
-    const formed = this.side === "source" ? sourceForm(text) : text;
-    const normal = this.keepSpace ? unify(formed) : this.side ? normalizeTarget(formed) : normalize(text);
+    const normal = this.keepSpace ? unify(text) : this.side === "target" ? normalizeTarget(text) : normalize(this.formed(text));
     return this.lowercase ? lower(normal) : normal;
   }
 

@@ -5,7 +5,13 @@ import { RANGES } from "./assigned.js";
 /** White space of Python, as the content of a character class: with U+001C to U+001F and U+0085, without U+FEFF. */
 export const WHITE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
-const NEW = newCharacters();
+let code = 0;
+const RANGES_OF_NEW = RANGES.split(" ").map((length, index) => {
+  const first = String.fromCodePoint(code);
+  code += parseInt(length, 36);
+  return index % 2 ? `${first}-${String.fromCodePoint(code - 1)}` : "";
+});
+const NEW = new RegExp(`[${RANGES_OF_NEW.join("")}]`, "gu"); // characters newer than Unicode 14, see manyheads/unicode.py
 const BLANK_RUN = new RegExp(`[${WHITE}]+`, "u");
 const LEADING_BLANKS = new RegExp(`^[${WHITE}]+`, "u");
 const ONE_BLANK = new RegExp(`^[${WHITE}]$`, "u");
@@ -22,19 +28,6 @@ const WIDE = new RegExp(
   "\\u{16fe0}-\\u{1b2fb}\\u{1f200}-\\u{1f265}\\u{20000}-\\u{3fffd}]$",
   "u",
 );
-
-/** Return an expression of the characters newer than Unicode 14, see manyheads/unicode.py. */
-function newCharacters() {
-  /** @type {(code: number) => string} */
-  const escape = (code) => `\\u{${code.toString(16)}}`;
-  let start = 0, ranges = "";
-  for (const [index, length] of RANGES.split(" ").entries()) {
-    const end = start + parseInt(length, 36);
-    if (index % 2) ranges += `${escape(start)}-${escape(end - 1)}`;
-    start = end;
-  }
-  return new RegExp(`[${ranges}]`, "gu");
-}
 
 /** Replace each character newer than Unicode 14 by one with the same properties in every browser; the length stays the same.
     @type {(text: string) => string} */

@@ -1,7 +1,7 @@
 /* Words and punctuation by the rules of spaCy's tokenizer, as in manyheads/text/words.py. */
 
 import { UNK } from "./base.js";
-import { clean, lower, sourceForm } from "./normalize.js";
+import { clean, lower } from "./normalize.js";
 import { SymbolTokenizer } from "./symbols.js";
 import { isBlank, splitBlanks, WHITE } from "./unicode.js";
 
@@ -39,8 +39,7 @@ export class WordTokenizer extends SymbolTokenizer {
   /** Return the words of a text, in lower case if the tokenizer was trained so.
       @type {(text: string) => string[]} */
   words(text) {
-    const formed = this.side === "source" ? sourceForm(text) : text;
-    const tokens = this.splitText(clean(formed).replace(LONG_WORD, "$1 "), this.special);
+    const tokens = this.splitText(clean(this.formed(text)).replace(LONG_WORD, "$1 "), this.special);
     const words = this.joinSpecial(tokens);
     return this.lowercase ? words.map(lower) : words;
   }

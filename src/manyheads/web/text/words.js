@@ -46,10 +46,6 @@ function nextWord(before, text) {
   return splitBlanks(before).length - (continued ? 1 : 0);
 }
 
-/** Return the numbers of the words of a source that have no token, such as a soft hyphen alone.
-    @type {(tokenizer: Tokenizer, text: string) => number[]} */
-const hiddenWords = (tokenizer, text) => splitBlanks(text).flatMap((word, number) => (tokenizer.prepare(word) ? [] : [number]));
-
 /** Return the links of the words of a copied text; `source` and `target` are the lines up to it.
     @type {(source: string, target: string, copied: string) => Link[]} */
 export function copiedLinks(source, target, copied) {
@@ -76,11 +72,8 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
     before += gap;
     const source = nextWord(line.text.slice(0, start), part), target = nextWord(before, text);
     const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest), "", kept), targetWords = wordIndices(tokenizers.target, output.tokens, part, kept);
-    const hidden = hiddenWords(tokenizers.source, part);
-    links.push(...wordAlignment(output.attention, sourceWords, targetWords).map(([from, to]) => {
-      const number = hidden.reduce((shifted, word) => (shifted >= word ? shifted + 1 : shifted), from);
-      return /** @type {Link} */ ([source + number, target + to]);
-    }));
+    const numbers = splitBlanks(part).flatMap((word, number) => (tokenizers.source.prepare(word) ? [number] : [])); // of words with a token
+    links.push(...wordAlignment(output.attention, sourceWords, targetWords).map(([from, to]) => /** @type {Link} */ ([source + (numbers[Math.min(from, numbers.length - 1)] ?? 0), target + to])));
     end = stop;
     before += text;
   });
