@@ -29,6 +29,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
+@pytest.mark.parametrize(("to", "lost"), [("argos", 1), ("huggingface", 1), ("ctranslate2", 0), ("html", 0)])
+def test_programs_that_lack_the_normal_form_of_sources_are_told_apart(to: str, lost: int) -> None:
+    named = []
+    for form in (0, 1):
+        config = Config.model_validate({"data": DATA, "tokenizer": {"normal_form": form}})
+        named.append([text for text in described_losses(config, to) if "normal form of sources" in text])
+    assert list(map(len, named)) == [0, lost]
+
+
 @pytest.fixture
 def copying(run: Path, tmp_path: Path) -> Path:
     """Return the run with the settings that `init` switches on."""

@@ -20,6 +20,15 @@ def test_files_replace_a_split_line_by_line(tmp_path: Path) -> None:
     assert ScoredText("valid").pairs(config)[0] == list(read_lines(files[0]))
 
 
+@pytest.mark.parametrize("form", [0, 1])
+def test_references_keep_their_no_break_blanks_whatever_the_run_writes(tmp_path: Path, form: int) -> None:
+    config = make_config(write_corpus(tmp_path), tokenizer={"normal_form": form})
+    reference = tmp_path / "test.en"
+    lines = list(read_lines(reference))
+    reference.write_text("".join(f"{line}\u00a0!  1\u202f0\n" for line in lines), encoding="utf-8")
+    assert ScoredText("test").pairs(config)[1] == [f"{line}\u00a0! 1\u202f0" for line in lines]
+
+
 def test_a_text_without_references_takes_no_reference_file(tmp_path: Path) -> None:
     config = make_language_config(write_play(tmp_path))
     text = (tmp_path / "play.txt").read_text("utf-8")

@@ -17,7 +17,7 @@ from manyheads.search.interface import Cancelled, Hypothesis, make_hypothesis, n
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.reserved import TERM_SYMBOLS
-from manyheads.text.tokenizer import EOS, train_tokenizers
+from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
 
 LETTERS = "Abcdefghijklam .,"
 
@@ -50,6 +50,16 @@ def test_the_glossary_is_obeyed_in_each_sentence_and_beside_required_phrases() -
     assert found.sentences == 2
     assert found.translation.count("mlml") == 2
     assert "kkj" in found.translation
+
+
+def test_a_term_is_found_in_a_source_with_typographic_marks() -> None:
+    translator = make_translator(letters=LETTERS, end_bias=4.0)
+    source, target = translator.tokenizers.source, translator.tokenizers.target
+    translator.tokenizers = TokenizerPair(source.for_side("source"), target.for_side("target"), joint=True)
+    texts = ["fg abc de.", "fg a\u00adb\u200bc de.", "fg ａｂｃ de."]
+    outputs = translator.with_glossary(make_glossary(abc="mlml")).translate(texts)
+    assert {output.translation for output in outputs} == {outputs[0].translation}
+    assert "mlml" in outputs[0].translation
 
 
 def test_many_terms_of_a_line_cost_a_bounded_number_of_beams() -> None:

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from manyheads.config.schema import TokenizerConfig
+from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.errors import ConfigError, DataError, RunError, UsageError
+from manyheads.text.characters import CharacterTokenizer
 from manyheads.text.interface import lower
 from manyheads.text.normalize import normalize
 from manyheads.text.tokenizer import (
@@ -197,9 +198,34 @@ def test_bytes_are_the_same_for_every_language() -> None:
     assert pair.source.pieces(pair.source.encode(["é"])[0]) == ["<0xC3>", "<0xA9>"]
 
 
-def test_a_joint_pair_of_two_tokenizers_is_refused(tokenizer: Tokenizer, config: TokenizerConfig) -> None:
+def test_a_joint_pair_of_two_vocabularies_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(ValueError, match="joint"):
-        TokenizerPair(tokenizer, load_tokenizer(config, "de", tokenizer.to_bytes()), joint=True)
+        TokenizerPair(tokenizer, CharacterTokenizer(["x"], "de", lowercase=False), joint=True)
+
+
+def test_each_side_of_a_joint_pair_has_its_own_normal_form_of_text(tokenizer: Tokenizer) -> None:
+    config = Config.model_validate({"data": {"source": "de", "target": "en"}, "tokenizer": {"normal_form": 1}})
+    pair = TokenizerPair(tokenizer, tokenizer, joint=True).with_normal_forms(config)
+    text = "Hu\u00adnde\u00a0! ｄｅｒ"
+    assert [side.prepare([text]) for side in (pair.source, pair.target)] == [["Hunde ! der"], [text]]
+    assert tokenizer.prepare([text]) == ["Hu\u00adnde ! ｄｅｒ"]
+    assert pair.source.sha256 == pair.target.sha256 == tokenizer.sha256
+
+
+@pytest.mark.parametrize(
+    ("task", "sides"),
+    [
+        ("translation", ("source", "target")), ("classification", ("source", "source")),
+        ("masked-lm", ("source", "source")), ("language-modeling", ("", "")),
+    ],
+)  # fmt: skip
+def test_text_that_a_model_only_reads_is_a_source(tokenizer: Tokenizer, task: str, sides: tuple[str, str]) -> None:
+    languages = {"source": "de", "target": "en"} if task == "translation" else {"language": "de"}
+    metric = {"metric": "loss"}
+    values = {"task": task, "data": languages, "tokenizer": {"normal_form": 1}, "training": metric}
+    pair = TokenizerPair(tokenizer, tokenizer, joint=True)
+    found = pair.with_normal_forms(Config.model_validate(values))
+    assert (found.source.side, found.target.side) == sides
 
 
 def test_a_tokenizer_lowercases_if_configured(

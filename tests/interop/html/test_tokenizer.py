@@ -32,6 +32,7 @@ from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.huggingface.tokenizers import read_tokenizer
 from manyheads.text import subwords
 from manyheads.text.huggingface import HuggingFaceTokenizer
+from manyheads.text.interface import Side
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.normalize import clean
@@ -224,6 +225,20 @@ def test_texts_ids_and_pieces_are_those_of_python(browser: Browser, tmp_path: Pa
     assert first_difference(rows, [tokenizer.decode(ids) for ids in rows], browser.call("decode", name, rows)) == ""
     assert first_difference(rows, [tokenizer.pieces(ids) for ids in rows], browser.call("pieces", name, rows)) == ""
     assert "outside this vocabulary" in browser.call("outside", name, [tokenizer.size])
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("kind", ["bpe", "words", "bytes"])
+def test_each_side_has_the_normal_form_of_python(browser: Browser, kind: str, side: Side) -> None:
+    if kind == "words":
+        pytest.importorskip("spacy")
+    tokenizer = train_config({"kind": kind}).for_side(side)
+    browser.call("load", "side", through_json(describe_tokenizer(tokenizer)))
+    texts = [f"Hu\u00adnd\u200b ｄｅｒ\u00a0! \u202f?{text}ﬁ \u2060 １，２" for text in quick_texts()]
+    encoded = tokenizer.encode(texts)
+    keeps_space = (kind, side) == ("words", "target")  # as before there were sides
+    assert (encoded == tokenizer.for_side("").encode(texts)) == keeps_space
+    assert first_difference(texts, encoded, browser.call("encode", "side", texts)) == ""
 
 
 # --- unsupported tokenizers ---
