@@ -108,6 +108,10 @@ PLANTED: dict[str, tuple[Callable[[Pairs], Pairs], str, str, str]] = {
     "few entities": (
         every_nth(300, lambda s, t: (s, f"{t} &amp; so on")), "html-entities", "warning", "4 of 1,200 (0.33 %)",
     ),
+    "typography": (
+        every_nth(30, lambda s, t: (s.replace("e", "e\u00ad"), f"{t} ﬁ")), "typographic-marks", "note",
+        "40 of 1,200 (3.3 %) lines hold soft hyphens",
+    ),
     "tokenised": (
         every_nth(1, lambda s, t: (s, re.sub("([.,?!])", r" \1", t))), "tokenised-text", "warning",
         "have punctuation apart from its word; line 1: ",

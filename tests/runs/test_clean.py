@@ -11,6 +11,7 @@ from tests.tolerances import assert_close
 
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.data.lines import read_lines
 from manyheads.errors import UsageError
 from manyheads.runs.clean import _cross_entropies, _dual_scores, _names_of, clean
 from manyheads.runs.train import train
@@ -90,3 +91,23 @@ def test_pairs_with_access_keys_are_counted_and_lose_them(tmp_path: Path, off: l
         ["access-keys", "1", "50.0", "%", "repaired:", "access", "keys,", "such", "as", "_File", "or", "(&F)"]
     ] * count
     assert clean(Config.model_validate({"data": data, "clean": {"off": off}}), tmp_path / "out") == report
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_typographic_marks_are_counted_and_leave_both_sides_but_no_break_blanks_stay(
+    tmp_path: Path, off: bool
+) -> None:
+    texts = [
+        ("Der Donau\u00addampfer ﬁndet\u200b heim.", "Le ba\u00adteau rentre\u00a0!"),
+        ("Das Wetter ist heute schön.", "Quel beau temps\u00a0!"),
+    ]
+    for index, language in enumerate(("de", "fr")):
+        lines = "".join(f"{pair[index]}\n" for pair in texts)
+        (tmp_path / f"train.{language}").write_text(lines, encoding="utf-8")
+    data = {"root": str(tmp_path), "source": "de", "target": "fr"}
+    config = Config.model_validate({"data": data, "clean": {"off": ["typography"] if off else []}})
+    report = clean(config, tmp_path / "out")
+    assert report.repaired == ({} if off else {"typography": 1})
+    kept = [list(read_lines(tmp_path / "out" / f"train.{language}.gz")) for language in ("de", "fr")]
+    plain = [["Der Donaudampfer findet heim.", texts[1][0]], ["Le bateau rentre\u00a0!", texts[1][1]]]
+    assert kept == ([list(side) for side in zip(*texts, strict=True)] if off else plain)

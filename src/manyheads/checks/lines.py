@@ -10,6 +10,7 @@ from manyheads.config.schema import Config
 from manyheads.data.corpus import Pair
 from manyheads.data.defects import SEGMENTED_SHARE, damage, segmentation
 from manyheads.data.report import SplitReport
+from manyheads.text.normalize import without_marks
 from transformer_doctor.checks.splits import Words, near_keys, words_of
 from transformer_doctor.report import Finding
 
@@ -30,6 +31,11 @@ _DEFECTS: dict[str, tuple[str, float, str]] = {
     "question": ("encoding-damaged", _QUESTION, "have a question mark in the place of a letter"),
     "entities": ("html-entities", DAMAGED, "hold such as &amp;"),
     "pieces": ("subword-pieces", SEGMENTED_SHARE["pieces"], "hold marks of subword pieces"),
+    "marks": (
+        "typographic-marks",
+        DAMAGED,
+        "hold soft hyphens, marks of direction, ligatures or full-width letters",
+    ),
     "tokenised": ("tokenised-text", SEGMENTED_SHARE["tokenised"], "have punctuation apart from its word"),
 }
 
@@ -44,7 +50,9 @@ class LineCounts:
     def add(self, text: str, line: int) -> None:
         """Count a line."""
         self.lines += 1
-        for kind in filter(None, (damage(text), segmentation(text))):
+        for kind in filter(
+            None, (damage(text), segmentation(text), "marks" if without_marks(text) != text else None)
+        ):
             self.defects.setdefault(kind, QuotedLines()).add(line, text)
 
     def findings(self, where: str) -> Iterator[Finding]:

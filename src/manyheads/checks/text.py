@@ -23,7 +23,7 @@ _LONG_LINE = 40  # characters from which on a repeated line is no coincidence
 _REPEATED = 0.1  # share of such lines of the validation text
 # Each check of a text, and the findings that contradict it.
 _LINES = {
-    "no letters are damaged": ("encoding-damaged", "html-entities"),
+    "no letters are damaged": ("encoding-damaged", "html-entities", "typographic-marks"),
     "the text is plain, not cut into tokens": ("subword-pieces", "tokenised-text"),
     "held-out text does not stand in train": ("held-out-in-train", "near-copies-in-train"),
 }

@@ -31,6 +31,7 @@ from manyheads.tasks.corpus import read_split
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import Translator
+from manyheads.text.normalize import without_marks
 from manyheads.training.log import NO_LISTENER, Listener
 
 _WORK = ".clean"  # folder of the results of shards, in the output folder
@@ -100,7 +101,8 @@ def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[P
     """
     replaced: InvalidUtf8 = "replace"
     pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "pairs")
-    repairs = {name: repair for name, repair in REPAIRS.items() if name not in config.clean.off}
+    every = {**REPAIRS, "typography": lambda source, target: (without_marks(source), without_marks(target))}
+    repairs = {name: repair for name, repair in every.items() if name not in config.clean.off}
     for pair in pairs:
         texts = pair.source, pair.target
         for name, repair in repairs.items():

@@ -6,8 +6,8 @@ from manyheads.config.schema.base import Field, Limits, Section
 from manyheads.config.schema.sections import Probability, Text
 
 RuleName = Literal[
-    "mojibake", "escapes", "access-keys", "encoding", "copy", "language", "length", "cut", "repetition",
-    "numbers", "placeholders", "boilerplate", "duplicate", "lexical",
+    "mojibake", "escapes", "access-keys", "typography", "encoding", "copy", "language", "length", "cut",
+    "repetition", "numbers", "placeholders", "boilerplate", "duplicate", "lexical",
 ]  # fmt: skip
 
 
@@ -16,9 +16,9 @@ class CleanConfig(Section):
 
     off: tuple[RuleName, ...] = Field(
         (),
-        description="rules that are not applied: mojibake, escapes, access-keys (which repair a text: Ã¤, &amp;, "
-        "and the sign of _Cancel, &File, (_C)), encoding, copy, language, length, cut, repetition, numbers, "
-        "placeholders, boilerplate, duplicate, lexical",
+        description="rules that are not applied: mojibake, escapes, access-keys, typography (which repair a text: "
+        "Ã¤, &amp;, the sign of _Cancel, &File, (_C), soft hyphens and ligatures), encoding, copy, language, "
+        "length, cut, repetition, numbers, placeholders, boilerplate, duplicate, lexical",
     )
     max_ratio: Annotated[float, Limits(gt=1, le=1_000_000)] = Field(
         1.8,

@@ -39,6 +39,7 @@ REPAIR_MEANINGS = {
     "mojibake": "UTF-8 letters read in the wrong encoding, such as Ã¤",
     "escapes": "HTML entities and escaped letters, such as &amp;",
     "access-keys": "access keys, such as _File or (&F)",
+    "typography": "soft hyphens, marks of direction, ligatures, full-width letters",
 }
 
 
