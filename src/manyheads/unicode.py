@@ -14,7 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 
 _ASSIGNED = Path(__file__).parent / "web" / "text" / "assigned.js"  # which the page uses too
-_NEW, _IDEOGRAPH = "\uffff", "\U00020000"
+_SYMBOL, _IDEOGRAPH = "\ue000", "\U00020000"  # the properties of characters without one differ between Pythons
+_PLACE = "\uffff"  # a code point without a character
 # A character outside of large ranges that Unicode 14 has filled.
 _UNUSUAL = re.compile(
     "[^\0-\u0377\u0391-\u03a1\u03a3-\u052f\u05d0-\u05ea\u0600-\u070d\u0898-\u0983\u0e01-\u0e3a\u0e3f-\u0e5b\u1000-\u10c5"
@@ -31,18 +32,18 @@ def known(text: str) -> str:
 def on_known(change: Callable[[str], str], text: str) -> str:
     """Apply a change of case or composition that leaves characters newer than Unicode 14 as they are."""
     unusual = [] if text.isascii() else _UNUSUAL.findall(text)
-    new = [character for character in unusual if _stand_in(character) == _NEW]
+    new = [character for character in unusual if _stand_in(character) == _SYMBOL]
     if not new:
         return change(text)
-    changed, rest = change(text.translate(dict.fromkeys(map(ord, new), _NEW))), iter(new)
-    return re.sub(_NEW, lambda _: next(rest), changed)
+    changed, rest = change(text.translate(dict.fromkeys(map(ord, new), _PLACE))), iter(new)
+    return re.sub(_PLACE, lambda _: next(rest), changed)
 
 
 @lru_cache(8_192)
 def _stand_in(character: str) -> str:
     if 0x20000 <= ord(character) < 0x40000:
         return _IDEOGRAPH
-    return _NEW if bisect_right(_borders(), ord(character)) % 2 else character
+    return _SYMBOL if bisect_right(_borders(), ord(character)) % 2 else character
 
 
 @cache

@@ -101,7 +101,7 @@ def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[P
     """
     replaced: InvalidUtf8 = "replace"
     pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "pairs")
-    every = {**REPAIRS, "typography": lambda source, target: (without_marks(source), without_marks(target))}
+    every = {**REPAIRS, "typography": _without_marks}
     repairs = {name: repair for name, repair in every.items() if name not in config.clean.off}
     for pair in pairs:
         texts = pair.source, pair.target
@@ -111,6 +111,10 @@ def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[P
                 report.note_repair(name, pair.line, texts, repaired)
             texts = repaired
         yield Pair(*texts, *pair[2:])
+
+
+def _without_marks(source: str, target: str) -> tuple[str, str]:
+    return without_marks(source), without_marks(target)
 
 
 def _names_of(config: Config) -> tuple[str, str]:

@@ -43,7 +43,7 @@ const FUNCTIONS = {
     const flags = [/\P{Cn}/u.test(c), hasText(c), hasLetters(c), isAlphanumeric(c), isDigits(c), /\p{Nd}/u.test(c), /\p{Lowercase}/u.test(c)];
     return [...flags, isUpper(c), isBlank(c), isCombining(c), isWide(c), c.toUpperCase(), c.toLowerCase(), capitalize(c)];
   }),
-  known: (texts) => texts.map((text) => [...known(text)].map((c) => (c === "\u{10ffff}" ? "\uffff" : c)).join("")),
+  known: (texts) => texts.map((text) => [...known(text)].map((c) => (c === "\u{f0000}" ? "\ue000" : c)).join("")),
   changed: (texts) => texts.map((text) => [onKnown((c) => c.toUpperCase(), text), onKnown(capitalize, text)]),
   normalized: (texts, marks) => {
     const patterns = Object.fromEntries(Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")]));

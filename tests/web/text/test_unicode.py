@@ -61,7 +61,10 @@ def test_characters_that_another_version_of_unicode_knows_are_those_of_python() 
     ]
     with open_browser() as browser:
         found = browser.call("known", texts)
-    assert first_difference(texts, list(map(known, texts)), found) == ""
+    expected = [
+        known(text).replace("\U000f0000", "\ue000") for text in texts
+    ]  # a symbol of private use, of two units
+    assert first_difference(texts, expected, found) == ""
 
 
 def test_case_changes_beside_newer_characters_are_those_of_python() -> None:

@@ -31,7 +31,7 @@ const WIDE = new RegExp(
 
 /** Replace each character newer than Unicode 14 by one with the same properties in every browser; the length stays the same.
     @type {(text: string) => string} */
-export const known = (text) => text.replace(NEW, (character) => (character.length > 1 ? "\u{10ffff}" : "\uffff")).replace(/[\u{20000}-\u{3ffff}]/gu, "\u{20000}");
+export const known = (text) => text.replace(NEW, (character) => (character.length > 1 ? "\u{f0000}" : "\ue000")).replace(/[\u{20000}-\u{3ffff}]/gu, "\u{20000}");
 
 /** Apply a change of case or composition that leaves characters newer than Unicode 14 as they are.
     @type {(change: (text: string) => string, text: string) => string} */
