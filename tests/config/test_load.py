@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -453,3 +455,37 @@ def test_pairs_of_languages_survive_json_and_may_share_the_name_of_a_split() -> 
     assert config.directions == [("en", "de"), ("de", "en"), ("en", "fr")]
     assert config.languages == ("en+de", "de+en+fr")
     assert config_from_json(config_to_json(config), "x") == config
+
+
+JSON_VALUES: list[Any] = [
+    None, True, 0, -1.5, 10**400, math.inf, math.nan, "", "\x1b[2J", "\ud800", [], [0], [[]], [{}], {}, {"a": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", JSON_VALUES, ids=repr)
+def test_a_stored_configuration_with_any_json_value_in_any_place_is_read_or_refused_by_name(value: Any) -> None:
+    stored = json.loads(config_to_json(example_config()))
+    for section, settings in stored.items():
+        changes = [{**settings, key: value} for key in settings] if isinstance(settings, dict) else []
+        for changed in [value, *changes]:
+            with suppress(ConfigError):
+                config_from_json(json.dumps({**stored, section: changed}), "run/config.json")
+
+
+@pytest.mark.parametrize("value", [None, False, 0, 1.5, "x", [], [0]], ids=repr)
+def test_a_section_of_a_stored_configuration_that_is_none_is_refused_by_name(value: Any) -> None:
+    stored = json.loads(config_to_json(example_config()))
+    for section in stored.keys() - {"format", "task"}:
+        message = rf"run/config\.json: {section} = .* is no section; write \[{section}\]"
+        with pytest.raises(ConfigError, match=message):
+            config_from_json(json.dumps({**stored, section: value}), "run/config.json")
+
+
+def test_a_task_that_is_a_table_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"task = \{\} is not \"translation\" or "):
+        load_config(write_config(tmp_path, "task = {}\n"))
+
+
+def test_a_configuration_is_read_from_a_path_that_is_text(tmp_path: Path) -> None:
+    path = write_config(tmp_path, LANGUAGES)
+    assert load_config(str(path)) == load_config(path)

@@ -22,7 +22,7 @@ from manyheads.errors import ConfigError, UsageError
 _FORMAT = 1
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """Read a TOML file, with single settings replaced.
 
     Args:
@@ -32,6 +32,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     Raises:
         ConfigError: the file cannot be read, or file or overrides have mistakes; the message lists all of them.
     """
+    path = Path(path)
     origin = f"{path} with --set" if overrides else str(path)
     values = resolve_data_root(read_toml(path), path.parent)
     given = [f"{name}.{key}" for name, section in values.items() if isinstance(section, dict) for key in section]
@@ -168,8 +169,8 @@ def _drop_former_settings(values: dict[str, Any]) -> None:
             needed = section in ("model", "search") and settings[name] and not name.endswith("dropout")
             if not needed:
                 del settings[name]
-    if isinstance(values.get("data", {}).get("augment"), dict):  # rates of its changes
-        values["data"]["augment"] = 1
+        if section == "data" and isinstance(settings.get("augment"), dict):  # rates of its changes
+            settings["augment"] = 1
 
 
 def recipe_paths(folder: str = "recipes") -> dict[str, Path]:

@@ -122,7 +122,7 @@ def _missing(section: str, key: str, values: Mapping[str, Any]) -> str:
     """Return the message for a missing section (no single setting is required: see `Config.check_languages`)."""
     assert (section, key) == ("", "data")
     task = values.get("task", "translation")
-    needed = TASKS[task if task in TASKS else "translation"].languages
+    needed = TASKS[task if isinstance(task, str) and task in TASKS else "translation"].languages
     return f"section [{key}] is missing; it needs {' and '.join(needed)}."
 
 
