@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import re
+from typing import Any
 
 import pytest
 
 from manyheads import errors
-from manyheads.errors import ConfigError, ManyheadsError, MissingExtraError, require
+from manyheads.decoding.native_engine import NativeEngine
+from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, UsageError, require
+from manyheads.tasks.loading import NativeRun
 
 TREE = re.findall(r"^((?:│|├|└|─| )*)(\w+Error) +(\d)", errors.__doc__ or "", re.MULTILINE)
 
@@ -55,3 +60,17 @@ def test_a_missing_optional_package_is_named_with_the_line_that_installs_it() ->
         "reading from the hub needs the package not_installed, which is not installed. "
         'Install it with: pip install "manyheads[hf]"'
     )
+
+
+def test_text_of_a_file_in_a_message_does_not_control_a_terminal() -> None:
+    line = "Hund\x1b]0;owned\x07\r\u202e"
+    for error in (ManyheadsError(line), DataError(f"train.de, line 3: {line}"), ConfigError([line, line])):
+        assert all(part.isprintable() for part in str(error).split("\n  ")), repr(str(error))
+        assert "Hund\\x1b]0;owned\\x07\\r\\u202e" in str(error)
+
+
+@pytest.mark.parametrize("make", [lambda: NativeRun(None, dict), lambda: NativeEngine(Any, Any)])
+@pytest.mark.parametrize("pickling", [pickle.dumps, copy.deepcopy])
+def test_a_model_in_c_that_is_pickled_says_to_open_the_run_in_the_other_process(make: Any, pickling: Any) -> None:
+    with pytest.raises(UsageError, match=r"cannot be pickled or copied deeply\. Give .* the path of its run"):
+        pickling(make())

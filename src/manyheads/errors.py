@@ -23,6 +23,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from types import ModuleType
+from typing import NoReturn
 
 _MAX_LINE = 1_000  # characters of a line of a message
 _TRAIN_PACKAGES = ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib")
@@ -30,9 +31,15 @@ _CPU_HINT = ' (without a GPU, install first the small torch for CPUs that PyTorc
 
 
 class ManyheadsError(Exception):
-    """Base class of errors that a user can fix; `exit_code` is the exit code of the command line."""
+    """Base class of errors that a user can fix; `exit_code` is the exit code of the command line.
+
+    The message is `printable`: it may hold text of a file, which must not control a terminal.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(message))
 
 
 class UsageError(ManyheadsError):
@@ -107,6 +114,14 @@ def printable(message: str) -> str:
     return "\n  ".join(
         line if len(line) <= _MAX_LINE else f"{line[:600]} ... {len(line) - 900:,} characters ... {line[-300:]}"
         for line in lines
+    )
+
+
+def refuse_pickling(model: object) -> NoReturn:
+    """Raise a `UsageError`: the `__reduce__` of a model that is in the memory of a library."""
+    raise UsageError(
+        "a model that C code computes cannot be pickled or copied deeply. Give the other process the path of its "
+        "run, and open it there: load(PATH)."
     )
 
 

@@ -65,7 +65,7 @@ class Glossary:
             self._add(term)
 
     @classmethod
-    def read(cls, path: Path, languages: tuple[str, str]) -> Self:
+    def read(cls, path: str | Path, languages: tuple[str, str]) -> Self:
         """Read a file of tab-separated values: term, translation, and further columns, which are ignored.
 
         A first row that names the columns is no term, and the quotation marks around a value are those of a
@@ -75,7 +75,7 @@ class Glossary:
             DataError: the file cannot be read, a line has no tab, the columns are exchanged, or as the class.
         """
         terms = []
-        for number, line in enumerate(read_lines(path), start=1):
+        for number, line in enumerate(read_lines(Path(path)), start=1):
             if not line.strip():
                 continue
             values, where = split_quoted_row(line), f"{path}, line {number}"

@@ -26,7 +26,7 @@ from manyheads.decoding.native.model import FloatArray, NativeModel, NativePart
 from manyheads.decoding.native.rescoring import review
 from manyheads.decoding.native.weights import Precision, WeightsError
 from manyheads.decoding.threads import num_threads, threads_for_native
-from manyheads.errors import MissingExtraError, RunError, require
+from manyheads.errors import MissingExtraError, RunError, refuse_pickling, require
 from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import TokenizerPair
@@ -47,6 +47,8 @@ class NativeEngine:
     `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine does all
     searches, because its model may be changed.
     """
+
+    __reduce__ = refuse_pickling
 
     def __init__(self, model: NativeModel, load_torch_engine: Callable[[], TorchEngine]) -> None:
         """Make an engine of packed weights; `load_torch_engine` loads the model with torch."""

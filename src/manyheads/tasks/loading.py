@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config
 from manyheads.decoding.native_engine import NotNativeError, Pack, open_native
-from manyheads.errors import require
+from manyheads.errors import refuse_pickling, require
 from manyheads.interop.hub import folder_of
 from manyheads.text.tokenizer import Tokenizer
 
@@ -31,6 +31,7 @@ class NativeRun:
 
     native: Any
     load: Callable[[], Any]
+    __reduce__ = refuse_pickling
 
 
 def open_model(
@@ -142,7 +143,7 @@ class LoadableModel:
         return cls.load(run, device=device)
 
     @classmethod
-    def from_pretrained(cls, name: str, *, device: str = "auto") -> Self:
+    def from_pretrained(cls, name: str | Path, *, device: str = "auto") -> Self:
         """Open a model from the Hugging Face hub (extra hf) or from a folder.
 
         Args:

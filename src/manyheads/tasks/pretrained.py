@@ -18,7 +18,7 @@ from manyheads.tasks.translation.translator import Translator
 
 
 def from_pretrained(
-    name: str, *, device: str = "auto", engine: str | None = None
+    name: str | Path, *, device: str = "auto", engine: str | None = None
 ) -> Translator | Classifier | Generator | Encoder:
     """Open a model of any task from the Hugging Face hub or a folder; each class has this method for its own task.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from manyheads.errors import RunError, UsageError, require
+from manyheads.errors import RunError, UsageError, refuse_pickling, require
 from manyheads.search.interface import Cancelled, Hypothesis, best_outputs, never_cancelled, with_scores
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import EOS
@@ -62,6 +62,8 @@ class CTranslate2Engine:
     Raises:
         MissingExtraError: ctranslate2 is not installed.
     """
+
+    __reduce__ = refuse_pickling
 
     def __init__(
         self,

@@ -221,7 +221,7 @@ class Translator:
         return loaded.copy(config=with_overrides(loaded.config, overrides))
 
     @classmethod
-    def from_pretrained(cls, name: str, *, device: str = "auto", engine: str | None = None) -> Self:
+    def from_pretrained(cls, name: str | Path, *, device: str = "auto", engine: str | None = None) -> Self:
         """Open a translator from the Hugging Face hub (extra hf) or from a folder.
 
         Args:
