@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor, nn
 
 from manyheads.config.schema import ModelConfig
+from manyheads.errors import UsageError
 from manyheads.model.layers import DecoderLayer, EncoderLayer
 from manyheads.model.positions import RotaryPositions
 
@@ -21,6 +23,16 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, config: ModelConfig, pad: int) -> None:
+        """Make the parts that all three models have.
+
+        Raises:
+            UsageError: the default dtype of torch is not float32.
+        """
+        if (dtype := torch.get_default_dtype()) != torch.float32:
+            raise UsageError(
+                f"the default dtype of torch is {dtype}, and models are made, trained and stored in float32: "
+                "torch.set_default_dtype(torch.float32). A model can be converted afterwards: model.to(dtype)."
+            )
         super().__init__()
         self.config = config
         self.pad = pad
