@@ -24,6 +24,7 @@ from manyheads.errors import ManyheadsError, RunError, SaveError, WriteError
 
 LOCK = ".lock"
 DRAFTS = ".draft-"  # beginning of the names of unfinished files and folders
+MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document: above the size of any such file of manyheads
 _NAMED_STREAMS = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
 
 _PERMISSION = "Check who may read and write there (ls -ld), or name another place."
@@ -93,6 +94,32 @@ def writing(path: Path) -> AbstractContextManager[None]:
 def reading(path: Path, kind: type[ManyheadsError] = RunError) -> AbstractContextManager[None]:
     """Convert the errors of reading a file to an error of this kind that names the path."""
     return os_errors(f"{path} cannot be read", kind)
+
+
+# --- files that others may have made ---
+
+
+def plain_file(path: Path, most: int | None = None) -> Path:
+    """Return the path of a regular file of at most this number of bytes.
+
+    Raises:
+        RunError: the file is missing, larger, a device or pipe, or a link that leads out of its folder.
+    """
+    if not path.is_file():
+        raise RunError(f"{path} cannot be read: it is missing, or no file.")
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        raise RunError(
+            f"{path} is a link out of its folder, and is not followed. Put a copy of the file in its place."
+        )
+    if most is not None and (size := path.stat().st_size) > most:
+        raise RunError(f"{path} is no file of ours: it has {size:,} bytes, and at most {most:,} make sense.")
+    return path
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Read a file of a run, unless it is too large for one; `plain_file` says which files are refused."""
+    with reading(path), plain_file(path, most).open("rb") as file:
+        return file.read(os.fstat(file.fileno()).st_size)
 
 
 # --- drafts ---

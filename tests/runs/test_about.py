@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from tests.runs.parts import make_config
 
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import config_to_json, parse_config
+from manyheads.data.corpus import Pair
 from manyheads.errors import RunError
-from manyheads.runs.about import card_of, curves_of, describe, examples_of, validation_examples
+from manyheads.runs.about import curves_of, describe, examples_of, validation_examples
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_run_without_log_and_card_has_no_examples(run: Path) -> None:
     assert examples_of(run) == []
-    assert card_of(run) == ""
+    assert RunDirectory(run).card() == ""
     with pytest.raises(RunError, match=r"has no metrics\.jsonl yet"):
         curves_of(run, "mine")
 
@@ -42,10 +44,9 @@ def test_examples_are_those_of_the_last_validation_first_those_that_were_transla
     assert examples_of(run) == ["as long as it gets", "short", "a long one"]
 
 
-def test_validation_texts_of_another_task_are_examples_the_whole_ones_first(tmp_path: Path) -> None:
-    data = {"root": str(tmp_path), "language": "en", "train": "train", "valid": "valid"}
-    config = parse_config({"task": "language-modeling", "data": data | {"documents": "line"}}, origin="a test")
-    assert validation_examples(config) == [], "the text is not here"
+def test_validation_texts_of_another_task_are_examples_the_whole_ones_first() -> None:
+    data = {"language": "en", "train": "train", "valid": "valid", "documents": "line"}
+    config = parse_config({"task": "language-modeling", "data": data}, origin="a test")
     lines = [
         "short",
         "word " * 30,
@@ -55,10 +56,11 @@ def test_validation_texts_of_another_task_are_examples_the_whole_ones_first(tmp_
         "a third line",
         "a fourth line",
     ]
-    (tmp_path / "valid").write_text("\n".join(lines), encoding="utf-8")
-    assert validation_examples(config) == ["a whole line", "a second line", "a third line", "a fourth line"]
-    (tmp_path / "valid").write_text("\n".join(lines[:3]), encoding="utf-8")
-    whole, cut = validation_examples(config)
+    pairs = [Pair("", line, number) for number, line in enumerate(lines, 1)]
+    assert validation_examples(config, pairs) == [
+        "a whole line", "a second line", "a third line", "a fourth line",
+    ]  # fmt: skip
+    whole, cut = validation_examples(config, pairs[:3])
     assert whole == "a whole line"
     assert cut == " ".join(["word"] * 12)
 
@@ -66,7 +68,7 @@ def test_validation_texts_of_another_task_are_examples_the_whole_ones_first(tmp_
 def test_the_description_has_the_beam_and_the_languages_of_a_translator(run: Path) -> None:
     config = make_config(run)
     (run / "README.md").write_text("# a card\n", encoding="utf-8")
-    assert card_of(run) == "# a card\n"
+    assert RunDirectory(run).card() == "# a card\n"
     found = describe(config, "mine", examples=["a"])
     assert found["beam"] == config.search.beam_size
     assert (found["name"], found["source"], found["target"], found["examples"]) == ("mine", "de", "en", ["a"])

@@ -24,13 +24,12 @@ from tests.serving.process import train_classifier
 from tests.tolerances import within
 from tests.web.text.browser import node
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError, UsageError
 from manyheads.inspection.capture import attention_groups
 from manyheads.inspection.codec import array_from_json, to_json_values
 from manyheads.interop.html import check
 from manyheads.runs import html_export
-from manyheads.runs.about import examples_of, validation_examples
+from manyheads.runs.about import examples_of
 from manyheads.runs.export import export
 from manyheads.runs.html_export import export_for_browsers, html_document, pack_run
 from manyheads.runs.inspect import inspect_loaded, load_for_inspection
@@ -399,7 +398,7 @@ def test_an_exported_page_opens_with_an_example_its_translation_and_its_attentio
 def test_an_exported_page_of_another_task_opens_with_a_validation_text_and_its_result(
     task: str, figure: str, runs: dict[str, Path], page_file: Any, browser: Browser
 ) -> None:
-    examples = validation_examples(RunDirectory(runs[task]).config())
+    examples = examples_of(runs[task])
     assert 0 < len(examples) <= 4
     with driving(browser, page_file(task)) as reader:
         reader.page.goto(f"{reader.address}?lang=en")

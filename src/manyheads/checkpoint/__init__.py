@@ -13,15 +13,13 @@ from manyheads.checkpoint.checkpoints import Checkpoint
 from manyheads.checkpoint.directory import RunDirectory, read_tokenizers, write_tokenizers
 from manyheads.checkpoint.files import (
     as_json,
-    plain_file,
-    read_bytes,
     read_json,
     read_json_text,
     read_tensors,
     sha256,
     write_tensors,
 )
-from manyheads.files import saving, write_atomically
+from manyheads.files import plain_file, read_bytes, saving, write_atomically
 
 __all__ = [
     "Checkpoint",

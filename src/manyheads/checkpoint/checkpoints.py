@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.checkpoint.files import as_json, read_json, read_tensors, sha256, write_tensors
+from manyheads.checkpoint.files import as_json, read_header, read_json, read_tensors, sha256, write_tensors
 from manyheads.errors import RunError
-from manyheads.files import discard, remove_drafts, replacing, saving, write_atomically
+from manyheads.files import discard, plain_file, remove_drafts, replacing, saving, write_atomically
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -135,7 +136,11 @@ class Checkpoints:
         if not isinstance(sums, dict) or not isinstance(state, dict):
             raise RunError(f"{folder / _STATE} is damaged: it holds no checksums or no state.")
         actual = {_STATE: hashlib.sha256(as_json(state)).hexdigest()}
-        actual |= {name: sha256(folder / name) for name in (WEIGHTS, _OPTIMIZER) if (folder / name).is_file()}
+        for path in filter(Path.is_file, (folder / WEIGHTS, folder / _OPTIMIZER)):
+            plain_file(path)
+            with suppress(RunError):
+                read_header(path)  # a file that holds no tensors is not read whole
+                actual[path.name] = sha256(path)
         for name in _FILES:
             if name not in actual or actual[name] != sums.get(name):
                 raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
@@ -13,7 +14,6 @@ from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
     as_json,
     check_nodes,
-    read_bytes,
     read_header,
     read_json,
     read_json_text,
@@ -24,7 +24,7 @@ from manyheads.checkpoint.files import (
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import TASKS, Config
 from manyheads.errors import ConfigError, RunError
-from manyheads.files import LOCK, locked, refuse_links, remove_drafts, saving, write_atomically
+from manyheads.files import LOCK, locked, read_bytes, refuse_links, remove_drafts, saving, write_atomically
 from manyheads.shell import command_line
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _CONFIG = "config.json"
 _ENVIRONMENT = "environment.json"
 _CARD = "README.md"
+_MOST_CARD = 2**18  # bytes
+_MOST_LOG = 2**28
 _WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
 
 _Model = TypeVar("_Model", bound="Transformer")
@@ -70,6 +72,16 @@ class RunDirectory:
     def metrics_path(self) -> Path:
         """Path of the training log, one JSON object a line."""
         return self.path / "metrics.jsonl"
+
+    def log(self) -> list[bytes]:
+        """Read the lines of the training log; there are none before the first update."""
+        path = self.metrics_path
+        return read_bytes(path, _MOST_LOG).split(b"\n") if os.path.lexists(path) else []
+
+    def card(self) -> str:
+        """Read the model card (Markdown); "" without one."""
+        path = self.path / _CARD
+        return read_bytes(path, _MOST_CARD).decode(errors="replace") if os.path.lexists(path) else ""
 
     @property
     def weights_path(self) -> Path:

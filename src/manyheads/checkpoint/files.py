@@ -17,43 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from safetensors import SafetensorError, safe_open
 
 from manyheads.errors import RunError
-from manyheads.files import reading, replacing, sum_of
+from manyheads.files import plain_file, read_bytes, reading, replacing, sum_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 # Limits above the size of any file of manyheads; a larger file is refused before it is read.
-_MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document
 _MOST_HEADER = 16 * 2**20  # bytes of the header of a safetensors file
 _MOST_NODES = 1_000_000  # values of a JSON document
 _MOST_AXES = 8  # axes of a tensor
 _LARGEST_WEIGHT = 1_000_000  # magnitude; trained weights are below 1,000
-
-
-def plain_file(path: Path) -> Path:
-    """Return the path of a regular file.
-
-    Raises:
-        RunError: the file is missing, a device or pipe, or a link that leads out of its folder.
-    """
-    if not path.is_file():
-        raise RunError(f"{path} cannot be read: it is missing, or no file.")
-    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
-        raise RunError(
-            f"{path} is a link out of its folder, and is not followed. Put a copy of the file in its place."
-        )
-    return path
-
-
-def read_bytes(path: Path) -> bytes:
-    """Read a file of a run, unless it is too large for one."""
-    with reading(path):
-        size = plain_file(path).stat().st_size
-        if size > _MOST_BYTES:
-            raise RunError(
-                f"{path} is no file of ours: it has {size:,} bytes, and at most {_MOST_BYTES:,} make sense."
-            )
-        return path.read_bytes()
 
 
 def check_nodes(data: bytes, origin: Path) -> bytes:

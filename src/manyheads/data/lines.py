@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -196,8 +197,10 @@ def damage_named(path: Path) -> Iterator[None]:
 
 def _open_unpacked(path: Path) -> io.BufferedReader:
     """Open a file for reading bytes, unpacked as its name says."""
-    if path.suffix in COMPRESSIONS and path.stat().st_size == 0:
-        raise EOFError
+    if path.is_file() and path.stat().st_size == 0:
+        if path.suffix in COMPRESSIONS:
+            raise EOFError
+        path = Path(os.devnull)  # /proc/kmsg is an empty file too, and would be read for ever
     if path.suffix == ".gz":
         return io.BufferedReader(gzip.GzipFile(path), _HEAD * 16)
     if path.suffix == ".xz":

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.files import replacing, sum_of
+from manyheads.errors import RunError
+from manyheads.files import plain_file, read_bytes, replacing, sum_of
 
 _FORMAT = 4
 _INDEX = "index.json"
@@ -48,11 +49,11 @@ class StoredFolder:
     def __init__(self, folder: Path) -> None:
         """Open a folder that `written_folder` wrote."""
         self.folder = folder
-        self.index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        self.index = json.loads(read_bytes(folder / _INDEX))
 
     def plain(self, name: str, dtype: str) -> NDArray[Any]:
         """Memory-map an array."""
-        path = self.folder / name
+        path = plain_file(self.folder / name)
         empty = path.stat().st_size == 0  # an empty file cannot be mapped
         return np.zeros(0, dtype) if empty else np.memmap(path, dtype=dtype, mode="r")
 
@@ -64,10 +65,10 @@ class StoredFolder:
     def has(folder: Path, key: str) -> bool:
         """Return whether the folder is unchanged and has this key, a hash of all that its content depends on."""
         try:
-            index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+            index = json.loads(read_bytes(folder / _INDEX))
             found = [index.get(name) for name in ("format", "key", "index")] == [_FORMAT, key, _sum_of_index(index)]
             return found and index["files"] == _sums_of(folder)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (RunError, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return False
 
 

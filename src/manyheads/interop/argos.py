@@ -22,7 +22,7 @@ from typing import Any
 
 import sentencepiece
 
-from manyheads.checkpoint import plain_file, read_json
+from manyheads.checkpoint import plain_file, read_bytes, read_json
 from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.files import reading
 from manyheads.interop.bundle import LoadedModel
@@ -129,13 +129,20 @@ def opened_package(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     if path.is_dir():
         yield _model_in(path)
         return
+    with unpacked(path) as folder:
+        yield _model_in(folder, path)
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """Unpack the files of models in a package to a folder that is removed afterwards; see `opened_package`."""
     with TemporaryDirectory(prefix="manyheads-") as name:
         try:
             with reading(path), zipfile.ZipFile(plain_file(path)) as archive:
                 _unpack(archive, path, Path(name))
         except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error, ValueError) as error:
             raise RunError(f"{path} is no Argos package, or is damaged: {error}. Copy it again.") from error
-        yield _model_in(Path(name), path)
+        yield Path(name)
 
 
 def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
@@ -161,8 +168,8 @@ def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
                 shutil.copyfileobj(member, file)
 
 
-def _model_in(root: Path, package: Path | None = None) -> tuple[Path, dict[str, Any]]:
-    """Return the folder of the only model, and the content of metadata.json beside it."""
+def _model_folder(root: Path, package: Path | None = None) -> Path:
+    """Return the folder of the only model."""
     models = sorted(path.parent for depth in ("", "*/", "*/*/") for path in root.glob(f"{depth}model.bin"))
     if len(models) != 1:
         names = ", ".join(path.relative_to(root).as_posix() for path in models[:10])
@@ -170,11 +177,17 @@ def _model_in(root: Path, package: Path | None = None) -> tuple[Path, dict[str, 
             f"holds several models: {names}. Unpack it, and give one of them" if models else "holds no model.bin"
         )
         raise RunError(f"{package or root} {reason}.")
-    metadata = models[0].parent / "metadata.json"
-    found = read_json(metadata) if models[0] != root and metadata.is_file() else {}
+    return models[0]
+
+
+def _model_in(root: Path, package: Path | None = None) -> tuple[Path, dict[str, Any]]:
+    """Return the folder of the only model, and the content of metadata.json beside it."""
+    model = _model_folder(root, package)
+    metadata = model.parent / "metadata.json"
+    found = read_json(metadata) if model != root and metadata.is_file() else {}
     if found.get("target_prefix"):
         raise RunError(f"{package or root} cannot be a model of ours: it starts each target with a given prefix.")
-    return models[0], found
+    return model, found
 
 
 def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:
@@ -183,13 +196,13 @@ def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:
     Raises:
         ParityError: the results differ from those of the run.
     """
-    with TemporaryDirectory() as name:
-        with zipfile.ZipFile(path) as archive:
-            archive.extractall(name)  # an archive that manyheads wrote
-        (folder,) = Path(name).iterdir()
-        parity = check_ctranslate2(folder / "model", expected)
-        if (folder / _PIECES).is_file():  # merges are used by the calls of Argos, here too
-            _check_pieces(sentencepiece.SentencePieceProcessor(model_file=str(folder / _PIECES)), loaded, expected)
+    with unpacked(path) as folder:
+        model = _model_folder(folder, path)
+        parity = check_ctranslate2(model, expected)
+        pieces = model.parent / _PIECES
+        if pieces.is_file():  # merges are used by the calls of Argos, here too
+            processor = sentencepiece.SentencePieceProcessor(model_proto=read_bytes(pieces))
+            _check_pieces(processor, loaded, expected)
     return parity
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.errors import RunError, require
+from manyheads.files import plain_file
 
 _REPOSITORY_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z0-9]")
 _RUN_FILES = [
@@ -52,7 +53,7 @@ def _library() -> Any:
     return require("huggingface_hub", extra="hf", purpose=purpose)
 
 
-def folder_of(where: str) -> Path:
+def folder_of(where: str | Path) -> Path:
     """Return the folder of a model: the path itself, or a copy of a model on the hub.
 
     Raises:
@@ -60,7 +61,7 @@ def folder_of(where: str) -> Path:
         MissingExtraError: `where` is a name on the hub, and huggingface_hub is not installed.
     """
     path = Path(where)
-    return path if path.is_dir() or not is_hub_name(where) else _download(where)
+    return path if path.is_dir() or not is_hub_name(str(where)) else _download(str(where))
 
 
 def _download(name: str) -> Path:
@@ -87,17 +88,18 @@ def push_folder(folder: Path, name: str, *, private: bool) -> str:
     """Upload the model of a run to the hub, without its checkpoints and cache, and return its address.
 
     Raises:
-        RunError: the hub refuses the model or cannot be reached.
+        RunError: a file is a link out of the folder or no file, or the hub refuses the model or cannot be reached.
         MissingExtraError: huggingface_hub is not installed.
     """
     hub = _library()
+    files = [plain_file(path) for pattern in _UPLOADED for path in folder.glob(pattern)]
     try:
         api = hub.HfApi()
         api.create_repo(name, private=private, exist_ok=True)
         api.upload_folder(
             repo_id=name,
             folder_path=str(folder),
-            allow_patterns=_UPLOADED,
+            allow_patterns=[file.name for file in files],
             commit_message="Upload a manyheads model",
         )
     except (OSError, ValueError, hub.errors.HfHubHTTPError) as error:

@@ -8,11 +8,11 @@ from typing import Any
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.errors import DataError, RunError
-from manyheads.files import reading
+from manyheads.data.corpus import Pair
+from manyheads.errors import RunError
 from manyheads.inspection.metrics import RunCurves, read_metrics
 from manyheads.languages import normal_form
-from manyheads.tasks.corpus import available_pairs, languages_of
+from manyheads.tasks.corpus import languages_of
 from manyheads.text.languages import other_language
 
 _EXAMPLES, _TEXTS_READ = 4, 64
@@ -36,37 +36,35 @@ def direction_name(name: str, config: Config) -> str:
 def describe_all(config: Config, name: str, run: Path) -> list[dict[str, Any]]:
     """Return the basic data of a run for the page, of each direction where it has several."""
     if not config.data.pairs:
-        return [describe(config, name, examples=examples_of(run) or validation_examples(config))]
+        return [describe(config, name, examples=examples_of(run))]
     views = config.for_directions()
     return [describe(view, direction_name(name, view), examples=examples_of(run, view)) for view in views]
 
 
-def card_of(run: Path) -> str:
-    """Return the model card of a run, or ""."""
-    path = run / "README.md"
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-
-
 def examples_of(run: Path, config: Config | None = None) -> list[str]:
-    """Return example sentences from the log of the run, first those that it translated as the reference does.
+    """Return example sentences that the run itself holds.
 
-    `config` is that of one direction, whose source language the examples have.
+    They come from its log, first those that it translated as the reference does, else from what was recorded when
+    the training began (`validation_examples`). `config` is that of one direction, whose source language they have.
+
+    Raises:
+        RunError: a file of the run is damaged, or refused.
     """
-    try:
-        samples = curves_of(run, "").samples
-    except RunError:
-        return []
+    directory = RunDirectory(run)
+    samples = read_metrics("", "", directory.log()).samples
     last = [sample for sample in samples if sample.step == samples[-1].step]
     last.sort(key=lambda sample: (sample.output != sample.reference, len(sample.source)))
-    texts = dict.fromkeys(sample.source for sample in last)
-    profiles = {} if config is None else languages_of(RunDirectory(run))
+    texts = [*dict.fromkeys(sample.source for sample in last)] or directory.recorded().get("examples", [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise RunError(f"{run / 'environment.json'} is damaged: its examples are no list of texts.")
+    profiles = {} if config is None else languages_of(directory)
     return [text for text in texts if config is None or not other_language(text, config.data.source, profiles)]
 
 
-def validation_examples(config: Config) -> list[str]:
-    """Return a few short validation texts or beginnings of texts; none if the text is not on this machine."""
+def validation_examples(config: Config, valid: Sequence[Pair]) -> list[str]:
+    """Return a few short validation texts or beginnings of texts, for the page."""
     most = min(_MAX_BYTES, config.data.max_length - 2)
-    texts = [(pair.source or pair.target).strip() for pair in available_pairs(config, "valid", _TEXTS_READ)]
+    texts = [(pair.source or pair.target).strip() for pair in valid[:_TEXTS_READ]]
     texts = [text for text in dict.fromkeys(texts) if len(text.encode()) >= _MIN_BYTES]
     texts.sort(key=lambda text: len(text.encode()) > most)  # whole texts first
     return [_beginning(text, most) for text in texts[:_EXAMPLES]]
@@ -81,7 +79,7 @@ def _beginning(text: str, most: int) -> str:
 def curves_of(path: Path, name: str) -> RunCurves:
     """Read the training curves of a run; raises as `inspect.curves`."""
     directory = RunDirectory.existing(path)
-    if not directory.metrics_path.is_file():
+    lines = directory.log()
+    if not lines:
         raise RunError(f"{path} has no {directory.metrics_path.name} yet. It is written from the first updates on.")
-    with reading(directory.metrics_path, DataError), directory.metrics_path.open("rb") as file:
-        return read_metrics(name, directory.config().task, file)
+    return read_metrics(name, directory.config().task, lines)

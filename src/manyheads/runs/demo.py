@@ -74,7 +74,7 @@ def demo(
     shortest = min((source for source, *_ in shown), key=len)
     for line in _cross_attention(translator, shortest):
         write(f"  {line}")
-    card = with_line((out / "README.md").read_text("utf-8"), scores_line(config, len(sources), result.scores))
+    card = with_line(RunDirectory(out).card(), scores_line(config, len(sources), result.scores))
     RunDirectory(out).describe(card)
     write_page(out, out / _PAGE)
     write(f"\nAll of it took {time.perf_counter() - start:.0f} seconds. The model is the directory {out}. Next:")

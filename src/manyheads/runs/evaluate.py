@@ -12,6 +12,7 @@ from manyheads.config.load import with_overrides
 from manyheads.data.locate import Split
 from manyheads.errors import OverflowedError
 from manyheads.runs.shown_card import korean_card
+from manyheads.tasks.corpus import name_files
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.task import Scored
@@ -22,11 +23,11 @@ _KOREAN_LIMITS = "- 용도와 한계"
 
 
 def evaluate(
-    run: Path,
+    run: str | Path,
     *,
     split: Split = "test",
-    source: Path | None = None,
-    reference: Path | None = None,
+    source: str | Path | None = None,
+    reference: str | Path | None = None,
     languages: tuple[str, str] = ("", ""),
     overrides: Sequence[str] = (),
     device: str = "auto",
@@ -49,13 +50,21 @@ def evaluate(
         RunError, DataError, ConfigError: see the message.
         OverflowedError: the loss is not a number.
     """
+    run, source, reference = Path(run), source and Path(source), reference and Path(reference)
     task = task_of(RunDirectory.existing(run).config())
     model = task.load(run, device)
     config = with_overrides(model.config, overrides)
-    result = task.evaluate(model, config, ScoredText(split, source, reference, languages), listener)
+    if source is None and not overrides:
+        name_files(config, [split], listener)
+    text = ScoredText(split, _as_path(source), _as_path(reference), languages)
+    result = task.evaluate(model, config, text, listener)
     if math.isnan(result.loss):
         raise OverflowedError
     return result
+
+
+def _as_path(file: str | Path | None) -> Path | None:
+    return None if file is None else Path(file)
 
 
 def card_line(path: Path, listener: Listener = NO_LISTENER) -> str | None:

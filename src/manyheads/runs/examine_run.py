@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint import RunDirectory, read_json
 from manyheads.checks.catalogue import run_finding, with_settings
 from manyheads.checks.check import merge_findings, name_direction
 from manyheads.checks.curves import curve_findings
@@ -25,7 +24,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.errors import MissingExtraError, ParityError, RunError
-from manyheads.interop.argos import check_argos
+from manyheads.interop.argos import check_argos, unpacked
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
 from manyheads.interop.marian.reader import is_marian, read_marian
@@ -36,7 +35,7 @@ from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.runs.outcome import read_curves, with_steps_done
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import available_pairs, languages_of, samples_of
+from manyheads.tasks.corpus import available_pairs, languages_of, name_files, samples_of
 from manyheads.tasks.labels import Labels
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.scoring import stream_of
@@ -82,7 +81,7 @@ def examine_run(
         facts["training"] = f"{curves.last_step:,} updates; best validation loss {loss:.3f} at step {step:,}"
     unigram_loss = None
     if report.ok:
-        listener.message("reading the text")
+        name_files(config, ["train", "valid", "test"], listener)
         with listener.phase("reading the text"):
             trained = _trained_model(run, config, curves.best[1] if curves.validations else None)
             trained.model.to(torch_device)
@@ -183,9 +182,11 @@ def _compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> R
     """Compare the exports beside a run with the run (invariant O), and add a fact about each of them."""
     findings: list[Finding] = []
     checks: list[str] = []
-    for path, view in _find_exports(run, opened):
-        checks = [_EXPORTS]
+    views = [opened, *opened.directions()]
+    for path in _paths_near(run):
         try:
+            if (view := _exported_view(path, views)) is None:
+                continue
             facts[f"export {path.name}"] = _compare_export(path, view).line()
         except ParityError as error:
             findings.append(run_finding("export-differs", f"{path}: {error}"))
@@ -193,37 +194,37 @@ def _compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> R
             facts[f"export {path.name}"] = f"not compared: {error}"
         except RunError as error:
             findings.append(run_finding("export-differs", f"{path} cannot be read: {error}"))
+        checks = [_EXPORTS]
     skipped = [] if checks else [(_EXPORTS, "there is no export inside or beside the run")]
     return make_report(merge_findings(findings), checks, skipped)
 
 
-def _find_exports(run: Path, opened: LoadedModel) -> Iterator[tuple[Path, LoadedModel]]:
-    """Yield the exports of a run: inside it, or beside it, with the name of the run at the beginning.
-
-    Each comes with the run as it was exported: an Argos package holds one direction.
-    """
+def _paths_near(run: Path) -> list[Path]:
+    """Return what is inside a run, or beside it with the name of the run at the beginning."""
     run = run.resolve()
-    views = [opened, *opened.directions()]
     near = [path for path in run.parent.iterdir() if path.name.startswith(run.name) and path != run]
-    for path in sorted([*run.iterdir(), *near]):
-        document = _carried_config(path)
-        if document is not None:
-            view = next((view for view in views if document == json.loads(config_to_json(view.config))), None)
-            if view is not None:
-                yield path, view
-        elif path.is_dir() and is_marian(path):
-            yield path, opened
+    return sorted([*run.iterdir(), *near])
+
+
+def _exported_view(path: Path, views: Sequence[LoadedModel]) -> LoadedModel | None:
+    """Return the run as it was exported to a path: an Argos package holds one direction; None for no such export.
+
+    Raises:
+        RunError: a file of the export is damaged, or refused.
+    """
+    document = _carried_config(path)
+    if document is not None:
+        return next((view for view in views if document == json.loads(config_to_json(view.config))), None)
+    return views[0] if path.is_dir() and is_marian(path) else None
 
 
 def _carried_config(path: Path) -> object | None:
     """Return the configuration in a CTranslate2 folder or an Argos package; None where the path is neither."""
     if path.is_dir() and is_export(path):
-        return json.loads((path / METADATA).read_text(encoding="utf-8")).get("config", {})
-    if path.suffix == ".argosmodel" and zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                if name.endswith(f"model/{METADATA}"):
-                    return json.loads(archive.read(name)).get("config", {})
+        return read_json(path / METADATA).get("config", {})
+    if path.suffix == ".argosmodel" and path.is_file():
+        with unpacked(path) as folder:
+            return next((read_json(file).get("config", {}) for file in folder.glob(f"*/model/{METADATA}")), None)
     return None
 
 

@@ -42,7 +42,7 @@ from manyheads.runs.export_settings import (
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.shown_card import korean_card, licence_of
-from manyheads.tasks.corpus import samples_of
+from manyheads.tasks.corpus import name_files, samples_of
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
 from manyheads.tasks.translation.translator import Translator
@@ -97,6 +97,7 @@ def export(
     parity: Parity | None
     if to in FOR_BROWSERS:
         return export_for_browsers(run, out, to, quantization, force=force, listener=listener)
+    name_files(config, ["valid", "test"], listener)
     if not config.spec.decodes:
         with new_folder(out) as draft, listener.phase("comparing and writing"):
             parity = _write_text_model(draft, directory, to, listener)
@@ -313,16 +314,17 @@ def push(run: Path, name: str, *, private: bool = False, listener: Listener = NO
     """
     if not is_hub_name(name):
         raise UsageError(f"{name} is no name on the hub. Give user/name.")
-    RunDirectory.existing(run).config()
-    card = run / "README.md"
-    if not card.is_file() or not licence_of(card.read_text(encoding="utf-8")):
+    directory = RunDirectory.existing(run)
+    config = directory.config()
+    if not licence_of(directory.card()):
         raise RunError(
-            f"{card} names no licence, so that others have no right to use the model. Fill in its line "
-            "`license:`, such as `license: apache-2.0`; mind the licence of the text it was trained on."
+            f"{run / 'README.md'} names no licence, so that others have no right to use the model. Fill in its "
+            "line `license:`, such as `license: apache-2.0`; mind the licence of the text it was trained on."
         )
     listener.message(f"{run}: opening it, and scoring it if its text is available")
+    name_files(config, ["valid", "test"], listener)
     line = card_line(run, listener)
     if line is not None:
-        write_atomically(card, with_line(card.read_text(encoding="utf-8"), line).encode())
+        directory.describe(with_line(directory.card(), line))
     listener.message(f"sending it to {name}")
     return push_folder(run, name, private=private)

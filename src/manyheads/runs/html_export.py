@@ -24,13 +24,13 @@ from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
 from manyheads.languages import normal_form
-from manyheads.runs.about import card_of, describe_all, direction_name
+from manyheads.runs.about import describe_all, direction_name
 from manyheads.runs.export_settings import TextComparison, compare_texts, join_comparisons, setting_lines
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import PageModel, model_document, page_of_run
 from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import samples_of
+from manyheads.tasks.corpus import name_files, samples_of
 from manyheads.tasks.inspecting.options import facts
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.translation.translator import Translator
@@ -149,6 +149,7 @@ def export_for_browsers(
         raise UsageError(f"--project-url {project} is for --to html, and begins with https:// or http://.")
     model = pack_run(run, "fp32" if numbers == "float32" else numbers)
     loaded, cost, with_torch = model.loaded, None, is_installed("torch")
+    name_files(loaded.config, ["valid", "test"], listener)
     with new_folder(out) as draft:
         with listener.phase("comparing and writing"):
             parity = _compare_with_run(model, numbers) if with_torch else None
@@ -158,7 +159,8 @@ def export_for_browsers(
                 evaluation = require("manyheads.runs.evaluate", purpose=f"--to {to}")
                 line = evaluation.card_line(run, listener)
         if to == "html":
-            card = evaluation.with_line(card_of(run), line) if with_torch else card_of(run)
+            card = RunDirectory(run).card()
+            card = evaluation.with_line(card, line) if with_torch else card
             page = html_document(run, model, card=card, project=project)
             write_atomically(draft / f"{run.resolve().name}.html", page.encode())
         else:
@@ -197,7 +199,7 @@ def write_page(run: Path, path: Path) -> None:
     model = pack_run(run, "int8")
     if is_installed("torch"):
         _compare_with_run(model, "int8")
-    page = html_document(run, model, card=card_of(run))
+    page = html_document(run, model, card=RunDirectory(run).card())
     with saving("the page", path, "The run is intact."):
         write_atomically(path, page.encode())
 

@@ -9,6 +9,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError, UsageError, require
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection, ModelInspection
+from manyheads.inspection.metrics import read_metrics
 from manyheads.runs.about import curves_of
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.options import InspectOptions
@@ -85,8 +86,8 @@ def inspect_weights(loaded: Loaded, run: Path | None, name: str) -> ModelInspect
         MissingExtraError: torch is not installed.
     """
     inspect_model = require("manyheads.tasks.inspecting.model", purpose="Inspection").inspect_model
-    steps = last_total_steps(run) if run else None
-    inspection: ModelInspection = inspect_model(loaded.config, loaded.model, total_steps=steps, run=name)
+    steps = read_metrics("", "", RunDirectory(run).log()).total_steps if run else 0
+    inspection: ModelInspection = inspect_model(loaded.config, loaded.model, total_steps=steps or None, run=name)
     return inspection
 
 
@@ -123,11 +124,3 @@ def _names_of(paths: Sequence[Path]) -> list[str]:
     """Return a name for each run: its folder, or the full path if two folders have the same name."""
     short = [path.resolve().name for path in paths]
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
-
-
-def last_total_steps(path: Path) -> int | None:
-    """Return the planned number of updates of a run, if its log has it."""
-    try:
-        return curves_of(path, "").total_steps or None
-    except RunError:
-        return None

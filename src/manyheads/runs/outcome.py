@@ -57,10 +57,7 @@ def with_steps_done(config: Config, curves: Curves) -> Config:
 
 def read_curves(run: RunDirectory) -> Curves:
     """Return the curves in the log of the training; a line that an interruption has cut is left out."""
-    if not run.metrics_path.is_file():
-        return Curves.from_records([])
-    with run.metrics_path.open("rb") as file:
-        return Curves.from_records(filter(None, records_of(file)))
+    return Curves.from_records(filter(None, records_of(run.log())))
 
 
 def _judge_curves(curves: Curves, choices: int, config: Config, doctor: str) -> Iterator[str]:

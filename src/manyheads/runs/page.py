@@ -21,10 +21,9 @@ from typing import Any
 
 import manyheads
 from manyheads.checkpoint import RunDirectory
-from manyheads.errors import RunError
 from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.languages import language_name
-from manyheads.runs.about import card_of, describe
+from manyheads.runs.about import describe
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.shown_card import shown_card
 from manyheads.web.scripts import PAGE, compact_script
@@ -104,7 +103,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
         "char_limit": 0,
     }
     own = None if inspection is model else inspection.packed_dict()
-    return page_of_run(run, about, own, model_document(model, card_of(run)), language)
+    return page_of_run(run, about, own, model_document(model, RunDirectory(run).card()), language)
 
 
 def page_of_run(
@@ -116,10 +115,7 @@ def page_of_run(
     model: PageModel | None = None,
 ) -> str:
     """Return the page of a run as one file; "curves" is left out of the parts in `about` if the run has none."""
-    try:
-        training = curves([run]).to_dict()
-    except RunError:
-        training = None
+    training = curves([run]).to_dict() if RunDirectory(run).log() else None
     parts = [name for name in about["parts"] if training or name != "curves"]
     data = {
         "strings": strings(),

@@ -12,7 +12,7 @@ from manyheads.checkpoint.checkpoints import not_finite
 from manyheads.checkpoint.weights import average_tensors
 from manyheads.config.schema import Config, TrainingConfig
 from manyheads.errors import RunError, TrainingError
-from manyheads.files import new_folder, reading, saving
+from manyheads.files import new_folder, saving
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.labels import LABELS
 from manyheads.tasks.registry import task_of
@@ -37,17 +37,14 @@ _COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
 
 def forget_metrics_after(run: RunDirectory, step: int, *, pending: bool = False) -> None:
     """Remove the log points of updates that will be repeated, and with `pending` the validation of the step."""
-    path = run.metrics_path
-    if path.is_file():
-        with reading(path):
-            lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+    if lines := run.log():
         last = {"step": step, "validation": step - pending}
-        earlier = [f"{line}\n" for line in lines if _is_up_to(last, line)]
-        with saving("the log", path):
-            write_atomically(path, "".join(earlier).encode())
+        earlier = [line + b"\n" for line in lines[:-1] if _is_up_to(last, line)]
+        with saving("the log", run.metrics_path):
+            write_atomically(run.metrics_path, b"".join(earlier))
 
 
-def _is_up_to(last: Mapping[str, int], line: str) -> bool:
+def _is_up_to(last: Mapping[str, int], line: bytes) -> bool:
     """Return whether the step of a line of the log is not after the last one of its kind; not if it is damaged."""
     try:
         record = json.loads(line)

@@ -10,7 +10,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from manyheads.files import write_atomically
+from manyheads.checkpoint import RunDirectory
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
 # The first words of each pair are those of model_cards.toml and model_cards.ko.toml.
@@ -47,9 +47,9 @@ def korean_card(card: str) -> str:
 
 def write_korean_card(folder: Path) -> None:
     """Write the model card of a run or an export in Korean, where the folder has one."""
-    card = folder / "README.md"
-    if card.is_file():
-        write_atomically(card, korean_card(card.read_text("utf-8")).encode())
+    run = RunDirectory(folder)
+    if card := run.card():
+        run.describe(korean_card(card))
 
 
 def shown_card(card: str) -> dict[str, Any]:

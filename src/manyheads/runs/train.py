@@ -21,6 +21,7 @@ from manyheads.config.schema import Config
 from manyheads.data.filtering import describe_too_long
 from manyheads.data.reading import READINGS
 from manyheads.errors import TrainingError
+from manyheads.runs.about import validation_examples
 from manyheads.runs.listeners import recording
 from manyheads.runs.model_card import trained_card
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
@@ -70,7 +71,7 @@ class TrainingSummary:
 
 def train(
     config: Config,
-    out: Path,
+    out: str | Path,
     *,
     listener: Listener = NO_LISTENER,
     force: bool = False,
@@ -93,7 +94,7 @@ def train(
     start_time = time.perf_counter() if start_time is None else start_time
     keep_few_kernels()
     keep_freed_memory()
-    run = RunDirectory(out)
+    run = RunDirectory(Path(out))
     with join_world() as world:
         config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
         if not world.is_main:
@@ -124,7 +125,7 @@ def _train_here(
     elif world.is_main:
         forget_metrics_after(run, 0)
     if force and world.is_main:  # from here on the run is of this configuration and corpus
-        task.begin(run, _environment(task.corpus))
+        task.begin(run, _environment(config, task.corpus))
     trained = not (trainer.progress.complete and run.described)
     if trained:  # a kill may have come between the last save and the card
         requests.stop_message = lambda: trainer.stop_message
@@ -171,7 +172,7 @@ def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
         listener.message(describe_too_long(corpus.total.kept, task.too_long, name_limit(config), reading.noun))
     if not run.exists:
         _warn_of_defects(corpus, listener)
-        task.begin(run, _environment(corpus))
+        task.begin(run, _environment(config, corpus))
     return task
 
 
@@ -215,7 +216,8 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
     )
 
 
-def _environment(corpus: Corpus) -> dict[str, Any]:
+def _environment(config: Config, corpus: Corpus) -> dict[str, Any]:
+    examples = [] if config.spec.decodes else validation_examples(config, corpus.valid)  # else the log has some
     return {
         "manyheads": __version__,
         "python": platform.python_version(),
@@ -224,6 +226,7 @@ def _environment(corpus: Corpus) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "corpus_sha256": corpus.sha256,
         "corpus": asdict(corpus.total),
+        "examples": examples,
     }
 
 

@@ -285,7 +285,7 @@ def _place(out: Path, work: Path, base: RunDirectory, document: dict[str, Any]) 
         if (holder.path / name).is_file()
     }
     environment = {name: value for name, value in trained.environment().items() if name != "sha256"}
-    card = (trained.path / "README.md").read_text(encoding="utf-8")
+    card = trained.card()
     with new_folder(out) as draft:
         shutil.copytree(work / _TEXT, draft / _TEXT)
         shutil.copyfile(trained.metrics_path, draft / trained.metrics_path.name)

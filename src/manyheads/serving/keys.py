@@ -17,9 +17,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from manyheads.checkpoint.files import as_json, check_nodes, read_bytes
+from manyheads.checkpoint.files import as_json, check_nodes
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.files import keep_owner, locked_beside, reading, replacing, saving, write_atomically
+from manyheads.files import keep_owner, locked_beside, read_bytes, reading, replacing, saving, write_atomically
 from manyheads.shell import command_line
 
 _FORMAT = 1

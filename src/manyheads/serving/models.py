@@ -22,7 +22,7 @@ from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
-from manyheads.runs.about import card_of, describe, direction_name, examples_of
+from manyheads.runs.about import describe, direction_name, examples_of
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.pivots import Pair, find_pivots
@@ -99,7 +99,7 @@ class ServedRun:
     def document(self) -> dict[str, Any]:
         """The tensors, position encodings, schedule, code and card of the model, for the page."""
         inspection = inspecting("inspect").inspect_weights(self.torch_model, self.folder, self.name)
-        document: dict[str, Any] = inspecting("page").model_document(inspection, card_of(self.folder))
+        document: dict[str, Any] = inspecting("page").model_document(inspection, RunDirectory(self.folder).card())
         return document
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -240,6 +241,19 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     return list(_normalise(config, raw))
 
 
+def name_files(config: Config, splits: Sequence[Split], listener: Listener) -> None:
+    """Report the files that will be read because a configuration, which others may have written, names them."""
+    files: list[Path] = []
+    for view in config.for_directions():
+        for split in splits:
+            if view.data.dataset is None or view.data.reads_files(split):
+                with suppress(DataError, OSError):
+                    files += READINGS[config.spec.reads].files(view.data, split)
+    if files:
+        names = ", ".join(map(str, dict.fromkeys(files)))
+        listener.message(f"reading {names}, as the configuration of the run says")
+
+
 def samples_of(opened: LoadedModel) -> Samples:
     """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
     splits: list[Split] = ["test", "valid"]
@@ -350,19 +364,14 @@ def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProf
 
 
 def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:
-    """Return the language profiles of a run: stored ones, else made from the cached training text, else none.
+    """Return the language profiles of a run; none of an older run or one that was made elsewhere.
 
     Raises:
         RunError: the stored document is damaged.
     """
-    if (run.path / LANGUAGES).is_file():
-        try:
-            return {name: LanguageProfile.from_json(stored) for name, stored in run.document(LANGUAGES).items()}
-        except ValueError as error:
-            raise RunError(f"{run.path / LANGUAGES} is damaged: it holds no profiles of languages.") from error
-    folder = run.path / _TEXT
-    try:
-        text = TextStore(folder) if (folder / "index.json").is_file() else None
-        return {} if text is None else language_profiles(run.config(), text)
-    except (OSError, ValueError, KeyError):  # the cache may be damaged
+    if not (run.path / LANGUAGES).is_file():
         return {}
+    try:
+        return {name: LanguageProfile.from_json(stored) for name, stored in run.document(LANGUAGES).items()}
+    except ValueError as error:
+        raise RunError(f"{run.path / LANGUAGES} is damaged: it holds no profiles of languages.") from error

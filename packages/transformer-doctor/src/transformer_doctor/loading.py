@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # FILE.py:NAME or package.module:NAME.
 _SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
+_MOST_BYTES = 64 * 2**20  # of a config.json
 _WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 
 
@@ -71,9 +72,14 @@ def _origin_of(subject: str) -> str:
 
 def _is_huggingface_folder(folder: Path) -> bool:
     """Return whether a folder holds a model of transformers rather than a run."""
+    path = folder / "config.json"
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        size = path.stat().st_size if path.is_file() else 0  # a pipe is never opened, which would wait for ever
+        if not 0 < size <= _MOST_BYTES:
+            return False
+        with path.open("rb") as file:
+            config = json.loads(file.read(size))
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(config, dict) and ("model_type" in config or "architectures" in config)
 

@@ -12,7 +12,7 @@ from weakref import finalize
 from manyheads.checkpoint import RunDirectory, sha256, write_atomically
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
-from manyheads.files import discard, locked_beside, new_folder, refuse_links
+from manyheads.files import MOST_BYTES, discard, locked_beside, new_folder, plain_file, refuse_links
 from manyheads.interop.bundle import (
     BundleMetadata,
     is_export,
@@ -117,6 +117,9 @@ def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTra
     metadata = read_metadata(folder)
     if metadata.kind != _KIND:
         raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
+    plain_file(folder / "model.bin")
+    for path in (folder / "config.json", *folder.glob("*vocabulary*")):  # what the library itself reads
+        plain_file(path, MOST_BYTES)
     model = metadata.config.model
     engine = CTranslate2Engine(
         folder,
