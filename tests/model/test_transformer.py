@@ -15,9 +15,7 @@ def test_no_model_is_made_under_another_default_dtype_of_torch(dtype: torch.dtyp
     config = ModelConfig(d_model=8, d_ff=12, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
     torch.set_default_dtype(dtype)
     try:
-        with pytest.raises(
-            UsageError, match=rf"the default dtype of torch is {dtype}, and models"
-        ):
+        with pytest.raises(UsageError, match=rf"the default dtype of torch is {dtype}, and models"):
             EncoderDecoder(config, 11, 11)
     finally:
         torch.set_default_dtype(torch.float32)

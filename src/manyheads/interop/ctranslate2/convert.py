@@ -20,6 +20,7 @@ from manyheads.interop.bundle import (
     read_metadata,
     write_metadata,
 )
+from manyheads.interop.ctranslate2.binary import read_model
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
@@ -114,10 +115,11 @@ def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTra
         RunError: the folder is no such export, or is damaged.
         MissingExtraError: ctranslate2 is not installed.
     """
+    if is_export(folder):
+        read_model(folder / "model.bin")  # a file that is no such model is refused before it is read whole
     metadata = read_metadata(folder)
     if metadata.kind != _KIND:
         raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
-    plain_file(folder / "model.bin")
     for path in (folder / "config.json", *folder.glob("*vocabulary*")):  # what the library itself reads
         plain_file(path, MOST_BYTES)
     model = metadata.config.model
