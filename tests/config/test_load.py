@@ -462,7 +462,7 @@ JSON_VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", JSON_VALUES, ids=repr)
+@pytest.mark.parametrize("value", JSON_VALUES, ids=lambda value: repr(value)[:12])
 def test_a_stored_configuration_with_any_json_value_in_any_place_is_read_or_refused_by_name(value: Any) -> None:
     stored = json.loads(config_to_json(example_config()))
     for section, settings in stored.items():
