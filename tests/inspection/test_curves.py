@@ -12,7 +12,7 @@ from manyheads.errors import RunError, UsageError
 from manyheads.inspection.charts import HeatMap
 from manyheads.inspection.curves import _CURVE_NAMES, _VIEWS, Curves
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.runs.inspect import curves, last_total_steps
+from manyheads.runs.inspect import curves
 
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
 
@@ -153,7 +153,7 @@ def test_long_curves_are_thinned_in_the_picture_and_complete_in_the_table() -> N
 
 def test_a_real_run_of_an_old_version_is_drawn() -> None:
     found = curves([GOLDEN])
-    assert last_total_steps(GOLDEN) == found.runs[0].total_steps
+    assert found.runs[0].total_steps > 0
     for view in ("loss", "perplexity", "scores", "learning-rate", "gradient-norm", "speed", "samples"):
         assert view in found.views
         assert found.lines(view)
@@ -170,7 +170,6 @@ def test_a_path_that_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((GOLDEN / "config.json").read_bytes())
     with pytest.raises(RunError, match=r"no metrics.jsonl yet"):
         curves([tmp_path])
-    assert last_total_steps(tmp_path) is None
 
 
 def test_other_documents_are_refused_as_curves() -> None:
