@@ -458,10 +458,8 @@ def evaluate_texts(
 
 def _training_log(run: RunDirectory | None) -> tuple[int, float | None]:
     """Return the updates in the log of a run's training, and the best validation loss; 0 and None without a log."""
-    metrics = run.metrics_path if run else None
-    if metrics is None or not metrics.is_file():
+    if run is None:
         return 0, None
-    with metrics.open("rb") as file:
-        curves = read_metrics("", "", file)
+    curves = read_metrics("", "", run.log())
     losses = curves.of("valid_loss")
     return curves.steps, min(losses.values) if losses else None
