@@ -43,9 +43,6 @@ def test_the_files_and_the_document_are_written(folder: Path, call: Call) -> Non
     ("arguments", "code", "message"),
     [
         (["s.jsonl"], 2, "--output"),
-        (["s.jsonl", "-o", "s.jsonl"], 2, "is the input"),
-        (["s.jsonl", "-o", "a", "--html", "a"], 2, "the same name"),
-        (["s.jsonl", "-o", "no/a"], 2, "there is no folder"),
         (["nothing", "-o", "a"], 3, "nothing cannot be read"),
         (["s.jsonl", "-o", "a", "--run", "nothing"], 3, "is not a directory"),
     ],

@@ -15,8 +15,8 @@ import pytest
 from tests.stdin import set_stdin
 
 from manyheads.cli.progress import Progress
-from manyheads.cli.streams import check_output, input_lines, line_progress, numbers_text, open_output, write_json
-from manyheads.errors import DataError, UsageError, WriteError
+from manyheads.cli.streams import input_lines, line_progress, numbers_text, open_output, write_json
+from manyheads.errors import DataError, WriteError
 from manyheads.training.log import Advance
 
 
@@ -111,11 +111,3 @@ def test_links_are_written_through_and_pipes_and_devices_as_they_are(tmp_path: P
     assert read == [b"new"]
     write_output(Path("/dev/null"))
     assert (tmp_path / "pipe").is_fifo()
-
-
-@pytest.mark.parametrize("name", ["folder", "n" * 300, "missing/out", "file/out"])
-def test_an_output_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").touch()
-    with pytest.raises((UsageError, WriteError), match=f"{name} (cannot be written|is a folder)"):
-        check_output(tmp_path / name, tmp_path / "in")

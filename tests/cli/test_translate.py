@@ -118,14 +118,6 @@ def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:
     ]
 
 
-def test_the_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "text"
-    path.write_text("a\n", encoding="utf-8")
-    assert run(["translate", "run", str(path), "--output", str(path)]) == 2
-    assert capsys.readouterr().err == f"error: {path} is the input; write to another file.\n"
-    assert path.read_text(encoding="utf-8") == "a\n"
-
-
 DOCUMENTS = (
     "po pot html htm xhtml md rst tex xliff xlf tmx srt vtt ass ssa docx odt pptx epub json jsonl xml pdf HTML "
     "po.gz en.html.zst"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manyheads.cli.options import PATH, complete_recipes, device_option, executor_options, json_option, option
+from manyheads.cli.options import OUTPUT, RECIPE, device_option, executor_options, json_option, option
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
 
@@ -19,9 +19,14 @@ _BUILDS = Path("builds")
 
 
 @verb("build")
-@click.argument("plan", metavar="PLAN", shell_complete=complete_recipes)
+@click.argument("plan", metavar="PLAN", type=RECIPE)
 @option(
-    "-o", "--output", type=PATH, metavar="DIR", show_default="builds/ and the name of PLAN", help="Folder to write."
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="DIR",
+    show_default="builds/ and the name of PLAN",
+    help="Folder to write.",
 )
 @option(
     "--only",

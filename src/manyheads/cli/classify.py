@@ -12,7 +12,6 @@ from manyheads.cli.options import PATH, device_option, json_option, output_optio
 from manyheads.cli.streams import (
     WarnedLines,
     batches,
-    check_output,
     collect_warnings,
     input_lines,
     lines_at_once,
@@ -39,7 +38,6 @@ def classify(run: Path, file: Path, device: str, output: Path | None, as_json: b
     RUN is the run directory of a classifier. FILE may be compressed (.gz, .xz or .zst). Empty lines stay empty. If
     the classifier takes two texts, separate them by a tab. --json prints the probabilities of all labels.
     """
-    check_output(output, file)
     refuse_document(file, f"manyheads classify RUN < {file.name}")
 
     from manyheads.tasks.classification.classifier import Classifier

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import PATH, device_option, json_option, option, run_option
-from manyheads.cli.streams import check_output, open_output
+from manyheads.cli.options import OUTPUT_FILE, PATH, device_option, json_option, option, run_option
+from manyheads.cli.streams import open_output
 from manyheads.cli.verbs import announce_loading, echo, verb, verb_group
 from manyheads.shell import command_line
 
@@ -20,12 +20,14 @@ def corrections() -> None:
 @verb("corrections review", corrections)
 @click.argument("file", type=PATH)
 @run_option("--run", help="Translator whose log-probabilities judge, too, and whose languages are chosen.")
-@option("-o", "--output", type=PATH, required=True, metavar="FILE", help="TSV file for the accepted corrections.")
-@option("--rejected", type=PATH, metavar="FILE", help="TSV file for all others, with their reasons.")
+@option(
+    "-o", "--output", type=OUTPUT_FILE, required=True, metavar="FILE", help="TSV file for the accepted corrections."
+)
+@option("--rejected", type=OUTPUT_FILE, metavar="FILE", help="TSV file for all others, with their reasons.")
 @option(
     "--html",
     "page",
-    type=PATH,
+    type=OUTPUT_FILE,
     metavar="FILE",
     help="Page for the doubtful ones, on which you tick the right ones.",
 )
@@ -44,15 +46,9 @@ def review(
     announce_loading()
     from manyheads.runs.corrections import review_corrections
 
-    outputs = output, rejected, page
-    for path in outputs:
-        check_output(path, file)
-    named = [path for path in outputs if path is not None]
-    if len(set(named)) < len(named):
-        raise click.UsageError("two outputs have the same name.")
     result = review_corrections(file, run, device=device)
     contents = result.accepted_rows(), result.other_rows(), [result.page()]
-    for path, lines in zip(outputs, contents, strict=True):
+    for path, lines in zip((output, rejected, page), contents, strict=True):
         if path is not None:
             with open_output(path) as stream:
                 stream.writelines(f"{line}\n".encode("utf-8", "replace") for line in lines)

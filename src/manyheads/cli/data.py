@@ -11,8 +11,8 @@ from manyheads.cli.data_clean import clean
 from manyheads.cli.data_convert import convert
 from manyheads.cli.options import (
     COUNT,
-    FOLDER,
     NOT_NEGATIVE,
+    OUTPUT_FOLDER,
     PATH,
     config_argument,
     folder_option,
@@ -42,7 +42,7 @@ data.add_command(convert)
 @click.argument("name", required=False)
 @option(
     "--root",
-    type=FOLDER,
+    type=OUTPUT_FOLDER,
     default="data",
     metavar="DIR",
     help="Directory in which the folder of the corpus is created.",

@@ -24,7 +24,7 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 
 
 @verb("data convert")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
 @folder_option(required=True, help="Folder to write into.")
 @language_option("--source", "named by the file", "Language of the source text.")
 @language_option("--target", "named by the file", "Language of the target text.")

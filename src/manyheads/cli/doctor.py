@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 import click
 
-from manyheads.cli.options import (
-    complete_recipes,
-    json_option,
-    option,
-    output_option,
-    set_option,
-    with_device,
-)
+from manyheads.cli.options import RECIPE, json_option, option, output_option, set_option, with_device
 from manyheads.cli.streams import open_output, progress_display
 from manyheads.cli.verbs import (
     announce_loading,
@@ -38,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @verb_with_subverbs("doctor")
-@click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, shell_complete=complete_recipes)
+@click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, type=RECIPE)
 @model_options(option)
 @set_option
 @option(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from manyheads.cli.options import (
-    PATH,
+    OUTPUT,
     device_option,
     json_option,
     language_option,
@@ -35,12 +35,12 @@ _QUANTIZATIONS = [
 
 @verb("export")
 @run_argument
-@click.argument("dest", type=PATH, required=False)
+@click.argument("dest", type=OUTPUT, required=False)
 @option("--to", type=click.Choice(_FORMATS), required=True, help="Format to write, named after the program.")
 @option(
     "-o",
     "--output",
-    type=PATH,
+    type=OUTPUT,
     metavar="DEST",
     help="DEST as an option: a new directory; for argos, a file .argosmodel; for html, a file .html.",
 )

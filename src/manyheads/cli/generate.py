@@ -20,7 +20,7 @@ from manyheads.cli.options import (
     output_option,
     run_argument,
 )
-from manyheads.cli.streams import check_output, input_lines, numbers_text, open_output, write_json
+from manyheads.cli.streams import input_lines, numbers_text, open_output, write_json
 from manyheads.cli.verbs import verb, warn
 from manyheads.errors import UsageError
 from manyheads.search.options import Sampling
@@ -85,7 +85,6 @@ def generate(
     options = GenerateOptions(sampling=sampling, samples=samples, max_tokens=max_tokens, stop=stop)
     generator = Generator.load(run, device=device)
     prompts = [prompt or ""] if file is None else _read_prompts(generator, file)
-    check_output(output, file or Path("-"))
     _warn_about_prompts(generator, prompts)
     if as_json:
         document = [continuation.to_json() for continuation in generator.generate(prompts, options)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from manyheads.cli.options import FOLDER, PATH, complete_recipes, device_option, language_option, option
+from manyheads.cli.options import OUTPUT_FOLDER, PATH, RECIPE, device_option, language_option, option
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, verb
 from manyheads.errors import DataError, UsageError
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 @verb("init")
-@click.argument("folder", metavar="DIR", type=FOLDER)
-@option(
-    "--from", "recipe", metavar="RECIPE", shell_complete=complete_recipes, help="Recipe, plan or TOML file to copy."
-)
+@click.argument("folder", metavar="DIR", type=OUTPUT_FOLDER)
+@option("--from", "recipe", type=RECIPE, metavar="RECIPE", help="Recipe, plan or TOML file to copy.")
 @option(
     "--data",
     "root",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from manyheads.cli.options import (
-    FILE,
     NOT_NEGATIVE,
+    OUTPUT_FILE,
     PATH,
     beam_option,
     device_option,
@@ -39,7 +39,7 @@ _view_option = partial(option, "--view", metavar="NAME")
 _drawing_option = option(
     "-o",
     "--output",
-    type=FILE,
+    type=OUTPUT_FILE,
     metavar="FILE",
     help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), .json or "
     ".csv.",
@@ -60,8 +60,7 @@ def _check_drawing(path: Path | None, *, as_json: bool, width: float | None = No
     """Check the path of --output before the computation.
 
     Raises:
-        UsageError: the suffix is unknown, the directory does not exist, or --json is given too; or a width is
-            given without a picture.
+        UsageError: the suffix is unknown, or --json is given too; or a width is given without a picture.
     """
     if width is not None and (path is None or path.suffix.lower() not in (".svg", ".png")):
         raise UsageError(f"--width {width:g} is the width of a picture. Write one: --output FILE.svg or FILE.png.")
@@ -69,8 +68,6 @@ def _check_drawing(path: Path | None, *, as_json: bool, width: float | None = No
         return
     if path.suffix.removeprefix(".").lower() not in _FORMATS:
         raise UsageError(f"--output {path}: the name must end in one of .{', .'.join(_FORMATS)}.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--output {path}: there is no folder {path.parent}. Make it first.")
     if as_json:
         raise click.UsageError("--json prints, and --output writes a file: give one of them.")
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import os
 import re
+import stat
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +17,22 @@ import click
 from click.shell_completion import CompletionItem
 
 from manyheads.cli.korean import in_korean, is_korean
+from manyheads.errors import UsageError
+from manyheads.files import os_errors
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
+
+class OutputPath(click.Path):
+    """A path that a verb writes. Every other `click.Path` is one that it reads."""
+
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PATH = click.Path(path_type=Path)
-FOLDER = click.Path(path_type=Path, file_okay=False)
-FILE = click.Path(path_type=Path, dir_okay=False)
+OUTPUT = OutputPath(path_type=Path, readable=False)
+OUTPUT_FOLDER = OutputPath(path_type=Path, file_okay=False, readable=False)
+OUTPUT_FILE = OutputPath(path_type=Path, dir_okay=False, readable=False)
 _MAX_COUNT = 1_000_000_000  # of a number without a narrower limit; helps leave it out
 COUNT = click.IntRange(1, _MAX_COUNT)
 NOT_NEGATIVE = click.IntRange(0, _MAX_COUNT)
@@ -62,19 +73,80 @@ def _range_in_words(number_type: click.ParamType[Any], words: Callable[[str], st
     return ", ".join(bounds)
 
 
+def check_outputs(context: click.Context) -> None:
+    """Check the outputs of a parsed command line, standard output among them, against its inputs and each other.
+
+    All names of a file are one, as of a link; pipes and devices may be named twice.
+
+    Raises:
+        UsageError: an output is an input or another output, or cannot be written, as without a folder.
+    """
+    named = [
+        (parameter, str(path))
+        for parameter in context.command.get_params(context)
+        if isinstance(parameter.type, click.Path) and (value := context.params.get(parameter.name or ""))
+        for path in (value if isinstance(value, tuple) else [value])
+    ]
+    read: dict[object, str] = {}
+    for parameter, path in named:
+        for name in (path, path.rpartition(":")[0]):  # FILE.py:NAME is a model
+            with suppress(OSError):
+                if not isinstance(parameter.type, OutputPath) and (place := _file_id(name, 0)):
+                    read[place] = _label(parameter)
+    with suppress(OSError):
+        if (place := _file_id("-", 1)) in read:
+            raise UsageError(f"standard output is the input ({read[place]}); write to another file.")
+    written: dict[object, str] = {}
+    for parameter, path in named:
+        if not isinstance(parameter.type, OutputPath):
+            continue
+        with os_errors(f"{path} cannot be written", UsageError):
+            if parameter.type is OUTPUT_FILE and not Path(path).parent.is_dir():
+                raise UsageError(f"{path} cannot be written: there is no folder {Path(path).parent}.")
+            try:
+                place = _file_id(path, 1)
+            except FileNotFoundError:
+                place = os.path.realpath(path)
+        if place in read:
+            raise UsageError(f"{path} is the input ({read[place]}); write to another file.")
+        if place in written:
+            raise UsageError(
+                f"{path} is the same name for {written[place]} and {_label(parameter)}. Give two names."
+            )
+        if place is not None:
+            written[place] = _label(parameter)
+
+
+def _file_id(path: str, stream: int) -> object:
+    """Return what all names of a file have in common, and None for no file; "-" is a standard stream."""
+    status = os.fstat(stream) if path == "-" else os.stat(path)
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+
+
+def _label(parameter: click.Parameter) -> str:
+    """Return the name of a parameter, such as --output or SOURCE."""
+    return parameter.opts[-1] if isinstance(parameter, click.Option) else parameter.human_readable_name
+
+
 option = partial(click.option, cls=_Option, show_default=True)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 
 
-def complete_recipes(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem[str]]:
-    """Complete the names of recipes; if none begins with the word, the paths of files."""
-    from manyheads.config.load import recipe_paths
+class _RecipeOrPath(click.Path):
+    """Name of a recipe, or path of a file."""
 
-    names = [CompletionItem(name) for name in recipe_paths() if name.startswith(word)]
-    return names or [CompletionItem(word, type="file")]
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        """Complete the names of recipes; if none begins with the word, the paths of files."""
+        from manyheads.config.load import recipe_paths
+
+        names = [CompletionItem(name) for name in recipe_paths() if name.startswith(incomplete)]
+        return names or super().shell_complete(ctx, param, incomplete)
 
 
-config_argument = click.argument("config", shell_complete=complete_recipes)
+RECIPE = _RecipeOrPath()
+config_argument = click.argument("config", type=RECIPE)
 run_argument = click.argument("run", type=PATH)
 run_option = partial(option, type=PATH, metavar="RUN")
 device_option = option(
@@ -128,7 +200,7 @@ def executor_options(work: str, *, threads: str = "") -> Decorator:
 def output_option(content: str) -> Decorator:
     """Return `--output`, the file for the content named; "-" means stdout."""
     text = f"Write the {content} to FILE; - is stdout."
-    return option("-o", "--output", type=FILE, metavar="FILE", show_default="stdout", help=text)
+    return option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", show_default="stdout", help=text)
 
 
 def language_option(name: str, default: str | None, text: str) -> Decorator:
@@ -136,12 +208,14 @@ def language_option(name: str, default: str | None, text: str) -> Decorator:
     return option(name, metavar="LANGUAGE", show_default=default or True, help=text)
 
 
-folder_option = partial(option, "-o", "--output", "out", type=FOLDER, metavar="DIR")
+folder_option = partial(option, "-o", "--output", "out", type=OUTPUT_FOLDER, metavar="DIR")
 
 
 def run_output_option(default: str) -> Decorator:
     """Return `--output`, the run directory to write; `default` is shown in the help."""
-    return option("-o", "--output", type=PATH, metavar="RUN", show_default=default, help="Run directory to write.")
+    return option(
+        "-o", "--output", type=OUTPUT, metavar="RUN", show_default=default, help="Run directory to write."
+    )
 
 
 def with_device(overrides: tuple[str, ...], device: str | None) -> tuple[str, ...]:

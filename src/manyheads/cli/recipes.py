@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from manyheads.cli.options import complete_recipes, json_option, option, set_option
+from manyheads.cli.options import RECIPE, json_option, option, set_option
 from manyheads.cli.verbs import echo, echo_json, in_color, verb
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def headline(text: str) -> dict[str, Any]:
 
 
 @verb("show-config")
-@click.argument("config", required=False, shell_complete=complete_recipes)
+@click.argument("config", required=False, type=RECIPE)
 @set_option
 @json_option
 @option("--schema", is_flag=True, help="Print the JSON Schema of configurations, for editors.")

@@ -12,7 +12,6 @@ from manyheads.cli.streams import (
     ConstraintFiles,
     WarnedLines,
     batches,
-    check_output,
     collect_warnings,
     input_lines,
     line_progress,
@@ -66,7 +65,6 @@ def score(
     it. Pairs with low scores are often no translations of each other. --json adds the score of each token, and
     warnings.
     """
-    check_output(output, source_file)
     refuse_document(source_file, "copy it to FILE.txt")
     refuse_document(target_file, "copy it to FILE.txt")
     from manyheads.tasks.translation.translator import Translator

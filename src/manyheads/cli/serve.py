@@ -10,7 +10,16 @@ from time import strftime
 
 import click
 
-from manyheads.cli.options import COUNT, NOT_NEGATIVE, PATH, device_option, field_option, json_option, option
+from manyheads.cli.options import (
+    COUNT,
+    NOT_NEGATIVE,
+    OUTPUT,
+    PATH,
+    device_option,
+    field_option,
+    json_option,
+    option,
+)
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group, verb_with_subverbs
 from manyheads.errors import require
 from manyheads.serving.settings import ServeSettings
@@ -33,7 +42,7 @@ _REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "p
     show_default="any name; on a loopback address only the machine's own",
 )
 @field_option(ServeSettings, "cors_origins", "ORIGIN", flag="--cors-origin", multiple=True)
-@field_option(ServeSettings, "suggestions", "FILE", type=PATH)
+@field_option(ServeSettings, "suggestions", "FILE", type=OUTPUT)
 @field_option(ServeSettings, "trust_forwarded_for")
 @field_option(ServeSettings, "metrics_token", "TOKEN", envvar="MANYHEADS_METRICS_TOKEN", show_envvar=True)
 @field_option(ServeSettings, "char_limit", "N", type=COUNT)

@@ -20,7 +20,7 @@ from manyheads.data.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_l
 from manyheads.data.locate import strip_compression
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
-from manyheads.files import is_stream, locked_output, os_errors, writing
+from manyheads.files import is_stream, locked_output, writing
 from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:
@@ -37,19 +37,6 @@ _DOCUMENTS = {
 }
 
 _Result = TypeVar("_Result", bound=JsonResult)
-
-
-def check_output(output: Path | None, file: Path) -> None:
-    """Raise `UsageError` if the output file is the input file, or is in a folder that does not exist."""
-    if output is None:
-        return
-    with os_errors(f"{output} cannot be written", UsageError):
-        if not output.parent.is_dir():
-            raise UsageError(f"{output} cannot be written: there is no folder {output.parent}.")
-        if output.is_dir():
-            raise UsageError(f"{output} is a folder: name a file.")
-        if output.exists() and file.exists() and output.samefile(file):
-            raise UsageError(f"{output} is the input; write to another file.")
 
 
 def refuse_document(file: Path, cure: str) -> None:

@@ -28,7 +28,6 @@ from manyheads.cli.streams import (
     ConstraintFiles,
     WarnedLines,
     batches,
-    check_output,
     collect_warnings,
     input_lines,
     line_progress,
@@ -171,7 +170,6 @@ def translate(
             "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
             "--match-source, --min-confidence, --forbid-file, --require-file, --glossary and --columns.",
         )
-    check_output(output, file)
     if form is None:
         refuse_document(file, "--format text")
     in_shards = not stream and not as_json and _both_files(file, output)

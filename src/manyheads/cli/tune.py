@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from manyheads.cli.options import PATH, device_option, json_option, option
+from manyheads.cli.options import OUTPUT, PATH, device_option, json_option, option
 from manyheads.cli.verbs import announce_loading, current_settings, echo_result, translate_card, verb
 
 
 @verb("tune")
 @click.argument("model", type=click.Path())
 @click.argument("corrections", type=PATH)
-@option("-o", "--output", type=PATH, metavar="RUN", required=True, help="Run directory to write.")
+@option("-o", "--output", type=OUTPUT, metavar="RUN", required=True, help="Run directory to write.")
 @option(
     "--general",
     type=PATH,

@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, TextIO, TypeVar
 import click
 
 from manyheads.cli.korean import KoreanFormatter, is_korean
+from manyheads.cli.options import check_outputs
 from manyheads.cli.signals import importing
 from manyheads.errors import printable
 from manyheads.shell import Note, command_line, quote
@@ -112,6 +113,15 @@ class Verb(click.Command):
         """Return the verb's own parameters, then the common options."""
         return [*super().get_params(ctx), *_COMMON_OPTIONS]
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments, and check the outputs that they name."""
+        context = super().make_context(info_name, args, parent, **extra)
+        if not context.resilient_parsing:
+            check_outputs(context)
+        return context
+
     def get_help(self, ctx: click.Context) -> str:
         """Return the help, in Korean with `--lang ko`."""
         formatter = ctx.make_formatter()
@@ -195,7 +205,8 @@ class VerbWithSubverbs(VerbGroup):
         if first in self.commands:
             group = VerbGroup(self.name, commands=self.commands)
             return group.make_context(info_name, args, parent, **extra)
-        near = get_close_matches(first, self.commands, 1, cutoff=0.75) if Path(first).name == first else []
+        word = Path(first).name == first and not first.startswith("-")
+        near = get_close_matches(first, self.commands, 1, cutoff=0.75) if word else []
         if near and not Path(first).exists() and not extra.get("resilient_parsing"):
             context = click.Context(self, info_name=info_name, parent=parent)
             raise click.UsageError(f"no file or verb {first}; did you mean {self.name} {near[0]}?", context)
