@@ -7,17 +7,23 @@ import json
 import os
 import sys
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import click
 import pytest
+from tests.cli.conftest import Call
+from tests.faults import full_disk
 from tests.stdin import set_stdin
 
+from manyheads.cli.main import run
 from manyheads.cli.progress import Progress
 from manyheads.cli.streams import input_lines, line_progress, numbers_text, open_output, write_json
 from manyheads.errors import DataError, WriteError
 from manyheads.training.log import Advance
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
+CORPUS = GOLDEN.with_name("corpus")
 
 
 def test_standard_input_ends_lines_at_line_feeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +98,55 @@ def test_an_output_that_another_process_writes_is_not_touched(tmp_path: Path) ->
         file.flush()
         with pytest.raises(WriteError, match="another process"):
             write_output(tmp_path / "out")
+        assert not (tmp_path / "out").exists()
     assert (tmp_path / "out").read_bytes() == b"first"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz", "link"])
+def test_an_older_file_stays_until_the_new_one_is_complete(tmp_path: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to("out")
+    (tmp_path / "out.gz").write_bytes(b"old")
+    (tmp_path / "out").write_bytes(b"old")
+    (tmp_path / "out").chmod(0o640)
+    with (
+        full_disk(10),
+        pytest.raises(WriteError, match=r"out(\.gz)? cannot be written: File too large"),
+        open_output(tmp_path / name) as file,
+    ):
+        file.writelines(os.urandom(10) for _ in range(10_000))
+    with suppress(KeyboardInterrupt), open_output(tmp_path / name) as file:
+        file.write(b"half")
+        file.flush()
+        raise KeyboardInterrupt
+    assert (tmp_path / name).read_bytes() == b"old"
+    write_output(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out", "out.gz"]
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
+
+
+OUTPUTS = {
+    "score": (GOLDEN, CORPUS / "test.de", CORPUS / "test.en"),
+    "translate": (GOLDEN, "--json", CORPUS / "test.de"),
+    "evaluate": (GOLDEN, "--source-file", CORPUS / "test.de", "--reference-file", CORPUS / "test.en"),
+    "inspect": (GOLDEN, "der Hund", "--no-occlusion"),
+    "curves": (GOLDEN,),
+    "doctor": (),
+}
+
+
+@pytest.mark.parametrize("verb", OUTPUTS)
+def test_a_full_disk_leaves_the_older_output_of_a_verb(verb: str, tmp_path: Path, call: Call) -> None:
+    path = tmp_path / "out.html"
+    path.write_bytes(b"old")
+    with full_disk(9):
+        err = call(verb, "-q", *OUTPUTS[verb], "-o", path, code=3).err
+    assert err.startswith(f"error: {path} cannot be written: File too large. ")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.html"]
+    assert path.read_bytes() == b"old"
+    run([verb, "-q", *map(str, OUTPUTS[verb]), "-o", str(path)])
+    assert path.read_bytes() != b"old"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links and pipes of POSIX")

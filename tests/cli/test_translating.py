@@ -157,10 +157,11 @@ def test_sentences_over_two_lines_are_named(trained, tmp_path, capsys, form) -> 
     assert "translated by itself" not in capsys.readouterr().err
 
 
-def test_invalid_utf8_is_an_error_at_its_line(trained, tmp_path, monkeypatch, capsys) -> None:
-    out = translated(trained, b"Abc.\nStra\xdfe\n", tmp_path / "out", monkeypatch, code=3)
+def test_invalid_utf8_is_an_error_at_its_line(trained, tmp_path, monkeypatch, capfd) -> None:
+    set_stdin(monkeypatch, b"Abc.\nStra\xdfe\n")
+    assert run(["translate", str(trained)]) == 3
+    out, error = capfd.readouterr()
     assert out.count("\n") == 1
-    error = capsys.readouterr().err
     assert error.startswith("error: standard input, line 2: byte 0xDF at offset 9 ")
     assert "Traceback" not in error
 

@@ -20,7 +20,7 @@ from manyheads.data.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_l
 from manyheads.data.locate import strip_compression
 from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
-from manyheads.files import is_stream, locked_output, writing
+from manyheads.files import is_stream, locked_output, replacing_output, writing
 from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def refuse_closed(stream: TextIO, name: str, cure: str) -> None:
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open a file for writing bytes, compressed according to its suffix; None and "-" mean stdout.
 
-    Pipes and devices, /dev/stdout among them, are written as they are.
+    A file appears, or replaces the older one, when it is complete. Pipes and devices, /dev/stdout among them, are
+    written as they are.
 
     Raises:
         UsageError: stdout is closed.
@@ -72,12 +73,14 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
+        place = path
+        if not is_stream(path):
+            place = stack.enter_context(replacing_output(stack.enter_context(locked_output(path))))
         with writing(path):
-            where = path if is_stream(path) else stack.enter_context(locked_output(path))
-            file = cast(BinaryIO, open_packed(where))
-        if path.suffix in COMPRESSIONS:
-            file = io.BufferedWriter(cast(io.RawIOBase, file))  # flushed lines stay together, which compress better
-        yield stack.enter_context(file)
+            file = stack.enter_context(cast(BinaryIO, open_packed(place)))
+        if path.suffix in COMPRESSIONS:  # flushed lines stay together, which compress better
+            file = stack.enter_context(io.BufferedWriter(cast(io.RawIOBase, file)))
+        yield file
 
 
 def progress_display(unit: str = "tokens") -> AbstractContextManager[Progress]:
