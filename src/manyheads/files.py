@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from manyheads.errors import ManyheadsError, RunError, SaveError, WriteError
 LOCK = ".lock"
 DRAFTS = ".draft-"  # beginning of the names of unfinished files and folders
 MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document: above the size of any such file of manyheads
+_MOVED = ".moved"  # file of a draft folder that lists the files which are moved together
 _NAMED_STREAMS = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
 
 _PERMISSION = "Check who may read and write there (ls -ld), or name another place."
@@ -173,6 +175,38 @@ def put(draft: Path, path: Path) -> None:
     _sync(path.parent)
 
 
+def put_together(draft: Path) -> None:
+    """Move the files of a folder of `drafting` beside it, notes (.json) first; after an error none is left.
+
+    After a kill, the next process that removes the draft folder removes the files that were moved, too.
+    """
+    paths = sorted(draft.iterdir(), key=lambda path: (path.suffix != ".json", path.name))
+    (draft / _MOVED).write_text(json.dumps({path.name: _identity(path) for path in paths}), encoding="utf-8")
+    _sync(draft / _MOVED)
+    try:
+        for path in paths:
+            put(path, draft.parent / path.name)
+    except BaseException:
+        _take_back(draft)
+        raise
+
+
+def _identity(path: Path) -> list[int]:
+    """Return numbers that a file keeps when it is moved, and that no other file of its name has."""
+    status = path.lstat()
+    return [status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def _take_back(draft: Path) -> None:
+    """Remove the files that `put_together` has moved, unless it has moved all."""
+    with suppress(OSError, ValueError):  # nothing was moved
+        moved = json.loads((draft / _MOVED).read_text("utf-8"))
+        for name in moved if any((draft / name).exists() for name in moved) else ():
+            with suppress(OSError):
+                if _identity(draft.parent / name) == moved[name]:
+                    (draft.parent / name).unlink()
+
+
 def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a file atomically, with the permissions that the umask leaves of `mode`."""
     with replacing(path) as draft, open(draft, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -193,6 +227,8 @@ def discard(path: Path) -> None:
 def remove_drafts(folder: Path, beginning: str = DRAFTS) -> None:
     """Remove the drafts that killed processes have left in a folder; only for the process that holds its lock."""
     for left in folder.glob(f"{beginning}*"):
+        if not left.is_symlink():
+            _take_back(left)
         shutil.rmtree(left, ignore_errors=True)  # a link is not followed, and stays
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.checks.test_text import make_splits, write_splits
 from tests.cli.conftest import Call
+from tests.faults import kill_command, needs_signals
 
 from manyheads.cli.recipes import _describe
 from manyheads.config.load import load_config
@@ -44,6 +45,23 @@ def test_json_is_one_document_with_the_same_counts(call: Call) -> None:
         "valid.de",
         "valid.en",
     ]
+
+
+@needs_signals
+def test_a_division_that_was_killed_between_two_files_is_made_anew(call: Call) -> None:
+    command = ["data", "split", "corpus.de", "corpus.en", "-o"]
+    call(*command, "whole")
+    kill_command(*command, "out", at="out/train.de")
+    assert sorted(path.name for path in Path("out").glob("t*")) == ["test.de", "test.en"]
+    call(*command, "out")
+    whole, out = ({path.name: path.read_bytes() for path in Path(name).iterdir()} for name in ("whole", "out"))
+    assert out == whole
+
+
+def test_a_division_that_fails_at_a_file_leaves_none(call: Call) -> None:
+    Path("out", "train.de", "taken").mkdir(parents=True)
+    assert "Is a directory" in call("data", "split", "corpus.de", "corpus.en", "-o", "out", code=3).err
+    assert [path.name for path in Path("out").iterdir()] == ["train.de"]
 
 
 @pytest.mark.parametrize(

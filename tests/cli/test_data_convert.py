@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Call
 from tests.data.formats.test_moses import README, TEXT, make_archive
+from tests.faults import kill_command, needs_signals
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,16 @@ def test_an_archive_is_converted_without_options(call: Call) -> None:
     out = call("data", "convert", "de-en.txt.zip", "-o", "out").out
     assert out.startswith("de-en.txt.zip: Moses zip, 2 pairs\n  licence: CC-BY 2.0 FR; origin: http://opus")
     assert out.endswith("Next: manyheads data split out/de-en.de.gz out/de-en.en.gz\n")
+
+
+@needs_signals
+def test_a_conversion_that_was_killed_between_two_files_is_made_anew(call: Call) -> None:
+    command = ["data", "convert", "de-en.txt.zip", "-o", "out"]
+    kill_command(*command, at="out/de-en.en.gz")
+    assert sorted(path.name for path in Path("out").glob("d*")) == ["de-en.de.gz", "de-en.sources.json"]
+    call(*command)
+    names = sorted(path.name for path in Path("out").iterdir())
+    assert names == ["de-en.de.gz", "de-en.en.gz", "de-en.sources.json"]
 
 
 def test_json_is_one_document(call: Call) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.faults import needs_signals, run_killed
 
 from manyheads.data.lines import read_lines
 from manyheads.data.placing import open_packed, placing_files
@@ -49,23 +47,65 @@ def test_a_full_disk_is_an_error_with_advice(tmp_path: Path) -> None:
 
 
 KILLED = """
-import os, signal, sys
+import os, sys
 from pathlib import Path
 from manyheads.data.placing import placing_files
 
+moves, replace = [], os.replace
+
+def replace_or_kill(draft, path):
+    if len(moves) == int(sys.argv[2]):
+        kill()
+    moves.append(replace(draft, path))
+    if len(moves) == int(sys.argv[3]):
+        kill()
+
+os.replace = replace_or_kill
 with placing_files(Path(sys.argv[1]), "text") as draft:
-    (draft / "half").write_text("half")
-    os.kill(os.getpid(), signal.SIGKILL)
+    for name in ("one", "two"):
+        (draft / name).write_text("of a killed process")
+    if len(sys.argv) > 4:
+        kill()
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills a process by a signal")
-def test_the_draft_of_a_killed_process_is_removed_by_the_next_call(tmp_path: Path) -> None:
-    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
-    assert [path.name for path in tmp_path.glob("*/half")] == ["half"]
-    with placing_files(tmp_path, "text") as draft:
-        (draft / "one").write_text("1", encoding="utf-8")
-    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+@needs_signals
+@pytest.mark.parametrize("arguments", [(0, 9, "before the end"), (0, 9), (1, 9), (9, 1)], ids=str)
+def test_the_next_call_removes_what_a_killed_process_left(tmp_path: Path, arguments: tuple[object, ...]) -> None:
+    run_killed(KILLED, tmp_path, *arguments)
+    assert (tmp_path / "one").exists() == (1 in arguments)
+    with placing_files(tmp_path, "other"):  # another name: nothing of it is touched
+        pass
+    assert len(list(tmp_path.glob(".draft-*/two"))) == 1
+    with placing_files(tmp_path, "text"):
+        assert not (tmp_path / "one").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_signals
+@pytest.mark.parametrize("replaced", [True, False])
+def test_what_is_complete_or_of_others_is_not_taken_back(tmp_path: Path, replaced: bool) -> None:
+    run_killed(KILLED, tmp_path, *((1, 9) if replaced else (9, 2)))
+    if replaced:
+        (tmp_path / "one").unlink()
+        (tmp_path / "one").write_text("mine")
+    with placing_files(tmp_path, "text"):
+        pass
+    names = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert names == ({"one": "mine"} if replaced else dict.fromkeys(("one", "two"), "of a killed process"))
+
+
+def write_one_and_two(out: Path) -> None:
+    with placing_files(out, "text") as draft:
+        for name in ("one", "two"):
+            (draft / name).touch()
+
+
+def test_an_error_at_the_second_file_takes_the_first_one_back(tmp_path: Path) -> None:
+    (tmp_path / "out" / "two" / "taken").mkdir(parents=True)
+    with pytest.raises(DataError, match=r"out cannot be written: Is a directory"):
+        write_one_and_two(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["two"]
 
 
 def test_the_note_of_sources_is_moved_before_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

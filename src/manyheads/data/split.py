@@ -23,7 +23,7 @@ from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID,
 from manyheads.data.letters import has_text
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
 from manyheads.data.locate import existing, locate, near_names
-from manyheads.data.placing import check_folder, open_packed, placing_files
+from manyheads.data.placing import open_packed, placing_files
 from manyheads.data.sources import copy_sources
 from manyheads.data.store import chunks
 from manyheads.errors import DataError
@@ -135,15 +135,16 @@ def split_corpus(
     config = _corpus_config(files, languages).model_copy(update={"invalid_utf8": invalid})
     first = config.train if isinstance(config.train, str) else config.train[0]
     packed = next(filter(first.endswith, COMPRESSIONS), "")
-    _refuse_existing(out, languages)
-    keys = _read_keys(config, options, advance)
-    sizes = checked_sizes(keys.complete.count(1), options.valid, options.test)
-    groups = connected_components(keys.columns, keys.complete.count(1))
-    destinations = np.full(len(keys.complete), EMPTY, np.uint8)
-    destinations[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
-        groups, keys, sizes, np.random.default_rng(options.seed)
-    )
-    _write(config, destinations.tobytes(), out, packed, advance)
+    with placing_files(out, "split") as draft:
+        _refuse_existing(out, languages)
+        keys = _read_keys(config, options, advance)
+        sizes = checked_sizes(keys.complete.count(1), options.valid, options.test)
+        groups = connected_components(keys.columns, keys.complete.count(1))
+        destinations = np.full(len(keys.complete), EMPTY, np.uint8)
+        destinations[np.frombuffer(keys.complete, np.uint8) == 1] = choose(
+            groups, keys, sizes, np.random.default_rng(options.seed)
+        )
+        _write(config, destinations.tobytes(), draft, packed, advance)
     counts, group_sizes = np.bincount(destinations, minlength=5).tolist(), np.bincount(groups)
     return SplitResult(
         root=out,
@@ -212,7 +213,6 @@ def _with_documents(pairs: Iterable[Pair], documents: Path | None) -> Iterator[t
 
 def _refuse_existing(out: Path, languages: tuple[str, str]) -> None:
     """Raise `DataError` if a file of a split already exists, plain or compressed."""
-    check_folder(out)
     names = (out / f"{split}.{language}" for split in SPLITS for language in languages)
     present = [path.name for name in names if (path := existing(name))]
     if present:
@@ -221,11 +221,10 @@ def _refuse_existing(out: Path, languages: tuple[str, str]) -> None:
         )
 
 
-def _write(config: DataConfig, where: bytes, out: Path, packed: str, advance: Advance) -> None:
-    """Write each pair to the files of its split, and the sources of the text; either all files or none."""
+def _write(config: DataConfig, where: bytes, draft: Path, packed: str, advance: Advance) -> None:
+    """Write each pair to the files of its split, and the sources of the text, into a folder."""
     languages = config.source, config.target
-    with placing_files(out, "split") as draft, ExitStack() as stack:
-        _refuse_existing(out, languages)
+    with ExitStack() as stack:
         files = {
             split: [
                 stack.enter_context(open_packed(draft / f"{SPLITS[split]}.{language}{packed}"))

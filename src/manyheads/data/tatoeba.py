@@ -12,8 +12,8 @@ from pathlib import Path
 
 from manyheads.data.lines import decode_lines
 from manyheads.data.locate import Split
+from manyheads.data.placing import placing_files
 from manyheads.errors import DataError
-from manyheads.files import write_atomically
 
 _Sentences = list[tuple[str, str]]  # (English, the other language)
 
@@ -34,17 +34,19 @@ def unpack_sentences(folder: Path, *, archive: str, member: str, language: str, 
     try:
         with zipfile.ZipFile(path) as opened:
             pairs = _read_sentences(opened, member, path)
-            if "_about.txt" in opened.namelist():
-                write_atomically(folder / "_about.txt", _read_member(opened, "_about.txt", path))
+            about = "_about.txt" in opened.namelist() and _read_member(opened, "_about.txt", path)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
         raise DataError(
             f"{path} is no zip file that can be read ({error}). Delete it and fetch it again."
         ) from error
     parts = _split_sentences(pairs, one_in)
-    for part, chosen in parts.items():
-        for side, ending in enumerate(("en", language)):
-            text = "".join(f"{pair[side]}\n" for pair in chosen)
-            write_atomically(folder / f"{part}.{ending}", text.encode())
+    with placing_files(folder, archive) as draft:
+        if about:
+            (draft / "_about.txt").write_bytes(about)
+        for part, chosen in parts.items():
+            for side, ending in enumerate(("en", language)):
+                text = "".join(f"{pair[side]}\n" for pair in chosen)
+                (draft / f"{part}.{ending}").write_bytes(text.encode())
     sizes = ", ".join(f"{part} {len(chosen):,}" for part, chosen in parts.items())
     return f"{len(pairs):,} pairs in {member}; written without duplicates: {sizes}"
 
