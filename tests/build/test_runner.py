@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.build.parts import builder_of, plan_of, reasons
+from tests.faults import kill_command, needs_signals
 
 from manyheads.build import runner
 from manyheads.build.record import Record
@@ -139,6 +140,24 @@ def test_two_builds_in_one_folder_are_refused(copy: Path) -> None:
     builder = builder_of(plan_of(copy))
     with builder.locked(), pytest.raises(RunError, match="is being built by another process"):
         builder_of(plan_of(copy)).build()
+
+
+SCORE = """
+[steps.score]
+kind = "evaluate"
+model = "backward"
+text = "parallel"
+"""
+
+
+@needs_signals
+@pytest.mark.parametrize("at", ["records/score.json", "scores.json", "records/.hashes"])
+def test_the_drafts_of_a_killed_build_are_removed(copy: Path, at: str) -> None:
+    plan = plan_of(copy, more=SCORE)
+    kill_command("build", plan.path, "-o", plan.out, at=at)
+    assert len(list(plan.out.rglob(".draft-*"))) == 1
+    builder_of(plan).build()
+    assert list(plan.out.rglob(".draft-*")) == []
 
 
 def test_workers_beside_a_scheduler_are_refused_before_the_first_step(tmp_path: Path) -> None:

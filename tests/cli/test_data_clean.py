@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Call
 from tests.data.cleaning.corpus import pairs_with_defects
+from tests.faults import kill_command, needs_signals
 
 from manyheads.cli.main import run
 from manyheads.config.load import load_config
@@ -98,6 +99,15 @@ def test_a_cleaning_that_was_killed_resumes_to_the_same_files(folder: Path) -> N
         process.wait()
     assert run(["data", "clean", "my.toml", "-o", "out"]) == 0
     assert files("out") == files("whole")
+
+
+@needs_signals
+def test_a_killed_cleaning_leaves_no_copy_of_the_text_once_it_is_repeated(folder: Path, call: Call) -> None:
+    command = ["data", "clean", "my.toml", "-o", "out"]
+    kill_command(*command, at="out/train.en.gz")
+    assert len(list(Path("out").glob(".draft-*/train.en.gz"))) == 1
+    call(*command)
+    assert sorted(path.name for path in Path("out").iterdir()) == NAMES
 
 
 def test_the_next_command_trains_on_what_is_left(

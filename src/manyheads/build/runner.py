@@ -245,7 +245,8 @@ class Builder:
         in_use = f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
         with locked(self.plan.out / LOCK, RunError(in_use)):
             refuse_links(self.plan.out, [_WORK, RECORDS])
-            remove_drafts(self.plan.out)
+            for folder in (self.plan.out, self.plan.out / RECORDS, *(self.plan.out / _WORK).glob("*")):
+                remove_drafts(folder)
             yield
 
 

@@ -30,7 +30,7 @@ def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judge
     Raises:
         DataError: the files cannot be written, or the text has changed.
     """
-    with writing(out), drafting(out / _REPORT) as draft:
+    with writing(out), drafting(work) as draft:  # beside `work`, by the name that is locked
         _write_text(draft, pairs, judgement, report)
         document = json.dumps(report.to_json(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
         (draft / "report.html").write_text(page_of(report), encoding="utf-8", newline="\n")
