@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from tests.cli.conftest import Call
+from tests.faults import full_disk
 
 from manyheads.cli.main import run
 from manyheads.config.load import load_config, recipe_paths
@@ -51,6 +52,13 @@ def test_init_never_overwrites(tmp_path: Path, call: Call) -> None:
     path.write_text("# mine\n", encoding="utf-8")
     assert call("init", path.parent, "--from", RECIPE, code=2).err.startswith(f"error: {path} is there already")
     assert path.read_text(encoding="utf-8") == "# mine\n"
+
+
+def test_a_full_disk_leaves_no_configuration_that_is_in_the_way(call: Call) -> None:
+    with full_disk():
+        assert "File too large" in call("init", "mine", "--from", RECIPE, code=2).err
+    assert list(Path("mine").iterdir()) == []
+    call("init", "mine", "--from", RECIPE)
 
 
 def test_init_in_a_path_below_a_file_is_an_error_line(tmp_path: Path, call: Call) -> None:
@@ -150,6 +158,25 @@ def test_divide_asks_no_question_and_keeps_the_test_set(tmp_path: Path) -> None:
     config = load_config(Path("mine/mine.toml"))
     assert (config.data.train, config.data.valid, config.data.test) == ("train", "valid", "test")
     assert Path("mine/data/test.aa").read_text(encoding="utf-8") == "my own\n"
+
+
+def test_after_a_division_without_a_configuration_the_command_that_uses_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    write_undivided(Path("aa-bb"))
+    command = "init", "mine", "--data", "aa-bb", "--yes"
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(suggesting, "measure_speed", interrupt)
+        call(*command, code=130)
+    error = call(*command, code=3).err
+    assert error.startswith(
+        "error: mine/data holds a text already. Remove the folder, or use the text:\n  manyheads"
+    )
+    call(*shlex.split(error.partition("manyheads ")[2]))
 
 
 def test_the_configuration_works_from_every_folder_and_after_a_move(

@@ -14,7 +14,7 @@ from manyheads.cli.options import OUTPUT_FOLDER, PATH, RECIPE, device_option, la
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, verb
 from manyheads.errors import DataError, UsageError
-from manyheads.files import os_errors
+from manyheads.files import locked_beside, os_errors, replacing, write_atomically
 from manyheads.shell import command_line
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def init(
     if recipe is not None and (source or target or minutes or yes):
         raise click.UsageError("--source, --target, --minutes and --yes are for your own text (--data).")
     path = folder / f"{folder.resolve().name}.toml"
-    if os.path.lexists(path):
-        raise UsageError(f"{path} is there already; choose another folder, or delete it.")
+    _refuse_existing(path)
     if recipe is not None:
         _copy_recipe(recipe, path)
     elif root is not None:
@@ -126,6 +125,8 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     no_test = ["--test", "0"] if "test" in text.splits else []
     command = command_line("manyheads", "data", "split", *text.undivided, *direction, *no_test, "-o", out)
     following = command_line("manyheads", "init", path.parent, "--data", out, *direction)
+    if out.is_dir() and any(out.iterdir()):
+        raise DataError(f"{out} holds a text already. Remove the folder, or use the text:\n  {following}")
     interactive = not agreed and sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
         click.echo(f"{problem}. This command divides the text:\n  {command}")
@@ -139,7 +140,9 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     result = divide(text.undivided, out, (text.source, text.target), SplitOptions(test=0 if test else None))
     click.echo("\n".join(result.lines()))
     for file in test:
-        click.echo(f"{shutil.copyfile(file, out / file.name)}: copied from {root}")
+        with replacing(out / file.name) as draft:
+            shutil.copyfile(file, draft)
+        click.echo(f"{out / file.name}: copied from {root}")
 
 
 def _existing_files(root: Path, text: FoundText) -> list[Path]:
@@ -163,10 +166,14 @@ def _next_steps(path: Path) -> list[str]:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a new file; raise `UsageError` if it cannot be written."""
-    with os_errors(f"{path} cannot be written", UsageError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(content)
+    with locked_beside(path, UsageError), os_errors(f"{path} cannot be written", UsageError):
+        _refuse_existing(path)
+        write_atomically(path, content)
+
+
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is there already; choose another folder, or delete it.")
 
 
 VERBS = {"init": init}
