@@ -68,3 +68,14 @@ def test_messages_that_cannot_be_written_are_lost_and_results_are_an_error(run) 
             3, "error: output: No space left on device. Free some space, and give the same command again."
         )  # fmt: skip
         assert run_with(">/dev/full 2>/dev/full", *arguments, stdin="a\n").returncode == 3
+
+
+@needs_shell
+@needs_full
+@pytest.mark.parametrize(("streams", "code"), [(">/dev/full", 3), (">&-", 2)])
+def test_a_key_that_could_not_be_shown_is_not_stored(tmp_path: Path, streams: str, code: int) -> None:
+    keys = tmp_path / "keys.json"
+    assert run_with("", "serve", "keys", "add", str(keys), "first").returncode == 0
+    before = keys.read_bytes()
+    assert run_with(streams, "serve", "keys", "add", str(keys), "second").returncode == code
+    assert keys.read_bytes() == before

@@ -20,6 +20,7 @@ from manyheads.cli.options import (
     json_option,
     option,
 )
+from manyheads.cli.streams import refuse_closed
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group, verb_with_subverbs
 from manyheads.errors import require
 from manyheads.serving.settings import ServeSettings
@@ -114,7 +115,8 @@ def add(file: Path, name: str, req_limit: int | None) -> None:
     """
     from manyheads.serving.keys import KeyFile
 
-    click.echo(KeyFile(file).add(name, req_limit))
+    refuse_closed(sys.stdout, "output", "> FILE")
+    KeyFile(file).add(name, req_limit, show=click.echo)
 
 
 @verb("serve keys list", keys)

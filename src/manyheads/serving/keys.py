@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,8 +86,10 @@ class KeyFile:
         """Lock the file against other processes that change it; wait for them."""
         return locked_beside(self.path.resolve(), DataError, wait=_WAIT_SECONDS)
 
-    def add(self, name: str, req_limit: int | None = None) -> str:
-        """Add a new key and return its secret, which is not stored.
+    def add(
+        self, name: str, req_limit: int | None = None, show: Callable[[str], object] = lambda secret: None
+    ) -> str:
+        """Add a new key and return its secret, which is not stored. `show` is called first: its errors add no key.
 
         Raises:
             UsageError: the name is taken.
@@ -99,6 +101,7 @@ class KeyFile:
                 raise UsageError(
                     f"{self.path} has a key named {name}. Choose another name, or remove that one first."
                 )
+            show(secret)
             self.write([*keys, Key(name, _digest(secret), req_limit)])
         return secret
 
