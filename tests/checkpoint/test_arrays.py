@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from manyheads.checkpoint.arrays import TensorFile
+from manyheads.checkpoint.files import write_tensors
 from manyheads.errors import RunError
 
 TENSORS = {"b": torch.randn(7, 3), "a": torch.randn(5), "empty": torch.randn(0, 2), "one": torch.tensor(2.5)}
@@ -50,3 +51,9 @@ def test_numbers_that_are_not_finite_or_of_another_type_are_refused(path) -> Non
         save_file({"a": tensor}, path)
         with pytest.raises(RunError, match=message):
             TensorFile(path, {})["a"]
+
+
+def test_a_file_that_is_replaced_meanwhile_gives_the_tensors_of_the_one_that_was_opened(path) -> None:
+    file = TensorFile(path, {})
+    write_tensors(path, {name: tensor + 1 for name, tensor in TENSORS.items()})
+    assert all(np.array_equal(file[name], tensor.numpy()) for name, tensor in TENSORS.items())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 import sentencepiece
 import torch
 from tests.interop.marian import write_marian_folder
+from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.parts import make_config, make_languages_config, metrics, write_corpus, write_languages
 from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
@@ -28,13 +31,16 @@ from manyheads.interop.marian.reader import read_marian
 from manyheads.runs.evaluate import evaluate, with_line
 from manyheads.runs.export import _FORMATS, export, push
 from manyheads.runs.import_model import import_model
+from manyheads.runs.listeners import ForwardingListener
 from manyheads.runs.train import train
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation.translator import Translator
+from manyheads.training.log import NO_LISTENER, Advance
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 module = import_module("manyheads.interop.ctranslate2.convert")
 
+GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 TEXTS = ["der Hund läuft", "", "eine Frau liest heute", "das Pferd  springt gern", "漢"]
 
 
@@ -160,6 +166,53 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
         ("huggingface", "int8", "goes with --to ctranslate2"),
     ],
 )
+class TrainingBeside(ForwardingListener):
+    """Publishes other weights whenever a phase of the export begins, as a training of the same run does."""
+
+    def __init__(self, run: Path) -> None:
+        super().__init__(NO_LISTENER)
+        self.run = RunDirectory(run)
+
+    def phase(self, name: str, total: int | None = None, unit: str = "") -> AbstractContextManager[Advance]:
+        self.run.publish({name: 0.9 * tensor for name, tensor in self.run.weights().items()})
+        return super().phase(name, total, unit)
+
+
+@pytest.mark.parametrize(
+    ("kind", "to"), [("translation", "html"), ("translation", "ctranslate2"), ("classification", "html")]
+)
+def test_an_export_beside_a_training_holds_one_state_of_the_run(kind: str, to: str, tmp_path: Path) -> None:
+    if kind == "classification":
+        train(labelled_config(write_labelled(tmp_path / "text"), training={"steps": 2}), tmp_path / "alone" / "run")
+    else:
+        shutil.copytree(GOLDEN, tmp_path / "alone" / "run")
+    shutil.copytree(tmp_path / "alone", tmp_path / "beside")
+    written = []
+    for name, listener in (("alone", NO_LISTENER), ("beside", TrainingBeside(tmp_path / "beside" / "run"))):
+        out = tmp_path / name / "out.html" if to == "html" else tmp_path / name / "out"
+        export(tmp_path / name / "run", out, to, listener=listener)
+        files = [out] if out.is_file() else sorted(path for path in out.rglob("*") if path.is_file())
+        written.append({path.name: path.read_bytes() for path in files})
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == sorted(["run", out.name])
+    assert written[0] == written[1]
+
+
+def fail_beside_a_training(run: Path) -> None:
+    TrainingBeside(run).phase("comparing")
+    raise ParityError("does not give what the run gives")
+
+
+def test_without_hard_links_new_weights_during_an_export_are_named_as_the_cause(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN, tmp_path / "run")
+    run = RunDirectory(tmp_path / "run")
+    (tmp_path / "taken").touch()  # no links can be made below a file
+    with (
+        pytest.raises(RunError, match=r"run has new weights: it is being trained\."),
+        run.frozen(tmp_path / "taken") as frozen,
+    ):
+        fail_beside_a_training(frozen)
+
+
 def test_an_unknown_format_or_an_unsupported_quantization_is_refused(
     trained: Path, tmp_path: Path, to: str, numbers: str | None, message: str
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
         self.path = path
         self.aliases = aliases
         self.header = read_header(path)
+        self.file = path.open("rb")  # once: a training replaces the file
+        finalize(self, self.file.close)
         self.read: set[str] = set()
         self.in_use: WeakValueDictionary[str, NDArray[np.float32]] = WeakValueDictionary()
         if mistyped := [name for name, tensor in self.header.items() if tensor.dtype != "F32"]:
@@ -52,7 +54,8 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
         self.read.add(name)
         if (array := self.in_use.get(name)) is not None:
             return array
-        array = np.fromfile(self.path, dtype="<f4", count=math.prod(shape), offset=start).reshape(shape)
+        self.file.seek(start)
+        array = np.fromfile(self.file, dtype="<f4", count=math.prod(shape)).reshape(shape)
         check_largest(float(max(array.max(initial=0), -array.min(initial=0))), name, str(self.path))
         self.in_use[name] = array
         return array

@@ -23,7 +23,7 @@ from manyheads.checkpoint.files import (
 )
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import TASKS, Config
-from manyheads.errors import ConfigError, RunError
+from manyheads.errors import ConfigError, ManyheadsError, RunError
 from manyheads.files import LOCK, locked, read_bytes, refuse_links, remove_drafts, saving, write_atomically
 from manyheads.shell import command_line
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
@@ -120,6 +120,33 @@ class RunDirectory:
                 yield
             finally:
                 self.tidy()
+
+    @contextmanager
+    def frozen(self, folder: Path) -> Iterator[Path]:
+        """Yield a directory with hard links to the files that the run has now, which a training does not change.
+
+        It is made in a new folder. Where the system makes no such links, the run itself is yielded.
+
+        Raises:
+            RunError: the run itself was yielded, and a training has changed its weights meanwhile.
+        """
+        run, before = folder / self.path.resolve().name, self.weights_path.stat()
+        failure = None
+        try:
+            run.mkdir(parents=True)
+            for path in filter(Path.is_file, self.path.iterdir()):
+                os.link(path, run / path.name, follow_symlinks=False)
+        except (OSError, NotImplementedError):  # another disk, or files of another user
+            run = self.path
+        try:
+            yield run
+        except ManyheadsError as error:
+            error.args = (str(error).replace(str(run), str(self.path)),)
+            failure = error
+        if run is self.path and not os.path.samestat(self.weights_path.stat(), before):
+            raise RunError(f"{run} has new weights: it is being trained. Give the same command again.") from failure
+        if failure:
+            raise failure
 
     def tidy(self) -> None:
         """Remove the directory if it holds no run."""

@@ -99,8 +99,12 @@ def export(
         return export_for_browsers(run, out, to, quantization, force=force, listener=listener)
     name_files(config, ["valid", "test"], listener)
     if not config.spec.decodes:
-        with new_folder(out) as draft, listener.phase("comparing and writing"):
-            parity = _write_text_model(draft, directory, to, listener)
+        with (
+            new_folder(out) as draft,
+            directory.frozen(draft.parent / ".run") as frozen,
+            listener.phase("comparing and writing"),
+        ):
+            parity = _write_text_model(draft, RunDirectory(frozen), to, listener)
     else:
         opened = load_run(run)
         if config.data.pairs and to == "argos" and out.suffix == ".argosmodel":

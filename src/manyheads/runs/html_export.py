@@ -147,10 +147,11 @@ def export_for_browsers(
     numbers = browser_numbers(to, quantization)
     if project and (to != "html" or not project.startswith(("https://", "http://"))):
         raise UsageError(f"--project-url {project} is for --to html, and begins with https:// or http://.")
-    model = pack_run(run, "fp32" if numbers == "float32" else numbers)
-    loaded, cost, with_torch = model.loaded, None, is_installed("torch")
-    name_files(loaded.config, ["valid", "test"], listener)
-    with new_folder(out) as draft:
+    directory, cost, with_torch = RunDirectory.existing(run), None, is_installed("torch")
+    with new_folder(out) as draft, directory.frozen(draft.parent / ".run") as run:
+        model = pack_run(run, "fp32" if numbers == "float32" else numbers)
+        loaded = model.loaded
+        name_files(loaded.config, ["valid", "test"], listener)
         with listener.phase("comparing and writing"):
             parity = _compare_with_run(model, numbers) if with_torch else None
             texts = _compare_texts_with_run(model, to, numbers)
