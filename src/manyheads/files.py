@@ -26,6 +26,7 @@ from manyheads.errors import ManyheadsError, RunError, SaveError, WriteError
 LOCK = ".lock"
 DRAFTS = ".draft-"  # beginning of the names of unfinished files and folders
 MOST_BYTES = 64 * 2**20  # of a tokenizer or a JSON document: above the size of any such file of manyheads
+MAX_NAME = 255  # bytes of a name on most file systems
 _MOVED = ".moved"  # file of a draft folder that lists the files which are moved together
 _NAMED_STREAMS = re.compile(r"/dev/(std(in|out|err)$|fd/)|/proc/")
 
@@ -127,9 +128,14 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 # --- drafts ---
 
 
+def name_hash(path: Path) -> str:
+    """Return a short hash of the name of a file, for names made of it: it may be as long as the system allows."""
+    return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
+
+
 def _drafts_of(path: Path) -> str:
-    """Return the beginning of the names of the drafts of a path: a hash, because names may be very long."""
-    return f"{DRAFTS}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}-"
+    """Return the beginning of the names of the drafts of a path."""
+    return f"{DRAFTS}{name_hash(path)}-"
 
 
 @contextmanager

@@ -15,8 +15,9 @@ import torch
 
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving, write_atomically
-from manyheads.checkpoint.files import as_json, read_json, sha256
+from manyheads.checkpoint.files import as_json, read_json
 from manyheads.config.schema import Config
+from manyheads.files import reading, sum_of
 
 KEPT = "What is finished is kept."
 
@@ -131,7 +132,8 @@ class Hashes:
         stored = self.known.get(name)
         if stored is not None and stored[:2] == mark:
             return str(stored[2])
-        digest = sha256(path)
+        with reading(path):
+            digest = sum_of(path)
         self.known[name] = [*mark, digest]
         self.changed = True
         return digest

@@ -69,6 +69,11 @@ class RunDirectory:
         raise RunError(f"{path} {problem}. {_runs_near(path)}")
 
     @property
+    def name(self) -> str:
+        """Name of the folder, to show: bytes that are not UTF-8 are replaced."""
+        return self.path.resolve().name.encode(errors="replace").decode()
+
+    @property
     def metrics_path(self) -> Path:
         """Path of the training log, one JSON object a line."""
         return self.path / "metrics.jsonl"

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
@@ -126,7 +127,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     read_header(path)
     try:
         with reading(path):
-            return load_file(path)
+            if not any("\udc80" <= letter <= "\udcff" for letter in str(path)):
+                return load_file(path)
+            with TemporaryDirectory() as folder:  # the library opens no name that is not UTF-8
+                link = Path(folder, "weights")
+                link.symlink_to(path.absolute())
+                return load_file(link)
     except SafetensorError as error:
         raise RunError(f"{path} is damaged: {error}. Copy it again, or use another checkpoint.") from error
 

@@ -10,6 +10,7 @@ from manyheads.cli.options import executor_options, folder_option, json_option, 
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import echo, verb
 from manyheads.errors import UsageError
+from manyheads.files import is_stream
 from manyheads.shell import command_line
 
 
@@ -70,18 +71,20 @@ def convert(
     """Write parallel text of any form as two packed files of lines, with a note of its licence and origin.
 
     FILE is a zip archive of OPUS (Moses format), a .tmx, .xlf, .xliff, .po, .tsv, .csv, .jsonl or .parquet file, or
-    hf:NAME, a data set of Hugging Face; FILE FILE are two files of lines. Files may be packed (.gz, .xz, .zst). All
-    text goes to NAME.SOURCE.gz and NAME.TARGET.gz in DIR: line i of one is the translation of line i of the other.
-    A line end within a text becomes a blank. Pairs without text on a side, damaged units of TMX and XLIFF, and
-    messages that are untranslated or fuzzy are left out and counted. No file is overwritten.
+    hf:NAME, a data set of Hugging Face; FILE FILE are two files of lines, or pipes of them ("-" is standard input).
+    Files may be packed (.gz, .xz, .zst). All text goes to NAME.SOURCE.gz and NAME.TARGET.gz in DIR: line i of one
+    is the translation of line i of the other. A line end within a text becomes a blank. Pairs without text on a
+    side, damaged units of TMX and XLIFF, and messages that are untranslated or fuzzy are left out and counted. No
+    file is overwritten.
     """
     from manyheads.data.convert import ConvertOptions, convert_files
     from manyheads.data.executors import open_executor
     from manyheads.data.formats.text import TextRequest
 
-    name = name or Path(files[0].removeprefix("hf:")).name.partition(".")[0]
-    if not name or Path(name).name != name or name.startswith("."):
-        raise UsageError(f'"{name}" cannot name files. Choose another: --name NAME.')
+    first = Path(files[0].removeprefix("hf:"))
+    name = name or ("" if is_stream(first) else first.name.partition(".")[0])
+    if not name or Path(name).name != name or name.startswith((".", "-")):
+        raise UsageError(f'"{name or files[0]}" cannot name files. Choose another: --name NAME.')
     request = TextRequest(source, target, columns, split, strict)
     options = ConvertOptions(name, request, licence, origin, keep_access_keys)
     with (

@@ -201,17 +201,26 @@ class ConstraintFiles:
         prefix: file of the beginnings of the outputs.
         forbid: file of forbidden phrases, separated by tabs.
         require: file of required phrases, separated by tabs.
+        check: raises `UsageError` for a text that no output can hold, called with the text and its name.
     """
 
-    def __init__(self, prefix: Path | None = None, forbid: Path | None = None, require: Path | None = None) -> None:
+    def __init__(
+        self,
+        prefix: Path | None = None,
+        forbid: Path | None = None,
+        require: Path | None = None,
+        check: Callable[[str, str], object] = lambda text, name: None,
+    ) -> None:
         paths = {"prefixes": prefix, "forbidden": forbid, "required": require}
         self.files = {name: (path, read_lines(path)) for name, path in paths.items() if path is not None}
+        self.check, self.taken = check, 0
 
     def take(self, count: int) -> dict[str, Any]:
         """Return the constraints of the next `count` input lines, as arguments of `Translator.translate`.
 
         Raises:
             DataError: a file has fewer lines than the input.
+            UsageError: no output can hold a prefix or a phrase; the message names file and line.
         """
         taken: dict[str, Any] = {}
         for name, (path, stream) in self.files.items():
@@ -221,6 +230,13 @@ class ConstraintFiles:
                     f"{path} has fewer lines than the input. Give one for each line, empty where not needed."
                 )
             taken[name] = lines if name == "prefixes" else [line.split("\t") for line in lines]
+            for number, line in enumerate(lines if name != "forbidden" else (), start=self.taken + 1):
+                try:
+                    for text in [line] if name == "prefixes" else line.split("\t"):
+                        self.check(text, "prefix" if name == "prefixes" else "phrase")
+                except UsageError as error:
+                    raise UsageError(f"{path}, line {number}: {error}") from error
+        self.taken += count
         return taken
 
     def finish(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -172,10 +172,11 @@ def translate(
         )
     if form is None:
         refuse_document(file, "--format text")
-    in_shards = not stream and not as_json and _both_files(file, output)
+    inputs = [path for path in (file, prefix_file, forbid_file, require_file) if path is not None]
+    in_shards = not stream and not as_json and _all_files([*inputs, *([glossary] if glossary else [])], output)
     if (workers is not None or scheduler is not None) and not in_shards:
         raise click.UsageError(
-            "--workers and --scheduler need FILE and --output FILE, without --json and --stream."
+            "--workers and --scheduler need FILE and --output FILE, no pipes, without --json and --stream."
         )
 
     from manyheads.runs.translate_file import (
@@ -202,10 +203,10 @@ def translate(
     )
     size = lines_at_once(file, "translate")
     translator = job.open()
-    constraints, warned = ConstraintFiles(prefix_file, forbid_file, require_file), WarnedLines(list)
+    constraints = ConstraintFiles(prefix_file, forbid_file, require_file, check=translator.check_forced)
+    warned = WarnedLines(list)
     lines = _watch_breaks(input_lines(file), warned)
     if in_shards and output is not None:
-        inputs = [path for path in (file, prefix_file, forbid_file, require_file) if path is not None]
         with line_progress("translating", file) as advance:
             translate_file(
                 job,
@@ -257,9 +258,11 @@ def _watch_breaks(lines: Iterator[str], warned: WarnedLines) -> Iterator[str]:
         note_warning(warned, _BROKEN_LINES, breaks.broken)
 
 
-def _both_files(file: Path, output: Path | None) -> bool:
-    """Return whether input and output are files, which are translated in shards, and not pipes or devices."""
-    return file.is_file() and output is not None and str(output) != "-" and not is_stream(output)
+def _all_files(inputs: Sequence[Path], output: Path | None) -> bool:
+    """Return whether inputs and output are files, which are translated in shards, and not pipes or devices."""
+    if output is None or str(output) == "-" or is_stream(output):
+        return False
+    return all(path.is_file() and not is_stream(path) for path in inputs)
 
 
 def _shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import os
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,14 +37,14 @@ from manyheads.data.formats.tables import read_csv, read_dataset, read_jsonl, re
 from manyheads.data.formats.text import ParallelText, TextRequest
 from manyheads.data.hub import PREFIX
 from manyheads.data.letters import has_text
-from manyheads.data.lines import damage_named
-from manyheads.data.locate import existing, near_names, strip_compression
+from manyheads.data.lines import COMPRESSIONS, damage_named
+from manyheads.data.locate import existing, no_file, strip_compression
 from manyheads.data.placing import placing_files
 from manyheads.data.shards import map_shards, remove_shards
 from manyheads.data.sources import TextSource, sources_path, write_sources
 from manyheads.data.store import chunks
 from manyheads.errors import DataError, UsageError, WriteError
-from manyheads.files import refuse_links, sum_of
+from manyheads.files import is_stream, refuse_links, sum_of
 from manyheads.languages import normal_form
 
 _LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
@@ -157,7 +158,7 @@ def convert_files(
         DataError: an input cannot be read, or a file to be written already exists.
         UsageError: a format or the languages are not known.
     """
-    groups = _group_inputs(inputs)
+    groups = _group_inputs(["/dev/stdin" if name == "-" else name for name in inputs], _is_readable_once)
     request = options.request
     sources: list[TextSource] = []
     with placing_files(out, options.name) as draft, ExitStack() as stack:
@@ -172,7 +173,10 @@ def convert_files(
                     request = replace(request, source=text.languages[0], target=text.languages[1])
                     files = _output_files(out, options.name, text.languages)
                     sides = [stack.enter_context((draft / file.name).open("wb")) for file in files]
-                parts = (__version__, group, sums, request, options.access_keys)
+                unknown = [
+                    os.urandom(8) for name in group if is_stream(Path(name))
+                ]  # its shards are not used again
+                parts = (__version__, group, sums, request, options.access_keys, *unknown)
                 key = hashlib.sha256(repr(parts).encode()).hexdigest()
                 shards = map_shards(
                     partial(_pack_shard, access_keys=options.access_keys),
@@ -206,13 +210,19 @@ def read_parallel(inputs: Sequence[str], request: TextRequest) -> Iterator[Pair]
                 yield Pair(_one_line(source), _one_line(target), number)
 
 
+def _is_readable_once(path: Path) -> bool:
+    """Return whether a path is a file, or a pipe of lines, which is not packed."""
+    formats = (*_FORMATS, *COMPRESSIONS)
+    return path.is_file() or (is_stream(path) and path.exists() and not path.name.lower().endswith(formats))
+
+
 def is_parallel(name: str) -> bool:
     """Return whether the name of a file says that it holds text in two languages."""
     return _suffix_of(name) in _FORMATS
 
 
-def _group_inputs(inputs: Sequence[str]) -> list[tuple[str, ...]]:
-    """Group the inputs: two consecutive files of lines are one input.
+def _group_inputs(inputs: Sequence[str], readable: Callable[[Path], bool] = Path.is_file) -> list[tuple[str, ...]]:
+    """Group the inputs, which are `readable`: two consecutive files of lines are one input.
 
     Raises:
         DataError: a file is missing.
@@ -224,12 +234,14 @@ def _group_inputs(inputs: Sequence[str]) -> list[tuple[str, ...]]:
         if name.startswith(PREFIX):
             groups.append((name,))
             continue
-        if not Path(name).is_file():
-            raise DataError(f"There is no file {name}. {near_names(Path(name))}.")
+        if not readable(Path(name)):
+            raise no_file(Path(name))
         if _suffix_of(name) in _FORMATS:
             groups.append((name,))
         elif waiting is None:
             waiting = name
+        elif waiting == name and is_stream(Path(name)):
+            raise no_file(Path(name))
         else:
             groups.append((waiting, name))
             waiting = None
@@ -347,6 +359,7 @@ def _one_line(text: str) -> str:
 def _sums_of(group: Sequence[str]) -> dict[str, str]:
     sums = {}
     for path in (Path(name) for name in group if not name.startswith(PREFIX)):
-        with damage_named(path):
-            sums[path.name] = sum_of(path)
+        if not is_stream(path):
+            with damage_named(path):
+                sums[path.name] = sum_of(path)
     return sums

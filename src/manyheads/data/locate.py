@@ -13,6 +13,7 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.catalogue import CORPORA
 from manyheads.data.lines import COMPRESSIONS
 from manyheads.errors import DataError
+from manyheads.files import is_stream
 from manyheads.shell import command_line
 
 Split = Literal["train", "valid", "test"]
@@ -125,6 +126,13 @@ def _one_file(path: Path, split: Split) -> Path:
         )
     share = " A share of train will do, too: data.valid = 0.1." if split == "valid" else ""
     raise DataError(f"data.{split}: there is no file {path}. {near_names(path)}.{share}")
+
+
+def no_file(path: Path) -> DataError:
+    """Return the error for the path of a text that is no file."""
+    if str(path) == "-" or is_stream(path):
+        return DataError(f"{path} can be read only once, and is read twice. Save its text in a file.")
+    return DataError(f"There is no file {path}. {near_names(path)}.")
 
 
 def near_names(path: Path) -> str:

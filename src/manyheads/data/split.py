@@ -22,7 +22,7 @@ from manyheads.data.filtering import digest
 from manyheads.data.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from manyheads.data.letters import has_text
 from manyheads.data.lines import COMPRESSIONS, InvalidUtf8, read_lines
-from manyheads.data.locate import existing, locate, near_names
+from manyheads.data.locate import existing, locate, no_file
 from manyheads.data.placing import open_packed, placing_files
 from manyheads.data.sources import copy_sources
 from manyheads.data.store import chunks
@@ -173,7 +173,7 @@ def _corpus_config(files: Sequence[Path], languages: tuple[str, str]) -> DataCon
     """
     for file in files:
         if existing(file) is None:
-            raise DataError(f"There is no file {file}. {near_names(file)}.")
+            raise no_file(file)
     paths = [str(existing(file)) for file in files]
     train = (paths[0], paths[1]) if len(paths) == 2 else paths[0]
     return DataConfig(root=".", source=languages[0], target=languages[1], train=train)

@@ -138,7 +138,7 @@ def unpacked(path: Path) -> Iterator[Path]:
     """Unpack the files of models in a package to a folder that is removed afterwards; see `opened_package`."""
     with TemporaryDirectory(prefix="manyheads-") as name:
         try:
-            with reading(path), zipfile.ZipFile(plain_file(path)) as archive:
+            with reading(path), zipfile.ZipFile(plain_file(path.resolve())) as archive:
                 _unpack(archive, path, Path(name))
         except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error, ValueError) as error:
             raise RunError(f"{path} is no Argos package, or is damaged: {error}. Copy it again.") from error

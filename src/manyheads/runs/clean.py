@@ -26,7 +26,7 @@ from manyheads.data.reading import READINGS
 from manyheads.data.repairs import REPAIRS
 from manyheads.data.sources import copy_sources
 from manyheads.errors import DataError, UsageError
-from manyheads.files import refuse_links
+from manyheads.files import refuse_links, sum_of
 from manyheads.tasks.corpus import read_split
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.scoring import target_nats
@@ -132,7 +132,7 @@ def _text_files(config: Config) -> list[Path]:
 def _text_key(config: Config) -> str:
     """Return a hash of the text, the settings, and the weights of the two runs."""
     runs = [RunDirectory.existing(Path(run)).path for run in config.clean.models or ()]
-    sums = map(sha256, (*_text_files(config), *(run / "model.safetensors" for run in runs)))
+    sums = (*map(sum_of, _text_files(config)), *(sha256(run / "model.safetensors") for run in runs))
     settings = json.dumps([config.data.model_dump(), config.clean.model_dump()])
     return hashlib.sha256("".join([settings, *sums]).encode()).hexdigest()
 

@@ -163,7 +163,8 @@ def export_for_browsers(
             card = RunDirectory(run).card()
             card = evaluation.with_line(card, line) if with_torch else card
             page = html_document(run, model, card=card, project=project)
-            write_atomically(draft / f"{run.resolve().name}.html", page.encode())
+            name = out.name if out.suffix == ".html" else f"{directory.path.resolve().name}.html"
+            write_atomically(draft / name, page.encode())
         else:
             model_card = require("manyheads.runs.model_card", purpose=f"--to {to}")
             labels = loaded.labels.names if isinstance(loaded, Classifier) else ()
@@ -275,7 +276,7 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
             f"the weights of {run} take {size / 2**20:.0f} MiB, and a page can hold {_MAX_TENSOR_BYTES >> 20} MiB."
             f"{advice} Serve the run, `{command_line('manyheads', 'serve', run)}`, or distil it to a smaller one."
         )
-    return HtmlModel(loaded, packed, {**packed.header, **_description(loaded, run.resolve().name)})
+    return HtmlModel(loaded, packed, {**packed.header, **_description(loaded, RunDirectory(run).name)})
 
 
 def _description(loaded: Loaded, name: str) -> dict[str, Any]:
@@ -315,7 +316,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str =
         card: the model card (Markdown).
         project: web address in the footer; "" for a page without a footer.
     """
-    loaded, name = model.loaded, run.resolve().name
+    loaded, name = model.loaded, RunDirectory(run).name
     document = model_document(inspect_weights(loaded, run, name), card) if is_installed("torch") else None
     about = {
         "models": describe_all(loaded.config, name, run),

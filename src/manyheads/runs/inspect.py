@@ -50,7 +50,7 @@ def inspect(
     """
     path = Path(run) if isinstance(run, str | Path) else None
     loaded = load_for_inspection(Path(run), device) if isinstance(run, str | Path) else run
-    name = path.name if path else ""
+    name = RunDirectory(path).name if path else ""
     if isinstance(loaded, Translator) and any(languages):
         loaded = loaded.to(*languages[::-1])
     if text is None:
@@ -122,5 +122,5 @@ def curves(runs: Sequence[str | Path]) -> Curves:
 
 def _names_of(paths: Sequence[Path]) -> list[str]:
     """Return a name for each run: its folder, or the full path if two folders have the same name."""
-    short = [path.resolve().name for path in paths]
+    short = [RunDirectory(path).name for path in paths]
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]

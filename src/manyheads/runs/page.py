@@ -98,7 +98,7 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
     model = inspection if isinstance(inspection, ModelInspection) else inspect(run)
     assert isinstance(model, ModelInspection)
     about = {
-        "models": [describe(RunDirectory.existing(run).config(), run.resolve().name)],
+        "models": [describe(RunDirectory.existing(run).config(), RunDirectory(run).name)],
         "parts": [*(["inspection"] if inspection is not model else []), "curves", "model"],
         "char_limit": 0,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import threading
 from collections import deque
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import manyheads
-from manyheads.checkpoint.files import sha256
 from manyheads.config.load import with_overrides
 from manyheads.data.glossary import Glossary
 from manyheads.data.lines import CALL_LINES, text_line
@@ -22,7 +22,7 @@ from manyheads.data.placing import open_packed
 from manyheads.data.tsv import join_row
 from manyheads.decoding.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
-from manyheads.files import locked_output, refuse_links, replacing_output
+from manyheads.files import MAX_NAME, locked_output, name_hash, refuse_links, replacing_output, sum_of
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation.translator import DEFAULTS, Translation, Translator
@@ -112,7 +112,7 @@ class TranslationJob:
 
 
 def _digest_of(paths: Iterable[Path]) -> str:
-    return hashlib.sha256("".join(map(sha256, paths)).encode()).hexdigest()
+    return hashlib.sha256("".join(map(sum_of, paths)).encode()).hexdigest()
 
 
 def header_lines(columns: Sequence[str]) -> list[str]:
@@ -223,7 +223,8 @@ def _translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) 
 
 def _shards_folder(output: Path) -> Path:
     """Return the folder that holds the finished shards of an output file until all are finished."""
-    return output.with_name(f"{output.name}.shards")
+    name = f"{output.name}.shards"
+    return output.with_name(name if len(os.fsencode(name)) <= MAX_NAME else f".shards-{name_hash(output)}")
 
 
 def translate_file(

@@ -29,7 +29,7 @@ from manyheads.tasks.assembly import Assembler
 from manyheads.tasks.confidence import CONFIDENCE, ConfidenceModel
 from manyheads.tasks.directions import with_direction
 from manyheads.tasks.kept_texts import is_complete, knows_marks
-from manyheads.tasks.options import LineConstraints, line_constraints
+from manyheads.tasks.options import LineConstraints, encode_forced, line_constraints
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.tasks.terms import check_terms, lack_terms, require_terms
@@ -317,6 +317,14 @@ class Translator:
             assembler.translation(line, line_outputs, constraint)
             for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
         ]
+
+    def check_forced(self, text: str, name: str) -> None:
+        """Raise `UsageError` for a text, called `name`, that no output can hold."""
+        length = len(encode_forced(self.tokenizers.target, text, name)) if text.strip() else 0
+        if length > self.longest_source:
+            raise UsageError(
+                f"the {name} has {length} tokens, but the longest output of this model is {self.longest_source}."
+            )
 
     @property
     def marks_literals(self) -> bool:
