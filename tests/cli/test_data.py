@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,10 @@ def test_the_report_has_counts_facts_and_findings(tmp_path: Path, call: Call) ->
     assert found["text"] == json.loads(json.dumps(expected.document["text"]))
     assert found["facts"] == expected.facts
     assert [entry["name"] for entry in found["findings"]] == list(expected.report.names)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_which_a_division_would_read_twice_is_refused(call: Call) -> None:
+    os.mkfifo("pipe.de")
+    err = call("data", "split", "pipe.de", "corpus.en", "--source", "de", "--target", "en", code=3).err
+    assert err == "error: pipe.de can be read only once, and is read twice. Save its text in a file.\n"

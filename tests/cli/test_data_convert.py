@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Call
 from tests.data.formats.test_moses import README, TEXT, make_archive
 from tests.faults import kill_command, needs_signals
+
+from manyheads.data.lines import read_lines
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +67,20 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
     assert error.startswith("error: ")
     assert message in " ".join(error.split())
     assert sorted(path.name for path in Path().iterdir()) == ["de-en.txt.zip", "table.csv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="no /dev/stdin")
+def test_pipes_and_standard_input_are_converted() -> None:
+    Path("a.en").write_text("x\ny\n")
+    convert = f'"{sys.executable}" -m manyheads data convert'
+    options = "--name t --source de --target en"
+    for inputs in ("- a.en", "/dev/stdin a.en"):
+        shell = f"printf 'a\\nb\\n' | {convert} {inputs} -o out {options}"
+        subprocess.run(["sh", "-c", shell], check=True, capture_output=True)
+        assert list(read_lines(Path("out/t.de.gz"))) == ["a", "b"]
+        shutil.rmtree("out")
+    for inputs, problem in (("- -", "can be read only once, and is read twice"), ("- a.en", "--name NAME")):
+        shell = f"printf 'a\\n' | {convert} {inputs} -o out {options if '--name' not in problem else ''}"
+        done = subprocess.run(["sh", "-c", shell], check=False, capture_output=True, text=True)
+        assert done.returncode in (2, 3)
+        assert problem in done.stderr

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,3 +219,20 @@ def test_curves_of_two_runs_are_printed_and_written(trained: dict[str, Path], ca
     for suffix in (".svg", ".html", ".csv", ".json"):
         assert run(["-q", "curves", *both, "-o", str(tmp_path / f"x{suffix}")]) == 0
     assert "layer 0 head 1" in call("curves", both[0], "--view", "attention-entropy").out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems allow no such names")
+def test_a_run_whose_name_is_not_utf_8_is_read_by_every_verb(tmp_path: Path, call: Call) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/run\xe9"))
+    shutil.copytree(GOLDEN, folder)
+    call("evaluate", folder, "--source-file", GOLDEN.with_name("corpus") / "test.de",
+         "--reference-file", GOLDEN.with_name("corpus") / "test.en")  # fmt: skip
+    call("inspect", folder, SENTENCE, "-o", tmp_path / "page.html")
+    call("export", folder, "--to", "html", "-o", tmp_path / "model.html")
+    call("export", folder, "--to", "ctranslate2", "-o", tmp_path / "exported")
+
+
+def test_a_run_with_the_longest_name_is_exported_as_a_page(tmp_path: Path, call: Call) -> None:
+    shutil.copytree(GOLDEN, tmp_path / ("r" * 255))
+    call("export", tmp_path / ("r" * 255), "--to", "html", "-o", tmp_path / "model.html")
+    assert (tmp_path / "model.html").is_file()

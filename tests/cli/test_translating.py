@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -175,3 +179,58 @@ def test_an_ensemble_of_runs_translates(trained, tmp_path, monkeypatch) -> None:
     alone = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch)
     both = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch, "--ensemble", str(trained), "--geometric")
     assert both == alone
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links and pipes of POSIX")
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_every_input_may_be_a_link_or_a_pipe(trained: Path, tmp_path: Path, kind: str) -> None:
+    contents = {"text": "abc\ndef\n", "prefix": "a\n\n", "forbid": "\n\n", "require": "\n\n", "terms": "abc\tcba\n"}
+    (tmp_path / "elsewhere").mkdir()
+    paths = {name: tmp_path / name for name in contents}
+    for name, content in contents.items():
+        if kind == "link":
+            (tmp_path / "elsewhere" / name).write_text(content)
+            paths[name].symlink_to(tmp_path / "elsewhere" / name)
+        else:
+            os.mkfifo(paths[name])
+            threading.Thread(target=paths[name].write_text, args=[content], daemon=True).start()
+    command = ["translate", trained, paths["text"], "-o", tmp_path / "out", "--glossary", paths["terms"]]
+    options = [word for name in ("prefix", "forbid", "require") for word in (f"--{name}-file", paths[name])]
+    assert run([*map(str, [*command, *options])]) == 0
+    assert (tmp_path / "out").read_text().count("\n") == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="no /dev/stdin")
+def test_standard_input_may_be_a_file_by_its_name(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("abc\ndef\n")
+    command = [sys.executable, "-m", "manyheads", "translate", trained, "/dev/stdin", "-o", tmp_path / "out"]
+    with (tmp_path / "text").open() as text:
+        subprocess.run(command, stdin=text, check=True)
+    assert (tmp_path / "out").read_text().count("\n") == 2
+
+
+def test_an_output_may_have_the_longest_name(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("abc\n")
+    path = tmp_path / ("o" * 255)
+    assert run(["translate", str(trained), str(tmp_path / "text"), "-o", str(path)]) == 0
+    assert sorted(tmp_path.iterdir()) == [path, tmp_path / "text"]
+
+
+@pytest.mark.parametrize("to_file", [False, True])
+@pytest.mark.parametrize(
+    ("option", "line", "problem"),
+    [
+        ("--prefix-file", "a" * 50, "the prefix has 50 tokens, but the longest output of this model is"),
+        ("--require-file", "a\t" + "b" * 50, "the phrase has 50 tokens, but the longest output"),
+        ("--prefix-file", "漢", 'the prefix "漢" cannot come out: it has symbols'),
+    ],
+)
+def test_a_forced_text_that_no_output_can_hold_is_named_with_its_file_and_line(
+    trained: Path, tmp_path: Path, option: str, line: str, problem: str, to_file: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tmp_path / "text").write_text("abc\n" * 3)
+    (tmp_path / "forced").write_text(f"\n\n{line}\n", encoding="utf-8")
+    output = ["-o", str(tmp_path / "out")] if to_file else []
+    assert run(["translate", str(trained), str(tmp_path / "text"), option, str(tmp_path / "forced"), *output]) == 2
+    assert f"error: {tmp_path / 'forced'}, line 3: {problem}" in capsys.readouterr().err
