@@ -2,8 +2,8 @@
 #   docker build -t manyheads .
 #   docker run --rm --user "$(id -u)" -v "$PWD:/data" -p 5000:5000 manyheads serve --host 0.0.0.0 runs/demo
 # It translates, classifies, generates and serves on a CPU, without torch. To train in it as well:
-#   docker build --build-arg EXTRAS=serve,train --build-arg PIP_EXTRA_INDEX_URL=... -t manyheads .
-# with the index of PyTorch's CPU builds; without it, the torch for Linux brings CUDA, some gigabytes.
+#   docker build --build-arg EXTRAS=serve,train -t manyheads .
+# with PyTorch's build for CPUs; --build-arg UV_TORCH_BACKEND=cu130 takes the one for CUDA 13.0.
 FROM python:3.13-slim
 
 # A compiler for the C with which a CPU decodes; without one nothing is decoded unless torch is there.
@@ -11,11 +11,14 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 
-ARG PIP_EXTRA_INDEX_URL=""
+ARG UV_TORCH_BACKEND="cpu"
 ARG EXTRAS="serve"
 COPY . /source
-RUN pip install --no-cache-dir --constraint /source/constraints.txt /source/packages/transformer-doctor \
-    "/source[${EXTRAS}]" && rm -rf /source
+# The doctor needs torch, and comes with the extra that trains alone.
+RUN case ",${EXTRAS}," in *,train,*|*,all,*) doctor=/source/packages/transformer-doctor ;; *) doctor= ;; esac \
+    && pip install --no-cache-dir --constraint /source/constraints.txt uv \
+    && uv pip install --system --no-cache --constraint /source/constraints.txt ${doctor} "/source[${EXTRAS}]" \
+    && rm -rf /source
 
 # Whoever runs it (--user) can write here: results, and compiled code in a folder of their own.
 RUN useradd --create-home reader && mkdir --mode=1777 /data /cache

@@ -15,6 +15,7 @@ PIP := $(IN_VENV) -m pip --disable-pip-version-check --quiet install --no-compil
 # pip compiles on one core only. Left out is half of all that hardly anything imports; an import compiles it too.
 RARE := tests?|testing|_inductor|_vendor|transformers|openai|pandas|matplotlib|fontTools|debugpy|mypyc?|networkx|onnx\w*
 COMPILE := $(IN_VENV) -W ignore -m compileall -q -j 0 -x '/($(RARE))/' $(VENV)/lib >/dev/null || true
+UV := $(IN_VENV) -m uv pip install --quiet --no-deps --python $(IN_VENV) --torch-backend=auto
 # The tests of `make test`; .ci/run gives the slow ones to the same processes, which then import everything once.
 TESTS := not slow
 # A process more than cores, four at most, as many tests wait for a server or a browser. worksteal: few files hold most
@@ -68,10 +69,20 @@ $(IN_VENV):
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 
-# torch first and alone: with exactly this version pip finds the build that is meant for this machine
+# torch first and alone, in the build for this machine. For Linux PyPI has the one with CUDA; uv looks for a GPU, and takes
+# the build from PyTorch's index, if this answers within ten seconds. What torch needs follows with all the rest.
+define INSTALL_TORCH
+@torch=$$(grep '^torch==' constraints.txt); \
+	if [ "$$(uname)" = Linux ] && $(PIP) --constraint constraints.txt uv \
+		&& UV_HTTP_RETRIES=0 timeout 10 $(UV) --dry-run $$torch 2>/dev/null && $(UV) $$torch; then exit; fi; \
+	[ "$$(uname)" != Linux ] || echo "PyTorch's index does not answer, so pip installs torch." \
+		"PyPI's contains CUDA: 3 GB to download, 5 GB on the disk."; \
+	$(PIP) $$torch
+endef
+
 $(READY): $(IN_VENV) $(PROJECTS)
 	@echo "Installing into $(VENV); the first time this takes a minute or two."
-	@$(PIP) "$$(grep '^torch==' constraints.txt)"
+	$(INSTALL_TORCH)
 	@$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable ".[train]"
 	@$(COMPILE)
 	@touch $@
@@ -81,7 +92,8 @@ $(READY): $(IN_VENV) $(PROJECTS)
 # which imports nothing else.
 $(READY_FOR_TESTS): $(IN_VENV) $(PROJECTS)
 	@echo "Installing into $(VENV), with the tools for tests; the first time this takes a minute or two."
-	@$(PIP) "pip>=25.1" "$$(grep '^torch==' constraints.txt)"
+	@$(PIP) "pip>=25.1"
+	$(INSTALL_TORCH)
 	@{ $(COMPILE); } & \
 		$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable . --group dev; \
 		installed=$$?; wait; exit $$installed

@@ -27,7 +27,9 @@ from typing import NoReturn
 
 _MAX_LINE = 1_000  # characters of a line of a message
 _TRAIN_PACKAGES = ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib")
-_CPU_HINT = ' (without a GPU, install first the small torch for CPUs that PyTorch\'s page "Get started" names)'
+# Not pip alone: that would replace an editable install.
+HOW_TO_UPGRADE = "git pull in a copy of the source, elsewhere pip install --upgrade manyheads"
+_TORCH_HINT = " (on Linux first: pip install uv && uv pip install --torch-backend=auto torch)"
 
 
 class ManyheadsError(Exception):
@@ -159,7 +161,7 @@ def missing_training(error: ModuleNotFoundError, purpose: str) -> MissingExtraEr
 
 
 def _missing(module: str, extra: str, purpose: str) -> MissingExtraError:
-    hint = _CPU_HINT if extra == "train" else ""
+    hint = _TORCH_HINT if extra == "train" else ""
     return MissingExtraError(
         f"{purpose} needs the package {module.partition('.')[0]}, which is not installed. "
         f'Install it with: pip install "manyheads[{extra}]"{hint}'

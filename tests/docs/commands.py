@@ -220,16 +220,25 @@ def run_make(words: list[str], stdin: str) -> Outcome:
 def run_pip(words: list[str], stdin: str) -> Outcome:
     """Check that the package, its extras and the file of constraints exist."""
     assert words[1] == "install"
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     if words[2] == "-c":
         assert (ROOT / words.pop(3)).is_file()
         words.remove("-c")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = set(project["optional-dependencies"])
     for word in words[2:]:
+        if word == "-e" or any(pin.startswith(f"{word}==") for pin in pins):
+            continue
         found = re.fullmatch(r"(?:manyheads|\.)(?:\[(.*)\])?", word)
         assert found or (ROOT / word / "pyproject.toml").is_file(), word
         assert not found or not found[1] or set(found[1].split(",")) <= extras, word
     return DONE
+
+
+def run_uv(words: list[str], stdin: str) -> Outcome:
+    """Check a line that chooses the torch for a machine."""
+    words.remove("--torch-backend=auto")
+    return run_pip(words[1:], stdin)
 
 
 def run_docker(words: list[str], stdin: str) -> Outcome:
@@ -278,6 +287,7 @@ RUNNERS: dict[str, Callable[[list[str], str], Outcome]] = {
     "torchrun": run_torchrun,
     "make": run_make,
     "pip": run_pip,
+    "uv": run_uv,
     "docker": run_docker,
     "dask": run_dask,
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 FENCE = re.compile(r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = (
     "argos-translate", "cd", "curl", "dask", "docker", "echo", "eval", "git", "jupyter",
-    "libretranslate", "make", "manyheads", "pip", "python", "srun", "sudo", "torchrun", "weblate",
+    "libretranslate", "make", "manyheads", "pip", "python", "srun", "sudo", "torchrun", "uv", "weblate",
     r"\. \.venv/bin/activate",
 )  # fmt: skip
 # The assignment of a variable also begins a command line, alone or before a program.

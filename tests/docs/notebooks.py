@@ -264,7 +264,10 @@ def install(path: Path, folder: Path) -> Path:
     python = folder / "bin" / "python"
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     torch = next(line for line in lines if line.startswith("torch=="))
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", torch], check=True)
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "uv"], check=True)
+    uv = [str(python), "-m", "uv", "pip", "install", "--quiet", "--python", str(python), "--torch-backend=auto"]
+    if subprocess.run([*uv, torch]).returncode:  # PyTorch's index does not answer
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", torch], check=True)
     cell = next(code_of(notebook(path))).replace('REPOSITORY = ""', f"REPOSITORY = {ROOT.as_uri()!r}")
     assert ROOT.as_uri() in cell
     subprocess.run([str(python), "-c", cell], check=True, cwd=folder)
