@@ -110,3 +110,23 @@ def test_the_image_has_torch_only_with_an_extra_that_needs_it_and_then_the_build
     assert done.returncode == 0, done.stderr
     assert f"/source[{extras}]\n" in done.stdout
     assert ("transformer-doctor" in done.stdout) is doctor
+
+
+DOCUMENTS = [
+    *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/*.md"), *ROOT.glob("recipes/*.toml"),
+    *ROOT.glob("src/**/*.py"), *ROOT.glob("packages/*/src/**/*.py"), *ROOT.glob("binder/*"),
+]  # fmt: skip
+
+
+def test_no_line_of_pip_in_a_document_or_a_message_replaces_an_editable_install() -> None:
+    """Install a folder of this source editable, and a name without `--upgrade`: pip keeps what has this name."""
+    found = []
+    for path in DOCUMENTS:
+        for line in re.findall(r"^.*pip install .*$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            words = re.sub(r"[\"'(),]", "", line.split("pip install ", 1)[1].split("`")[0]).split()
+            for before, word in zip(["", *words], words, strict=False):
+                folder = (ROOT / word.split("[")[0] / "pyproject.toml").is_file()
+                replaces = before not in {"-e", "--editable"} if folder else before == "--upgrade"
+                if replaces and "git pull in a copy of the source, elsewhere" not in line:
+                    found.append(f"{path.relative_to(ROOT)}: {line.strip()}")
+    assert found == []

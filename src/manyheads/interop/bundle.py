@@ -24,7 +24,7 @@ from manyheads.checkpoint import (
 )
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import Config
-from manyheads.errors import ConfigError, RunError
+from manyheads.errors import HOW_TO_UPGRADE, ConfigError, RunError
 from manyheads.text.tokenizer import TokenizerPair
 
 METADATA = "manyheads.json"
@@ -112,7 +112,7 @@ def read_metadata(folder: Path) -> BundleMetadata:
     if number != _FORMAT:
         raise RunError(
             f"{path} has the format {number!r}; this manyheads reads {_FORMAT}. "
-            "Upgrade it (pip install --upgrade manyheads), or export again."
+            f"Upgrade it ({HOW_TO_UPGRADE}), or export again."
         )
     try:
         config = config_from_json(json.dumps(content.pop("config")), str(path))

@@ -17,7 +17,7 @@ from manyheads.config.load.mistakes import closest, find_mistakes, optional_sett
 from manyheads.config.load.toml import NONE, override, read_toml
 from manyheads.config.schema import Config
 from manyheads.config.schema.base import SettingsError
-from manyheads.errors import ConfigError, UsageError
+from manyheads.errors import HOW_TO_UPGRADE, ConfigError, UsageError
 
 _FORMAT = 1
 
@@ -147,7 +147,7 @@ def config_from_json(text: str, origin: str) -> Config:
     if type(number) is not int or number < 1:
         raise ConfigError(["this is no configuration of manyheads: it has no format number."], origin=origin)
     if number > _FORMAT:
-        cure = f"this manyheads reads up to {_FORMAT}. Upgrade it: pip install --upgrade manyheads"
+        cure = f"this manyheads reads up to {_FORMAT}. Upgrade it: {HOW_TO_UPGRADE}"
         raise ConfigError([f"format {number} is newer than this program; {cure}"], origin=origin)
     _drop_former_settings(values)
     return parse_config(values, origin=origin)
