@@ -113,7 +113,8 @@ def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, sp
     texts = [rng.choice(("", " ")).join(rng.choices([*words, " "], k=9)) for _ in range(400)]
     texts += [*(text[:300] for text in quick_texts()), *documents()]
     texts += [case.source for language in ("de", "ko") for case in _inside_cases(language, texts)]
-    config = TokenizerConfig(kind="bpe", vocab_size=1750, reserved=KEEP_SYMBOLS)
+    characters = len(set("".join(quick_texts())))  # of the version of Unicode that the running Python knows
+    config = TokenizerConfig(kind="bpe", vocab_size=characters + 300, reserved=KEEP_SYMBOLS)
     tokenizer = train_tokenizer(config, quick_texts(), "de")
     browser.call("load", "marks", describe_tokenizer(tokenizer))
     splitter = Splitter(tokenizer, "de", split, 60, 100, copy_literals=True, lower_capitals=lowered, marks=True)

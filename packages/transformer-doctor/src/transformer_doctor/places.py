@@ -14,12 +14,12 @@ import torch
 from transformer_doctor.report import Place
 
 _LIBRARIES = ("site-packages", "dist-packages", str(Path(os.__file__).parent))
-_OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+_OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 _CALLER = str(Path(__file__).with_name("model_adapter.py"))  # what it calls is the examined code
 
 
 def place_of(model: Any) -> Place | None:
-    """Return file and line of the code of a model: its forward, or the function; None if its source is unknown."""
+    """Return file and line of the code of a model: its forward, or the function; None if in no file."""
     while isinstance(model, functools.partial):
         model = model.func
     code = model if inspect.isroutine(model) else getattr(type(model), "forward", type(model))
@@ -27,12 +27,20 @@ def place_of(model: Any) -> Place | None:
         file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)
     except (OSError, TypeError):
         return None
-    return None if file is None else Place(_relative_path(file, os.getcwd()), max(1, line))
+    return None if file is None else _place(file, max(1, line))
+
+
+def _place(file: str, line: int) -> Place | None:
+    """Return a place; None for code of a string, a notebook or an archive: its name is that of no file."""
+    path = _relative_path(file, os.getcwd())
+    return None if path is None else Place(path, line)
 
 
 @functools.cache
-def _relative_path(file: str, folder: str) -> str:
+def _relative_path(file: str, folder: str) -> str | None:
     path = Path(file).resolve()
+    if not path.is_file():
+        return None
     return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
 
@@ -46,9 +54,10 @@ def running_place() -> Place | None:
         file = frame.f_code.co_filename
         if not file.startswith(_OWN_CODE):
             of_library = any(part in file for part in _LIBRARIES)
-            if not of_library or place is None:
-                place = Place(_relative_path(file, os.getcwd()), frame.f_lineno)
-            if not of_library:
-                break
+            here = _place(file, frame.f_lineno)
+            if here is not None and (not of_library or place is None):
+                place = here
+                if not of_library:
+                    break
         frame = frame.f_back  # type: ignore[assignment]
     return place
