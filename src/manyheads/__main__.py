@@ -5,6 +5,7 @@ import os
 import sys
 
 from manyheads.cli.signals import StopSignals
+from manyheads.processors import available_processors, processor_quota
 
 
 class Messages(io.FileIO):
@@ -43,6 +44,8 @@ def main() -> None:
     # OpenMP's threads spin at every barrier, by default for milliseconds. Beside other programs the spinning thread
     # holds the core that the awaited thread needs; so let it spin briefly, then sleep. Read when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if processor_quota() is not None:  # else OpenMP starts a thread for each processor of the machine
+        os.environ.setdefault("OMP_NUM_THREADS", str(available_processors()))
 
     from manyheads.cli.main import main as run_program
 

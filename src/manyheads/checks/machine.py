@@ -18,6 +18,7 @@ import torch
 from manyheads import __version__
 from manyheads.checks.catalogue import in_korean, machine_finding
 from manyheads.decoding.native.build import instruction_set, library, origin, why_none
+from manyheads.processors import allowed_processors, available_processors, processor_quota
 from manyheads.training.precision import pick_device, pick_precision
 from transformer_doctor.report import Diagnosis, Finding, make_report
 
@@ -35,6 +36,7 @@ class _Machine:
         memory_gib, free_memory_gib: total and free memory; None where the system does not report them.
         disk_gib: free disk space in the working directory.
         threads: threads of torch; processors: processors that this process may use.
+        limited_from: processors that it might use without the quota of its container; None without a quota.
         decoding: code that computes the steps of decoding on the CPU, and the reason.
         extras: missing packages of each extra of the package.
     """
@@ -47,6 +49,7 @@ class _Machine:
     device_name: str
     precision: str
     processors: int
+    limited_from: int | None
     threads: int
     decoding: str
     memory_gib: float | None
@@ -56,12 +59,13 @@ class _Machine:
 
     def facts(self) -> dict[str, str]:
         memory, free = _gib(self.memory_gib), _gib(self.free_memory_gib)
+        quota = f" (the quota of its container; {self.limited_from} without it)" if self.limited_from else ""
         return {
             "manyheads": self.manyheads,
             "Python": f"{self.python} on {self.system}",
             "torch": self.torch,
             "device": f"{self.device} ({self.device_name}), {self.precision}",
-            "threads": f"{self.threads} on {self.processors} processors",
+            "threads": f"{self.threads} on {self.processors} processors{quota}",
             "decoding on the CPU": self.decoding,
             "memory": f"{memory}, {free} free",
             "disk": f"{_gib(self.disk_gib)} free here",
@@ -90,7 +94,8 @@ def _describe_machine(folder: Path) -> _Machine:
         device=device.type,
         device_name=name,
         precision=pick_precision("auto", device),
-        processors=_processors(),
+        processors=available_processors(),
+        limited_from=allowed_processors() if processor_quota() else None,
         threads=torch.get_num_threads(),
         decoding=_describe_decoding(),
         memory_gib=total,
@@ -105,13 +110,6 @@ def _describe_decoding() -> str:
     if (code := library()) is None:
         return f"torch; the C decoder is off: {why_none()}"
     return f"the C decoder for {instruction_set()} ({origin(code)})"
-
-
-def _processors() -> int:
-    """Return the number of processors that this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def memory(device: torch.device) -> tuple[float | None, float | None]:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from manyheads.processors import available_processors
+
 _MAX_THREADS = 8  # more threads would wait for each other longer than they compute
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
@@ -60,14 +62,14 @@ def _available_cores() -> int:
     if setting.isdecimal() and int(setting):
         return int(setting)
     if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
+        return available_processors()
     cores = set()
     for cpu in os.sched_getaffinity(0):
         try:
             cores.add(Path(_SIBLINGS.format(cpu)).read_text())
         except OSError:
             cores.add(str(cpu))
-    return len(cores)
+    return min(len(cores), available_processors())
 
 
 @contextmanager

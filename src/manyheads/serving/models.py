@@ -22,6 +22,7 @@ from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
 from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
+from manyheads.processors import available_processors
 from manyheads.runs.about import describe, direction_name, examples_of
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
@@ -283,7 +284,7 @@ def make_batcher(settings: ServeSettings) -> Batcher:
     """Return the queue with one single-threaded worker per core; with one worker for a GPU or CTranslate2."""
     cores = num_threads()
     one_worker = settings.engine == "ctranslate2" or not is_cpu(settings.device)
-    workers = 1 if one_worker else min(cores, os.cpu_count() or 1, _MAX_WORKERS)
+    workers = 1 if one_worker else min(cores, available_processors(), _MAX_WORKERS)
     return Batcher(
         workers=workers,
         max_tokens=settings.max_batch_tokens,

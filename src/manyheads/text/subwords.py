@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import sentencepiece
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError, DataError
+from manyheads.processors import available_processors
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
 from manyheads.text.normalize import normalize, normalize_target, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
@@ -114,7 +114,7 @@ class SubwordTokenizer(Tokenizer):
         if len(texts) < _WORTH_THREADS:  # one by one: for a list the library starts a thread, which takes longer
             ids = [self.processor.encode(text, out_type=int) for text in prepared]
         else:
-            ids = self.processor.encode(prepared, out_type=int, num_threads=os.cpu_count() or 1)
+            ids = self.processor.encode(prepared, out_type=int, num_threads=available_processors())
         return self.unshield(ids, stand_in)
 
     def sample(self, texts: Sequence[str], seed: int) -> list[list[int]]:
