@@ -108,12 +108,15 @@ def test_only_a_tag_publishes_what_was_built_and_tried_and_has_its_version() -> 
         assert subprocess.run(["bash", "-ec", check], cwd=ROOT, env=environment).returncode == code, tag
 
 
-def test_every_python_that_is_promised_is_tested() -> None:
-    versions = jobs(FOLDER / "workflows" / "tests.yml")[0]["strategy"]["matrix"]["python"]
+@pytest.mark.parametrize(("workflow", "job"), [("tests", "linux"), ("portable", "pythons")])
+def test_every_python_that_is_promised_is_tested(workflow: str, job: str) -> None:
+    versions = read(FOLDER / "workflows" / f"{workflow}.yml")["jobs"][job]["strategy"]["matrix"]["python"]
     assert versions == ["3.11", "3.12", "3.13", "3.14"]
-    oldest = re.search(r'requires-python = ">=(.+?)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert oldest is not None
-    assert versions[0] == oldest[1]
+    for folder in (ROOT, ROOT / "packages" / "transformer-doctor"):
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        assert project["requires-python"] == f">={versions[0]}"
+        named = [name.split(" :: ")[-1] for name in project["classifiers"] if " Python :: " in name]
+        assert named == versions[: len(named)] != []
 
 
 def test_the_makefile_has_at_most_ten_targets_each_described_at_its_head_and_calls_no_sudo() -> None:
