@@ -30,23 +30,35 @@ def vocabulary_matrices(model: Any) -> list[torch.Tensor]:
     return [model.get_encoder().embed_tokens.weight, model.get_decoder().embed_tokens.weight, model.lm_head.weight]
 
 
-def write_marian_folder(folder: Path, *, shared: bool = True, seed: int = 2, **changes: Any) -> Any:
-    """Write the folder and return the model of transformers in float64: D = 30, F = 37, 2 + 3 layers, 3 heads."""
+def write_marian_folder(
+    folder: Path, *, shared: bool = True, separate: bool = False, seed: int = 2, **changes: Any
+) -> Any:
+    """Write the folder and return the model of transformers in float64: D = 30, F = 37, 2 + 3 layers, 3 heads.
+
+    With separate vocabularies, that of the target is larger.
+    """
     import transformers
 
     folder.mkdir(parents=True, exist_ok=True)
-    names = []
+    own: list[list[str]] = []
     for side, texts in (("source", TEXTS), ("target", TARGETS)):
         model = train_pieces(texts, 40)
         (folder / f"{side}.spm").write_bytes(model)
         processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        names += [processor.id_to_piece(i) for i in range(3, len(processor))]
+        own.append([processor.id_to_piece(i) for i in range(3, len(processor))])
+    names = own[0] if separate else [*own[0], *own[1]]
     pieces = list(dict.fromkeys([*names[::2], *names[1::2], ">>fra<<"]))[:-7]  # some pieces are not in the list
-    vocabulary = {name: i for i, name in enumerate(["</s>", "<unk>", *pieces, ">>fra<<", "<pad>"])}
-    size = len(vocabulary)
+    listed = ["</s>", "<unk>", *pieces, ">>fra<<", "<pad>"]
+    size = target_size = len(listed)
+    vocabularies = {"vocab.json": listed}
+    if separate:
+        shared, targets = False, ["</s>", "<unk>", *own[1][::-1]]
+        targets.insert(size - 1, "<pad>")  # transformers has one id of padding for both
+        vocabularies["target_vocab.json"], target_size = targets, len(targets)
+        assert target_size > size
     settings: dict[str, Any] = {
         "vocab_size": size,
-        "decoder_vocab_size": size,
+        "decoder_vocab_size": target_size,
         "share_encoder_decoder_embeddings": shared,
         "d_model": 30,
         "encoder_layers": 2,
@@ -72,12 +84,14 @@ def write_marian_folder(folder: Path, *, shared: bool = True, seed: int = 2, **c
         model.final_logits_bias.copy_(0.3 * torch.randn_like(model.final_logits_bias))
         model.final_logits_bias[0, 0] += 1.0
         for embedding in (model.get_encoder().embed_tokens, model.get_decoder().embed_tokens):
-            embedding.weight[-1] = 0.0
+            embedding.weight[size - 1] = 0.0
     model.generation_config.num_beams = 4
     model.save_pretrained(folder)
-    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"source_lang": "de", "target_lang": "en", "tokenizer_class": "MarianTokenizer"}),
-        encoding="utf-8",
-    )
+    tokenizer = {"source_lang": "de", "target_lang": "en", "tokenizer_class": "MarianTokenizer"}
+    contents: dict[str, Any] = {
+        file: {name: i for i, name in enumerate(vocabularies[file])} for file in vocabularies
+    }
+    contents["tokenizer_config.json"] = tokenizer | {"separate_vocabs": separate}
+    for file, content in contents.items():
+        (folder / file).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     return model.double()

@@ -399,14 +399,15 @@ def test_exported_models_have_at_least_1024_positions(tmp_path: Path) -> None:
     assert spec.encoder.position_encodings.encodings.shape == (1024, 30)
 
 
-def test_an_imported_model_is_exported_with_its_pieces(tmp_path: Path) -> None:
+@pytest.mark.parametrize("separate", [False, True])
+def test_an_imported_model_is_exported_with_its_pieces(tmp_path: Path, separate: bool) -> None:
     """Pieces that are missing in the imported vocabulary are unknown to manyheads and CTranslate2 alike."""
     pytest.importorskip("transformers")
     from tests.interop.marian import write_marian_folder
 
     from manyheads.interop.marian.reader import read_marian
 
-    write_marian_folder(tmp_path / "theirs", shared=False, tie_word_embeddings=False)
+    write_marian_folder(tmp_path / "theirs", shared=False, separate=separate, tie_word_embeddings=False)
     opened = read_marian(tmp_path / "theirs")
     parts: Parts = (opened.config, opened.tokenizers, opened.model)
     engine = make_engine(tmp_path / "out", parts)

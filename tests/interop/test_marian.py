@@ -46,12 +46,19 @@ def padded(rows: list[list[int]], pad: int, *, first: int | None = None, last: i
 
 
 def both_logits(
-    hf_model: Any, numbers: list[int], model: EncoderDecoder, rows: list[list[int]], outputs: list[list[int]]
+    hf_model: Any,
+    numbers: tuple[list[int], list[int]],
+    model: EncoderDecoder,
+    rows: list[list[int]],
+    outputs: list[list[int]],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return float64 logits of all real target positions of both models, in the order of our vocabulary."""
-    number = torch.tensor(numbers)
+    """Return float64 logits of all real target positions of both models, in the order of our vocabulary.
+
+    The numbers are the ids of transformers for our ids of source and target.
+    """
+    source_number, number = map(torch.tensor, numbers)
     source, target = padded(rows, PAD, last=EOS), padded(outputs, PAD, first=BOS)
-    hf_source = number[source]
+    hf_source = source_number[source]
     with torch.no_grad():
         expected = hf_model.double()(
             input_ids=hf_source,
@@ -98,8 +105,10 @@ def without_unknown(text: str) -> str:
         {"shared": False},
         {"shared": False, "tie_word_embeddings": False},
         {"scale_embedding": False, "shared": False, "tie_word_embeddings": False},
+        {"separate": True},
+        {"separate": True, "tie_word_embeddings": False},
     ],
-    ids=["swish", "relu", "gelu", "two matrices", "three matrices", "unscaled"],
+    ids=["swish", "relu", "gelu", "two matrices", "three matrices", "unscaled", "two vocabularies", "and untied"],
 )
 def test_an_imported_model_gives_the_logits_of_transformers(tmp_path: Path, changes: dict[str, Any]) -> None:
     hf_model = write_marian_folder(tmp_path, **changes)
@@ -117,13 +126,14 @@ def test_an_imported_model_gives_the_logits_of_transformers(tmp_path: Path, chan
     )  # a symbol that MarianMT lacks takes no probability from the others
 
 
-def test_an_imported_tokenizer_gives_the_ids_and_texts_of_transformers(tmp_path: Path) -> None:
-    write_marian_folder(tmp_path)
+@pytest.mark.parametrize("separate", [False, True])
+def test_an_imported_tokenizer_gives_the_ids_and_texts_of_transformers(tmp_path: Path, separate: bool) -> None:
+    write_marian_folder(tmp_path, separate=separate)
     hf_model = transformers.MarianTokenizer.from_pretrained(tmp_path)
-    opened, numbers = read_marian(tmp_path), their_numbers(tmp_path)
+    opened, (source_numbers, numbers) = read_marian(tmp_path), their_numbers(tmp_path)
     texts = [*sentences(30, seed=5), *UNUSUAL_TEXTS]
     pair = opened.tokenizers
-    found = [[numbers[i] for i in [*row, EOS]] for row in pair.source.encode(texts)]
+    found = [[source_numbers[i] for i in [*row, EOS]] for row in pair.source.encode(texts)]
     assert found == hf_model(texts)["input_ids"]
     assert any(hf_model.unk_token_id in row for row in found)
     targets = [text.upper() for text in sentences(30, seed=5)]
@@ -132,6 +142,41 @@ def test_an_imported_tokenizer_gives_the_ids_and_texts_of_transformers(tmp_path:
     texts_again = [pair.target.decode(row) for row in pair.target.encode(targets)]
     expected = hf_model.batch_decode(found, skip_special_tokens=True, use_source_tokenizer=False)
     assert [without_unknown(text) for text in texts_again] == [without_unknown(text) for text in expected]
+
+
+def test_a_model_with_two_vocabularies_gives_the_greedy_tokens_of_transformers(tmp_path: Path) -> None:
+    hf_model = write_marian_folder(tmp_path, separate=True, tie_word_embeddings=False, seed=9)
+    opened, numbers = read_marian(tmp_path), their_numbers(tmp_path)
+    pair = opened.tokenizers
+    assert pair.source.size < pair.target.size
+    tokenizer, texts = transformers.MarianTokenizer.from_pretrained(tmp_path), sentences(20, seed=5)
+    batch = tokenizer(texts, return_tensors="pt", padding=True)
+    expected = hf_model.generate(
+        **batch, num_beams=1, do_sample=False, max_length=31, forced_eos_token_id=None,
+        bad_words_ids=[[hf_model.config.pad_token_id]],
+    )  # fmt: skip
+    found = [[numbers[1][i] for i in row] for row in greedy(opened.model.double(), pair.source.encode(texts))]
+    eos = hf_model.config.eos_token_id
+    assert found == [row[: [*row, eos].index(eos)] for row in expected[:, 1:].tolist()]
+    assert len({tuple(row) for row in found}) > 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"share_encoder_decoder_embeddings": True}, "separate_vocabs is on, and share_encoder_decoder_embeddings"),
+        ({"decoder_vocab_size": 7}, "target_vocab.json does not number 7 pieces"),
+        ({"eos_token_id": 1}, "target_vocab.json and config.json do not agree"),
+    ],
+)
+def test_a_folder_whose_two_vocabularies_do_not_fit_is_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    write_marian_folder(tmp_path, separate=True)
+    content = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(content | changes), encoding="utf-8")
+    with pytest.raises(RunError, match=message):
+        read_marian(tmp_path)
 
 
 def test_an_imported_tokenizer_survives_saving_and_loading(tmp_path: Path) -> None:
@@ -223,7 +268,7 @@ def test_an_exported_model_gives_the_logits_of_the_run_in_transformers(
     hf_model = transformers.MarianMTModel.from_pretrained(tmp_path).eval()
     rows = pair.source.encode(sentences(7, seed=5))
     outputs = pair.target.encode([text.upper() for text in sentences(7, seed=6)])
-    found, expected = both_logits(hf_model, marian_numbers(model), model, rows, outputs)
+    found, expected = both_logits(hf_model, (marian_numbers(model),) * 2, model, rows, outputs)
     tokens = [i for i in range(found.size(1)) if i not in (PAD, BOS)]
     assert_close(found[:, tokens], expected[:, tokens])
     assert found.std() > 1
@@ -339,13 +384,13 @@ def test_the_check_against_transformers_detects_a_difference(tmp_path: Path) -> 
     config, pair, model = make_post_norm_parts()
     write_marian(tmp_path, config, pair, model)
     expected = reference(model, Samples(pair.source.encode(sentences(9, seed=5)), "here"))
-    parity = check_marian(tmp_path, marian_numbers(model), expected)
+    parity = check_marian(tmp_path, *[marian_numbers(model)] * 2, expected)
     assert parity.largest < 1e-4
     assert parity.same_outputs == 9
     with torch.no_grad():
         model.decoder_layers[0].cross_attention.project_in.weight[40] *= 1.1
     with pytest.raises(ParityError, match="the MarianMT model does not give what the run gives"):
-        check_marian(tmp_path, marian_numbers(model), reference(model, random_samples(pair.source)))
+        check_marian(tmp_path, *[marian_numbers(model)] * 2, reference(model, random_samples(pair.source)))
 
 
 def test_weights_in_several_files_are_read_by_their_index(tmp_path: Path) -> None:

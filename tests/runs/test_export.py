@@ -368,14 +368,14 @@ def fine_tuning(corpus: Path, origin: Path, **training: Any) -> Config:
     )
 
 
-@pytest.mark.parametrize("kind", ["folder", "imported", "run"])
+@pytest.mark.parametrize("kind", ["folder", "two vocabularies", "imported", "run"])
 def test_a_model_is_fine_tuned_in_one_command(trained: Path, tmp_path: Path, kind: str) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     if kind == "run":
         origin = trained
     else:
         origin = tmp_path / "theirs"
-        write_marian_folder(origin)
+        write_marian_folder(origin, separate=kind == "two vocabularies")
     if kind == "imported":
         import_model(str(origin), tmp_path / "ours")
         origin = tmp_path / "ours"
@@ -383,7 +383,7 @@ def test_a_model_is_fine_tuned_in_one_command(trained: Path, tmp_path: Path, kin
     train(fine_tuning(corpus, origin), tmp_path / "run", listener=listener)
     assert any(message.startswith(f"as in {origin}: d_model = ") for message in listener.messages)
     assert not any("training the tokenizer" in message for message in listener.messages)
-    if kind == "folder":
+    if kind in ("folder", "two vocabularies"):
         loaded = read_marian(origin)
         tokenizers, model = loaded.tokenizers, loaded.model
     else:

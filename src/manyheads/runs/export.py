@@ -224,7 +224,8 @@ def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str) -> Parity:
     write_marian(draft, opened.config, opened.tokenizers, opened.model)
     expected = [_reference(view) for view in opened.directions()]
     if has_transformers():
-        return _worst([check_marian(draft, marian_numbers(opened.model), one) for one in expected])
+        their_ids = marian_numbers(opened.model)
+        return _worst([check_marian(draft, their_ids, their_ids, one) for one in expected])
     exported = read_marian(draft).model
     again = [reference(exported, one.samples, one.prefix) for one in expected]
     return _worst(

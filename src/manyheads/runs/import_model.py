@@ -142,7 +142,7 @@ def import_model(
     if has_transformers():
         with listener.phase("comparing the outputs"):
             expected = reference(opened.model, random_samples(opened.tokenizers.source))
-            parity = check_marian(folder, their_numbers(folder), expected, trust_pickle=trust_pickle)
+            parity = check_marian(folder, *their_numbers(folder), expected, trust_pickle=trust_pickle)
     parameters = _write_run(out, opened.config, opened.tokenizers, opened.model, where)
     return Import(out, where, opened.config.task, parameters, parity)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,20 @@ _VOCABULARY = {
 }
 _POSITIONS = {f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")}  # computed, not trained
 # Settings of other variants of the model, which manyheads does not have.
-_MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm", "separate_vocabs")
+_MUST_BE_OFF = ("normalize_before", "normalize_embedding", "add_final_layer_norm")
+
+
+@dataclass(frozen=True)
+class _Vocabulary:
+    """The vocabulary of a side.
+
+    Attributes:
+        symbols: symbols in the order of manyheads ids.
+        rows: row of each in the matrices of MarianMT, its id there; the begin mark has the first decoder token.
+    """
+
+    symbols: list[str]
+    rows: list[int]
 
 
 def is_marian(folder: Path) -> bool:
@@ -50,66 +64,105 @@ def read_marian(
 ) -> LoadedModel:
     """Read a folder with config.json, weights (`read_weights`), vocab.json, source.spm and target.spm.
 
-    The languages are those of the folder unless given.
+    A target with a vocabulary of its own has it in target_vocab.json. The languages are those of the folder unless
+    given.
 
     Raises:
         RunError: a file is missing or damaged, or manyheads has no such variant.
     """
-    settings = read_json(folder / "config.json")
-    tokenizer = read_json(folder / "tokenizer_config.json") if (folder / "tokenizer_config.json").is_file() else {}
+    settings, tokenizer = _settings(folder)
     unsupported = [name for name in _MUST_BE_OFF if settings.get(name) or tokenizer.get(name)]
     if unsupported:
         raise RunError(f"{folder} cannot be a model of ours: {', '.join(unsupported)} is on.")
-    symbols, rows = _vocabulary(folder, settings)
+    vocabularies = _vocabularies(folder)
     config = _our_config(
         folder,
         settings,
-        len(symbols),
+        vocabularies,
         source or tokenizer.get("source_lang"),
         target or tokenizer.get("target_lang"),
     )
-    pair = _tokenizer_pair(folder, symbols[len(SPECIALS) :])
-    tensors = _our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), rows, folder)
+    pair = _tokenizer_pair(folder, *vocabularies)
+    tensors = _our_tensors(config.model, read_weights(folder, trust_pickle=trust_pickle), *vocabularies, folder)
     model = EncoderDecoder(config.model, pair.source.size, pair.target.size)
     load_weights(model, tensors, str(folder))
     return LoadedModel(config, pair, model.eval())
 
 
-def their_numbers(folder: Path) -> list[int]:
-    """Return the MarianMT id of each id; the begin mark has the first decoder token. Raises `RunError`."""
-    return _vocabulary(folder, read_json(folder / "config.json"))[1]
+def their_numbers(folder: Path) -> tuple[list[int], list[int]]:
+    """Return the MarianMT id of each id of the source and of the target, see `check_marian`. Raises `RunError`."""
+    source, target = _vocabularies(folder)
+    return source.rows, target.rows
 
 
-def _tokenizer_pair(folder: Path, symbols: list[str]) -> TokenizerPair:
-    """Return the tokenizers of both sides, one for both if their SentencePiece models are the same."""
-    source = MarianTokenizer(symbols, read_bytes(folder / "source.spm"))
-    target = MarianTokenizer(symbols, read_bytes(folder / "target.spm"))
-    joint = source.model == target.model
-    return TokenizerPair(source, source if joint else target, joint=joint)
+def _settings(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings of the model and of its tokenizer."""
+    tokenizer = folder / "tokenizer_config.json"
+    return read_json(folder / "config.json"), read_json(tokenizer) if tokenizer.is_file() else {}
 
 
-def _vocabulary(folder: Path, settings: Mapping[str, Any]) -> tuple[list[str], list[int]]:
-    """Return the symbols in the order of manyheads ids, and the row of each in the matrices of MarianMT."""
-    path = folder / "vocab.json"
+def _tokenizer_pair(folder: Path, source: _Vocabulary, target: _Vocabulary) -> TokenizerPair:
+    """Return the tokenizers of both sides, one for both if their SentencePiece models and pieces are the same."""
+    ours, theirs = (
+        MarianTokenizer(vocabulary.symbols[len(SPECIALS) :], read_bytes(folder / f"{side}.spm"))
+        for side, vocabulary in (("source", source), ("target", target))
+    )
+    joint = source is target and ours.model == theirs.model
+    return TokenizerPair(ours, ours if joint else theirs, joint=joint)
+
+
+def _vocabularies(folder: Path) -> tuple[_Vocabulary, _Vocabulary]:
+    """Return the vocabularies of source and target: one for both unless the target has its own."""
+    settings, tokenizer = _settings(folder)
+    size, target_size = settings.get("vocab_size"), settings.get("decoder_vocab_size")
+    pad, start = settings.get("pad_token_id"), settings.get("decoder_start_token_id")
+    if not (settings.get("separate_vocabs") or tokenizer.get("separate_vocabs")):
+        both = _vocabulary(folder / "vocab.json", size, pad, start, settings.get("eos_token_id"))
+        if target_size not in (None, size):
+            raise RunError(
+                f"{folder} cannot be a model of ours: source and target have vocabularies of their own by its "
+                "config.json, and one by its tokenizer_config.json (separate_vocabs)."
+            )
+        return both, both
+    if settings.get("share_encoder_decoder_embeddings", True):
+        raise RunError(
+            f"{folder} cannot be a model of ours: separate_vocabs is on, and share_encoder_decoder_embeddings too."
+        )
+    return (
+        _vocabulary(folder / "vocab.json", size, pad, pad, None),
+        _vocabulary(folder / "target_vocab.json", target_size or size, pad, start, settings.get("eos_token_id")),
+    )
+
+
+def _vocabulary(path: Path, size: Any, pad: Any, start: Any, eos: Any) -> _Vocabulary:
+    """Return the vocabulary of a file.
+
+    Args:
+        path: JSON file with the id of each piece.
+        size: number of pieces by config.json.
+        pad: id of the padding by config.json.
+        start: id of the first decoder token, or of another symbol for a side that has none.
+        eos: id of the end symbol by config.json, None where it names that of the other side.
+    """
     ids = read_json(path)
-    size = settings.get("vocab_size")
     if sorted(ids.values(), key=str) != sorted(range(len(ids)), key=str) or len(ids) != size:
-        raise RunError(f"{path} does not number {size} pieces from 0 on, as vocab_size of config.json says.")
-    if settings.get("decoder_vocab_size") not in (None, size):
-        raise RunError(f"{folder} cannot be a model of ours: source and target have vocabularies of their own.")
+        raise RunError(f"{path} does not number {size} pieces from 0 on, as config.json says.")
     names = {i: name for name, i in ids.items()}
-    unk, eos = ids.get("<unk>"), ids.get("</s>")
-    pad, start = settings.get("pad_token_id", -1), settings.get("decoder_start_token_id", -1)
+    unk, end = ids.get("<unk>"), ids.get("</s>")
     numbers = type(pad) is int and type(start) is int and pad in names and start in names
-    if unk is None or eos is None or not numbers or settings.get("eos_token_id") != eos:
+    if unk is None or end is None or not numbers or eos not in (None, end):
         raise RunError(f"{path} and config.json do not agree on <unk>, <pad>, </s> and the token to start from.")
-    special = [unk, pad, start, eos]  # in the order of the ids in manyheads
+    special = [unk, pad, start, end]  # in the order of the ids in manyheads
     rest = [i for i in sorted(names) if i not in special]
-    return [*SPECIALS, *(names[i] for i in rest)], [*special, *rest]
+    return _Vocabulary([*SPECIALS, *(names[i] for i in rest)], [*special, *rest])
 
 
 def _our_config(
-    folder: Path, settings: Mapping[str, Any], size: int, source: str | None, target: str | None
+    folder: Path,
+    settings: Mapping[str, Any],
+    vocabularies: tuple[_Vocabulary, _Vocabulary],
+    source: str | None,
+    target: str | None,
 ) -> Config:
     """Return the manyheads configuration of a MarianMT model."""
     if not source or not target:
@@ -124,13 +177,14 @@ def _our_config(
     if problems:
         raise RunError(f"{folder} cannot be a model of ours: {'; '.join(problems)}.")
     shared, tied = settings.get("share_encoder_decoder_embeddings", True), settings.get("tie_word_embeddings", True)
+    size, joint = max(len(side.rows) for side in vocabularies), vocabularies[0] is vocabularies[1]
     generation = folder / "generation_config.json"
     search = read_json(generation) if generation.is_file() else settings
     try:
         return parse_config(
             {
                 "data": {"source": source, "target": target},
-                "tokenizer": {"kind": "marian", "vocab_size": size, "joint": True},
+                "tokenizer": {"kind": "marian", "vocab_size": size, "joint": joint},
                 "model": {
                     "d_model": values["d_model"],
                     "d_ff": values["encoder_ffn_dim"],
@@ -155,7 +209,7 @@ def _our_config(
 
 
 def _our_tensors(
-    config: ModelConfig, weights: Mapping[str, Tensor], rows: list[int], folder: Path
+    config: ModelConfig, weights: Mapping[str, Tensor], source: _Vocabulary, target: _Vocabulary, folder: Path
 ) -> dict[str, Tensor]:
     """Return the weights of MarianMT under the names and in the order of manyheads."""
     try:
@@ -163,18 +217,18 @@ def _our_tensors(
             entry.name: our_width(torch.cat([weights[name] for name in entry.marian_names]), entry.axis)
             for entry in entries(config)
         }
-        target = _first(weights, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
-        source = _first(weights, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
-        bias = weights.get("final_logits_bias", torch.zeros(1, len(target)))[0][rows].clone()
-        tensors["source_embedding.tokens.weight"] = our_width(source[rows], 1)
+        matrix = _first(weights, "model.decoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        sources = _first(weights, "model.encoder.embed_tokens.weight", "model.shared.weight", "lm_head.weight")
+        bias = weights.get("final_logits_bias", torch.zeros(1, len(matrix)))[0][target.rows].clone()
+        tensors["source_embedding.tokens.weight"] = our_width(sources[source.rows], 1)
         if config.tied_embeddings != "all":
-            tensors["target_embedding.tokens.weight"] = our_width(target[rows], 1)
+            tensors["target_embedding.tokens.weight"] = our_width(matrix[target.rows], 1)
         if config.tied_embeddings == "none":
-            tensors["output.weight"] = our_width(weights["lm_head.weight"][rows], 1)
+            tensors["output.weight"] = our_width(weights["lm_head.weight"][target.rows], 1)
         _refuse_unused(weights, {name for entry in entries(config) for name in entry.marian_names}, folder)
     except (KeyError, IndexError, RuntimeError) as error:
         raise RunError(f"{folder} lacks weights, or they do not fit its config.json: {error}.") from error
-    if rows[BOS] in (rows[i] for i in range(len(SPECIALS)) if i != BOS):
+    if target.rows[BOS] in (target.rows[i] for i in range(len(SPECIALS)) if i != BOS):
         bias[BOS] = START_BIAS
     tensors["output.bias"] = bias
     return {name: tensor.float().contiguous() for name, tensor in tensors.items()}
@@ -193,12 +247,15 @@ def _first(tensors: Mapping[str, Tensor], *names: str) -> Tensor:
 
 
 @torch.inference_mode()
-def check_marian(folder: Path, number: Sequence[int], expected: Reference, *, trust_pickle: bool = False) -> Parity:
+def check_marian(
+    folder: Path, source: Sequence[int], target: Sequence[int], expected: Reference, *, trust_pickle: bool = False
+) -> Parity:
     """Compare the log-probabilities of the outputs of manyheads, and the greedy outputs of both, on samples.
 
     Args:
         folder: folder of the MarianMT model.
-        number: MarianMT id of each manyheads id; the begin mark has the first decoder token.
+        source: MarianMT id of each manyheads id of the source.
+        target: the same for the target; the begin mark has the first decoder token.
         expected: outputs of the manyheads model.
         trust_pickle: whether to read weights that are a pickle.
 
@@ -212,9 +269,9 @@ def check_marian(folder: Path, number: Sequence[int], expected: Reference, *, tr
             config=library.MarianConfig.from_pretrained(folder),
             state_dict=read_weights(folder, trust_pickle=trust_pickle),
         )
-    model, numbers = model.eval().float(), torch.tensor(number)
-    source = numbers[pad_rows(expected.samples.rows, PAD, last=EOS)]
-    inputs = {"input_ids": source, "attention_mask": (source != numbers[PAD]).long()}
+    model, numbers = model.eval().float(), torch.tensor(target)
+    rows = pad_rows(expected.samples.rows, PAD, last=EOS)
+    inputs = {"input_ids": torch.tensor(source)[rows], "attention_mask": (rows != PAD).long()}
     logits = model(**inputs, decoder_input_ids=numbers[decoder_input(expected.outputs)]).logits
     greedy = model.generate(
         **inputs,
@@ -225,7 +282,7 @@ def check_marian(folder: Path, number: Sequence[int], expected: Reference, *, tr
         forced_eos_token_id=None,
         forced_bos_token_id=int(numbers[expected.prefix[0]]) if expected.prefix else None,
     )
-    ids = {their_id: i for i, their_id in enumerate(number) if i != BOS}
+    ids = {their_id: i for i, their_id in enumerate(target) if i != BOS}
     outputs = [[ids[i] for i in row] for row in greedy[:, 1:].tolist()]
     outputs = [row[: row.index(EOS)] if EOS in row else row for row in outputs]
     scores = token_scores(logits[..., numbers], expected.outputs)

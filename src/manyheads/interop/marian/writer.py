@@ -46,7 +46,10 @@ def _refuse_other_variants(config: Config, tokenizers: TokenizerPair) -> None:
             (model.norm_epsilon != _EPSILON, f"model.norm_epsilon = {model.norm_epsilon} (it has {_EPSILON})"),
             (not subwords, f'tokenizer.kind = "{config.tokenizer.kind}" (it has "bpe" or "unigram")'),
             (config.tokenizer.lowercase, "tokenizer.lowercase = true (it keeps capitals)"),
-            (subwords and not _shared(pair), "tokenizer.joint = false (it has one vocabulary)"),
+            (
+                subwords and not _shared(pair),
+                "tokenizer.joint = false (this export writes one vocabulary for both sides)",
+            ),
         )
         if wrong
     ]
