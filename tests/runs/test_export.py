@@ -159,13 +159,6 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("to", "numbers", "message"),
-    [
-        ("pytorch", None, "--to pytorch is none of ctranslate2"),
-        ("huggingface", "int8", "goes with --to ctranslate2"),
-    ],
-)
 class TrainingBeside(ForwardingListener):
     """Publishes other weights whenever a phase of the export begins, as a training of the same run does."""
 
@@ -213,6 +206,13 @@ def test_without_hard_links_new_weights_during_an_export_are_named_as_the_cause(
         fail_beside_a_training(frozen)
 
 
+@pytest.mark.parametrize(
+    ("to", "numbers", "message"),
+    [
+        ("pytorch", None, "--to pytorch is none of ctranslate2"),
+        ("huggingface", "int8", "goes with --to ctranslate2"),
+    ],
+)
 def test_an_unknown_format_or_an_unsupported_quantization_is_refused(
     trained: Path, tmp_path: Path, to: str, numbers: str | None, message: str
 ) -> None:
