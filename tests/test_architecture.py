@@ -22,7 +22,8 @@ SOURCE = ROOT / "src" / "manyheads"
 DOCTOR = ROOT / "packages" / "transformer-doctor" / "src"
 
 MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data", "decoding.native",
-                  "decoding.threads", "files", "interop", "processors", "runs", "serving", "unicode", "web"}  # fmt: skip
+                  "decoding.threads", "files", "interop", "processors", "runs", "serving", "unicode",
+                  "web"}  # fmt: skip
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 LEGACY = "interop.weights"
 # Values of a setting that some table leaves out, on purpose.
