@@ -81,8 +81,10 @@ def test_constraint_files_set_the_prefix_and_forbidden_and_required_text(trained
 
 
 def test_a_glossary_is_obeyed_by_a_pipe_and_in_shards_which_another_glossary_begins_anew(
-    trained, tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys
 ) -> None:
+    made = make_translator(end_bias=2.0, letters=KNOWN, data={"max_length": 35})
+    trained = save_run(made, tmp_path / "run")
     digests = set()
     glossary, source, out = (tmp_path / name for name in ("terms.tsv", "text.de", "out"))
     source.write_text("Abc def.\nGhi.\n", encoding="utf-8")

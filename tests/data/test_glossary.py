@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.data.glossary import Glossary, Term, holds_form, same_stem
+from manyheads.data.glossary import Glossary, Term, holds_form, holds_phrase, same_stem
 from manyheads.errors import DataError
 
 PAIRS = {
@@ -171,3 +171,20 @@ def test_a_term_of_turkish_is_found_in_its_own_capitals() -> None:
     assert [place.term.target for place in extended.in_language("tr").find("ISI İĞNE")] == ["warmth", "needle"]
     assert holds_form("ISI", "ısı", "tr")
     assert not holds_form("ISI", "isi", "tr")
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "held"),
+    [
+        ("a town hall.", "town hall", True), ("The town halled", "town hall", False),
+        ("town hall's", "town hall", True), ("powder snowshine, powder snow", "powder snow", True),
+        ("powder snowshine", "powder snow", False),
+        ("the bigtown hall", "town hall", False), ("(town hall)", "town hall", True), ("snow-white", "snow", True),
+        ("pi is 3.14159", "3.14", False), ("U.S.A", "U.S.", True), ("cafe\u0301s", "cafe", False),
+        ("मकानों", "मकान", False), ("我去东京了", "东京", True), ("서울시청에서", "시청", True), ("", "snow", False),
+    ],
+)  # fmt: skip
+def test_a_phrase_is_held_between_the_boundaries_of_words_where_a_script_has_them(
+    text: str, phrase: str, held: bool
+) -> None:
+    assert holds_phrase(text, phrase) is held

@@ -12,7 +12,7 @@ from manyheads.search.cancellation import CancellableStepper, cancelled_among
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
-from manyheads.search.options import Sampling
+from manyheads.search.options import Constraints, Sampling
 from manyheads.search.sampling import sample
 
 LONG = 30  # tokens of every output: the tables hardly ever end
@@ -34,7 +34,9 @@ def sampled(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
 
 
 def constrained(start: Callable[[], Stepper], count: int) -> list[list[Hypothesis]]:
-    return grid_beam_search(start(), [((4, 5),)] * count, *parameters([LONG] * count, beam_size=2))
+    return grid_beam_search(
+        start(), [Constraints(required=((4, 5),))] * count, *parameters([LONG] * count, beam_size=2)
+    )
 
 
 class CancelledSearch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,13 +22,15 @@ from tests.search.tables import (
 
 from manyheads.search.constrained import grid_beam_search
 from manyheads.search.interface import Hypothesis
+from manyheads.search.options import Constraints, WordTokens
 from manyheads.search.rules import ForbiddenSequences, NoRepeat, RuledStepper
 
 
 def search(
     tables: Sequence[Table], required: Sequence[Sequence[Prefix]], limits: Sequence[int], **options: float
 ) -> list[list[Hypothesis]]:
-    return grid_beam_search(TableStepper(tables), required, *parameters(limits, **{"beam_size": 3} | options))
+    constraints = [Constraints(required=tuple(sequences)) for sequences in required]
+    return grid_beam_search(TableStepper(tables), constraints, *parameters(limits, **{"beam_size": 3} | options))
 
 
 def holds(tokens: Prefix, sequence: Prefix) -> bool:
@@ -52,6 +55,54 @@ def test_a_beam_that_holds_everything_finds_the_best_outputs_with_the_required_s
         best = sorted(every, key=lambda output: -output.score)[:5]
         assert [output.tokens for output in result] == [output.tokens for output in best]
         assert [output.score for output in result] == pytest.approx([output.score for output in best])
+
+
+# Tokens 4 and 5 are letters, 6 is a blank and a letter, and 7 ends a sentence.
+WORDS = WordTokens(*(np.isin(range(8), tokens) for tokens in ([4, 5, 6], [4, 5], [4, 5, 6], [7])))
+
+
+def is_boundary(tokens: Prefix, place: int) -> bool:
+    within = 0 < place < len(tokens)
+    return not (within and WORDS.ends_open[tokens[place - 1]] and WORDS.goes_on[tokens[place]])
+
+
+def holds_between_boundaries(tokens: Prefix, sequence: Prefix) -> bool:
+    return any(
+        tokens[start : start + len(sequence)] == sequence
+        and is_boundary(tokens, start)
+        and is_boundary(tokens, start + len(sequence))
+        for start in range(len(tokens))
+    )
+
+
+def ends_with_sentence(tokens: Prefix, sentences: int) -> bool:
+    ends = [place for place, token in enumerate(tokens) if token == 7]
+    return len(ends) < sentences or not WORDS.has_letters[list(tokens[ends[sentences - 1] :])].any()
+
+
+@pytest.mark.parametrize("required", [((6,),), ((4,),), ((6, 5),), ((4,), (5,))], ids=str)
+@pytest.mark.parametrize("sentences", [0, 1, 2])
+@pytest.mark.parametrize("beam_size", [2, 700])
+def test_a_required_sequence_breaks_no_word_and_no_word_follows_the_last_sentence(
+    required: tuple[Prefix, ...], sentences: int, beam_size: int
+) -> None:
+    limit = 4
+    tables = [Table(seed, size=8, end_bias=-1.0) for seed in range(2)]
+    constraints = [Constraints(required=required, words=WORDS, sentences=sentences)] * len(tables)
+    results = grid_beam_search(
+        TableStepper(tables), constraints, *parameters([limit] * len(tables), beam_size=beam_size, n_best=2)
+    )
+    for table, result in zip(tables, results, strict=True):
+        allowed = {
+            output.tokens: output.score
+            for output in enumerate_outputs(table, limit, 1.0, FORBIDDEN)
+            if all(holds_between_boundaries(output.tokens, sequence) for sequence in required)
+            and (not sentences or ends_with_sentence(output.tokens, sentences))
+        }
+        assert {output.tokens for output in result} <= allowed.keys()
+        if beam_size == 700:
+            best = sorted(allowed.values(), reverse=True)[:2]
+            assert [output.score for output in result] == pytest.approx(best)
 
 
 @settings(max_examples=25)
@@ -112,7 +163,7 @@ def test_constrained_search_obeys_forced_prefixes_and_rules() -> None:
     ruled = RuledStepper(TableStepper(tables), 6, rules=[NoRepeat(1)], prefixes=[(6, 4)] * 6)
     for (output,) in grid_beam_search(
         ruled,
-        [[(7,), (8, 5)]] * 6,
+        [Constraints(required=((7,), (8, 5)))] * 6,
         *parameters([6] * 6, beam_size=3),
     ):
         assert output.tokens[:2] == (6, 4)
@@ -125,7 +176,7 @@ def test_a_sequence_that_is_required_and_forbidden_is_left_out_and_the_output_is
     ruled = RuledStepper(TableStepper([Table(1, size=9)]), 1, rules=[ForbiddenSequences([[(5,)]])])
     ((output,),) = grid_beam_search(
         ruled,
-        [[(4, 5)]],
+        [Constraints(required=((4, 5),))],
         *parameters([5], beam_size=2, suppressed=()),
     )
     assert not output.ended

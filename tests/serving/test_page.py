@@ -97,6 +97,8 @@ def test_both_languages_have_the_same_strings() -> None:
     scripts = "".join(path.read_text(encoding="utf-8") for path in PAGE.glob("*.js"))
     for key in re.findall(r'\bt\("([\w.]+)"|\bkey: "([\w.]+)"', scripts):
         assert "".join(key) in english
+    for name in ("missing-phrase", "forced-term"):  # of a server with a glossary
+        assert f"warning.{name}" in english
     for name in " ".join(re.findall(r'\bcolumnTitles\("([\w ]+)"\)', scripts)).split():
         assert f"column.{name}" in english
 

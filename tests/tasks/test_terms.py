@@ -11,10 +11,13 @@ import pytest
 from tests.tasks.translation.test_translator import MAX_POSITIONS, make_translator
 
 from manyheads.config.schema import Config
-from manyheads.data.glossary import Glossary, Term
+from manyheads.data.glossary import Glossary, Term, ends_open, goes_on, holds_phrase
 from manyheads.errors import UsageError
 from manyheads.search.interface import Cancelled, Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
+from manyheads.tasks.confidence import ConfidenceModel
+from manyheads.tasks.options import LineConstraints
+from manyheads.tasks.terms import force_phrases, word_tokens
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.reserved import TERM_SYMBOLS
 from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
@@ -85,7 +88,7 @@ def test_a_translation_that_cannot_come_out_is_refused_with_its_line(pairs: dict
 def test_a_line_whose_output_has_the_translation_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = make_translator(letters=LETTERS, end_bias=1.0)
     (expected,) = plain.translate(["abc"])
-    translator = plain.with_glossary(make_glossary(abc=expected.translation[:2], de="mlk"))
+    translator = plain.with_glossary(make_glossary(abc=expected.translation, de="mlk"))
     searched: list[int] = []
     search = translator.engine.search
 
@@ -115,6 +118,7 @@ class ListedEngine:
         self.tokenizer, self.outputs, self.longest = translator.tokenizers.source, outputs, 99
         self.searched: list[str] = []
         self.refuses = False
+        self.strain = 0.0  # nats a token that required phrases cost
 
     def search(
         self,
@@ -137,7 +141,8 @@ class ListedEngine:
                 *required,
                 EOS,
             ]
-            output = make_hypothesis(tokens, [-1.0] * len(tokens), ended=True, length_penalty=1.0)
+            scores = [-1.0 - self.strain * bool(required)] * len(tokens)
+            output = make_hypothesis(tokens, scores, ended=True, length_penalty=1.0)
             found.append([replace(output, attention=((1.0,) * (len(row) + 1),) * len(tokens))])
         return found
 
@@ -201,3 +206,64 @@ def test_without_constrained_search_an_output_without_a_term_stays_with_a_warnin
     engine.outputs = {"Hund": "the cats"}
     with pytest.raises(UsageError, match="no required words"):
         plain.translate(["Hund"])
+
+
+@pytest.mark.parametrize(
+    ("strain", "glossary", "translation", "warnings", "level"),
+    [
+        (0.9, True, "forced dog", [], "high"),
+        (1.1, True, "the cats", ["missing-phrase", "forced-term"], "low"),
+        (0.9, False, "forced dog", [], "high"),
+        (1.1, False, "forced dog", ["forced-term"], "low"),
+    ],
+)
+def test_a_forced_output_that_is_far_less_likely_warns_and_gives_way_to_the_free_one_of_a_glossary(
+    strain: float, glossary: bool, translation: str, warnings: list[str], level: str
+) -> None:
+    translator, engine = hinted_translator({"Hund": "the cats"})
+    translator.tokenizers.source.reserved = {}
+    translator.glossary = translator.glossary if glossary else None
+    translator.confidence = ConfidenceModel(0.9, (0.0, 0.0, 0.0, 0.0), 0.0, (0.3, 0.5))
+    engine.strain = strain
+    (found,) = translator.translate(["Hund"], required=[[]] if glossary else [["dog"]])
+    assert (found.translation, found.warnings, found.confidence_level) == (translation, warnings, level)
+
+
+def test_a_phrase_breaks_no_word_of_an_output_and_follows_no_sentence() -> None:
+    translator = make_translator(letters=LETTERS, end_bias=1.0)
+    sources = [f"ab{letter} fg" for letter in "abcdefghijkl"]
+    free = translator.translate(sources)
+    forced = translator.translate(sources, required=[["mlk", "kd"]] * len(sources))
+    for before, after in zip(free, forced, strict=True):
+        assert holds_phrase(after.translation, "mlk")
+        assert holds_phrase(after.translation, "kd")
+        sentences = max(1, re.sub(r"[^a-z]*$", "", before.translation, flags=re.IGNORECASE).count(".") + 1)
+        assert not re.search("[a-z]", "".join(after.translation.split(".")[sentences:]), re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("free", "sentences"),
+    [("dogs bark.", 1), ("dogs bark", 1), ("dogs. bark. the", 3), ('dogs "bark."', 1), ("", 1)],
+)
+def test_a_forced_output_has_as_many_sentences_as_the_free_one(free: str, sentences: int) -> None:
+    tokenizer = hinted_translator({})[0].tokenizers.target
+    tokens = tokenizer.encode([free])[0]
+    output = make_hypothesis(tokens, [-1.0] * len(tokens), ended=False, length_penalty=1.0)
+    assert force_phrases(tokenizer, output, LineConstraints(), 0).sentences == sentences
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "bytes"])
+def test_the_words_of_two_tokens_are_those_of_their_text(kind: str) -> None:
+    config = Config.model_validate(
+        {"data": {"source": "de", "target": "en"}, "tokenizer": {"kind": kind, "vocab_size": 284}}
+    )
+    texts = ["the town halls, the town halled. powder snow 3.5 shine", "snowshine the the hall hal"] * 3
+    tokenizer = train_tokenizers(config.tokenizer, texts, texts, "de", "en").target
+    words = word_tokens(tokenizer)
+    assert words.goes_on.any()
+    assert words.ends_sentence.any()
+    for first in range(tokenizer.size):
+        text = tokenizer.decode([first])
+        for second in range(first % 7, tokenizer.size, 7):
+            joined = ends_open(text) and goes_on(tokenizer.decode([first, second])[len(text) :])
+            assert joined == (words.ends_open[first] and words.goes_on[second]), (first, second)

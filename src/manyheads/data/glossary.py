@@ -25,6 +25,9 @@ _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u
 _MARKS = "".join(chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M"))
 _LETTER = rf"[^\W_{_UNSPACED}]"
 _TOKEN = re.compile(rf"[{_UNSPACED}]|{_LETTER}(?:{_LETTER}|[{_MARKS}]|-(?={_LETTER}))*|\S")
+# Letters, digits and accents of words that stand between blanks; Korean has blanks, but joins nouns and particles.
+_IN_WORD = rf"(?:[^\W_{_UNSPACED}\uac00-\ud7a3]|[{_MARKS}])"
+_ENDS_OPEN, _GOES_ON = re.compile(rf"{_IN_WORD}\Z"), re.compile(_IN_WORD)
 
 
 class Term(NamedTuple):
@@ -155,6 +158,23 @@ class Glossary:
             if least and stem in self._by_key and len(stem) - stem.rfind(" ") > least:
                 return _in_any_case(self._by_key[stem])
         return None
+
+
+def ends_open(text: str) -> bool:
+    """Return whether a text ends within a word if a letter follows."""
+    return _ENDS_OPEN.search(text) is not None
+
+
+def goes_on(text: str) -> bool:
+    """Return whether a text begins within a word if a letter is before it."""
+    return _GOES_ON.match(text) is not None
+
+
+def holds_phrase(text: str, phrase: str) -> bool:
+    """Return whether a text holds a phrase that begins and ends at the boundary of a word."""
+    before = rf"(?<!{_IN_WORD})" if goes_on(phrase) else ""
+    after = rf"(?!{_IN_WORD})" if ends_open(phrase) else ""
+    return re.search(before + re.escape(phrase) + after, text) is not None
 
 
 def same_stem(first: str, second: str) -> bool:

@@ -123,8 +123,7 @@ class TorchEngine:
         if options.sampling:
             return sample(stepper, rows, options, max_lengths, SPECIAL_IDS)
         if any(constraint.required for constraint in constraints):
-            required = [constraint.required for constraint in constraints]
-            return grid_beam_search(stepper, required, options, max_lengths, SPECIAL_IDS)
+            return grid_beam_search(stepper, constraints, options, max_lengths, SPECIAL_IDS)
         if options.beam_size == 1 and observer is None:
             outputs = greedy_search(stepper, options, max_lengths, SPECIAL_IDS)
             return [[hypothesis] for hypothesis in outputs]

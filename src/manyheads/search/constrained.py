@@ -20,13 +20,13 @@ from manyheads.search.interface import (
     length_divisor,
     make_hypothesis,
 )
-from manyheads.search.options import Ids, SearchOptions
+from manyheads.search.options import Constraints, Ids, SearchOptions
 
 
 @torch.no_grad()
 def grid_beam_search(
     stepper: Stepper,
-    required: Sequence[Sequence[Ids]],
+    constraints: Sequence[Constraints],
     options: SearchOptions,
     max_lengths: Tensor,
     special: SpecialIds,
@@ -41,15 +41,19 @@ def grid_beam_search(
     prefix fit into max_length together. If other rules forbid the sequences, an output without them is returned,
     cut.
 
-    The number of beams of a sentence, each of `beam_size`, is its number of required tokens plus one.
+    With `Constraints.words`, a sequence begins and ends at the boundary of a word: it is missing again if the next
+    token goes on with its last word. No word follows the end of the last of `Constraints.sentences`.
+
+    The number of beams of a sentence, each of `beam_size`, is its number of required tokens plus one; up to twice
+    as many where a blank is a token of its own.
 
     Returns:
         For each sentence 1 to n_best outputs, best first.
     """
     device = max_lengths.device
     grids = [
-        _Grid(tuple(dict.fromkeys(sequences)), limit, options, special.eos)
-        for sequences, limit in zip(required, max_lengths.tolist(), strict=True)
+        _Grid(constraint, limit, options, special.eos)
+        for constraint, limit in zip(constraints, max_lengths.tolist(), strict=True)
     ]
     active = list(range(len(grids)))
     tokens = torch.full((len(grids),), special.bos)
@@ -57,15 +61,17 @@ def grid_beam_search(
         log_probs = stepper.step(tokens.to(device))
         best = best_tokens(log_probs, options.beam_size + 1, special.suppressed)
         values, ids = (tensor.tolist() for tensor in best)
-        missing = [list(grids[number].missing(prefix)) for number in active for prefix in grids[number].open]
-        missing_values = _gather(log_probs, missing)
+        open_prefixes = [(grids[number], prefix) for number in active for prefix in grids[number].open]
+        others = _gather(log_probs, [grid.next_tokens(prefix) for grid, prefix in open_prefixes])
+        for row, choices in _best_after_word(log_probs, open_prefixes, len(ids[0]), special.suppressed).items():
+            others[row] = choices | others[row]
         rows: list[int] = []
         first = 0
         for number in active:
             grid = grids[number]
             size = len(grid.open)
             parents = grid.advance(
-                values[first : first + size], ids[first : first + size], missing_values[first : first + size]
+                values[first : first + size], ids[first : first + size], others[first : first + size]
             )
             rows += [first + parent for parent in parents]
             first += size
@@ -85,12 +91,16 @@ class _Prefix:
         scores: log-probabilities of the tokens.
         met: indices of the required sequences that it contains.
         total: sum of the scores.
+        latest: indices of the sequences that its last token has completed.
+        sentences: number of its tokens that end a sentence, without those of required sequences.
     """
 
     tokens: Ids = ()
     scores: tuple[float, ...] = ()
     met: frozenset[int] = frozenset()
     total: float = 0.0
+    latest: frozenset[int] = frozenset()
+    sentences: int = 0
 
 
 @dataclass(frozen=True)
@@ -109,55 +119,102 @@ class _Grid:
 
     Attributes:
         num_required: number of required tokens.
+        within: indices of the sequences that could begin within a word.
         open: open prefixes of all beams.
         finished: outputs so far.
     """
 
-    def __init__(self, sequences: tuple[Ids, ...], limit: int, options: SearchOptions, eos: int) -> None:
-        self.sequences = sequences
-        self.num_required = sum(map(len, sequences))
+    def __init__(self, constraints: Constraints, limit: int, options: SearchOptions, eos: int) -> None:
+        self.sequences = tuple(dict.fromkeys(constraints.required))
+        self.words, self.sentences = constraints.words, constraints.sentences
+        self.within = {n for n, ids in enumerate(self.sequences) if self.words and self.words.goes_on[ids[0]]}
+        self.num_required = sum(map(len, self.sequences))
         self.limit = limit
         self.beam_size, self.n_best = options.beam_size, options.n_best
         self.length_penalty, self.eos = options.length_penalty, eos
         self.open = [_Prefix()]
         self.finished: list[Hypothesis] = []
 
+    def goes_on(self, tokens: Ids, token: int) -> bool:
+        """Return whether a token goes on with the word at the end of `tokens`."""
+        words = self.words
+        return words is not None and bool(words.goes_on[token] and tokens and words.ends_open[tokens[-1]])
+
+    def begins(self, tokens: Ids, start: int, sequence: Ids) -> bool:
+        """Return whether the tokens from `start` on are these, and begin at the boundary of a word."""
+        return tokens[start:] == sequence and not self.goes_on(tokens[:start], sequence[0])
+
     def overlap(self, tokens: Ids, sequence: Ids) -> int:
         """Return how many tokens at the end of `tokens` are the beginning of the sequence."""
         longest = min(len(tokens), len(sequence) - 1)
         sizes = range(longest, 0, -1)
-        return next((size for size in sizes if tokens[len(tokens) - size :] == sequence[:size]), 0)
+        return next((size for size in sizes if self.begins(tokens, len(tokens) - size, sequence[:size])), 0)
 
     def missing(self, prefix: _Prefix) -> dict[int, int]:
-        """Return the next token of each missing sequence -> how many tokens of it the prefix has begun."""
+        """Return the next token of each missing sequence -> how many tokens of it the prefix has begun.
+
+        A sequence that cannot begin within the last word of the prefix is left out.
+        """
         begun: dict[int, int] = {}
         for number, sequence in enumerate(self.sequences):
             if number not in prefix.met:
                 size = self.overlap(prefix.tokens, sequence)
-                begun[sequence[size]] = max(begun.get(sequence[size], 0), size)
+                if size or not self.goes_on(prefix.tokens, sequence[0]):
+                    begun[sequence[size]] = max(begun.get(sequence[size], 0), size)
         return begun
 
-    def covered(self, prefix: _Prefix) -> int:
+    def has_all(self, prefix: _Prefix) -> bool:
+        return len(prefix.met) == len(self.sequences)
+
+    def is_over(self, prefix: _Prefix) -> bool:
+        """Return whether a prefix has ended its last sentence."""
+        return 0 < self.sentences <= prefix.sentences
+
+    def waits(self, prefix: _Prefix) -> bool:
+        """Return whether the last word of a prefix must end before a missing sequence can begin."""
+        return any(self.goes_on(prefix.tokens, self.sequences[number][0]) for number in self.within - prefix.met)
+
+    def bank(self, prefix: _Prefix) -> tuple[int, bool]:
+        """Return the beam of a prefix: the number of tokens that it covers, and whether it waits."""
         complete = sum(len(self.sequences[number]) for number in prefix.met)
-        return complete + max(self.missing(prefix).values(), default=0)
+        return complete + max(self.missing(prefix).values(), default=0), self.waits(prefix)
+
+    def next_tokens(self, prefix: _Prefix) -> list[int]:
+        """Return the tokens that may follow a prefix however unlikely they are."""
+        return [*self.missing(prefix), *([self.eos] if self.is_over(prefix) else [])]
 
     def extend(self, prefix: _Prefix, token: int, value: float) -> _Prefix:
         """Return the prefix with one more token, whose log-probability is `value`."""
         tokens = (*prefix.tokens, token)
-        met = {
+        met = prefix.met
+        if prefix.latest and self.goes_on(prefix.tokens, token):
+            met -= prefix.latest
+        ended = frozenset(
             number
             for number, sequence in enumerate(self.sequences)
-            if tokens[len(tokens) - len(sequence) :] == sequence
-        }
-        return _Prefix(tokens, (*prefix.scores, value), prefix.met | met, prefix.total + value)
+            if len(sequence) <= len(tokens) and self.begins(tokens, len(tokens) - len(sequence), sequence)
+        )
+        ends = self.words is not None and self.words.ends_sentence[token] and token not in self.missing(prefix)
+        return _Prefix(
+            tokens,
+            (*prefix.scores, value),
+            met | ended,
+            prefix.total + value,
+            ended - met,
+            prefix.sentences + int(ends),
+        )
 
-    def advance(
-        self, values: list[list[float]], ids: list[list[int]], missing: list[dict[int, float]]
-    ) -> list[int]:
+    def is_possible(self, prefix: _Prefix, extended: _Prefix) -> bool:
+        """Return whether no word follows the end of the last sentence in an extended prefix, and none will."""
+        if self.words is None or not self.is_over(extended):
+            return True
+        return self.has_all(extended) and not (self.is_over(prefix) and self.words.has_letters[extended.tokens[-1]])
+
+    def advance(self, values: list[list[float]], ids: list[list[int]], others: list[dict[int, float]]) -> list[int]:
         """Extend the open prefixes by one token.
 
-        Each has the log-probabilities and ids of its most likely tokens, best first, and the next tokens of its
-        missing sequences with their log-probabilities.
+        Each has the log-probabilities and ids of its most likely tokens, best first, and other tokens with their
+        log-probabilities, such as the next tokens of its missing sequences.
 
         Returns:
             For each new open prefix the index of the prefix that it extends.
@@ -166,23 +223,24 @@ class _Grid:
             self.finish_at_limit(values, ids)
             self.open = []
             return []
-        banks: dict[int, list[_Candidate]] = {}
+        banks: dict[tuple[int, bool], list[_Candidate]] = {}
         for parent, prefix in enumerate(self.open):
-            choices = dict(zip(ids[parent], values[parent], strict=True)) | missing[parent]
+            choices = others[parent] | dict(zip(ids[parent], values[parent], strict=True))
             for token, value in choices.items():
                 if value == -torch.inf:
                     continue
                 total = prefix.total + value
                 if token == self.eos:
-                    if len(prefix.met) == len(self.sequences):
-                        banks.setdefault(self.num_required, []).append(_Candidate(total, parent, token, value))
+                    if self.has_all(prefix):
+                        banks.setdefault(self.bank(prefix), []).append(_Candidate(total, parent, token, value))
                     continue
                 extended = self.extend(prefix, token, value)
-                candidate = _Candidate(total, parent, token, value, extended)
-                banks.setdefault(self.covered(extended), []).append(candidate)
+                if self.is_possible(prefix, extended):
+                    candidate = _Candidate(total, parent, token, value, extended)
+                    banks.setdefault(self.bank(extended), []).append(candidate)
         return self.prune(banks)
 
-    def prune(self, banks: dict[int, list[_Candidate]]) -> list[int]:
+    def prune(self, banks: dict[tuple[int, bool], list[_Candidate]]) -> list[int]:
         """Keep the best prefixes of every beam, by the number of covered tokens, and finish the prefixes that end.
 
         Returns:
@@ -208,7 +266,7 @@ class _Grid:
     def finish_at_limit(self, values: list[list[float]], ids: list[list[int]]) -> None:
         """Finish all prefixes that contain every sequence, at the length limit."""
         for index, prefix in enumerate(self.open):
-            if len(prefix.met) == len(self.sequences):
+            if self.has_all(prefix):
                 value, token = values[index][0], ids[index][0]
                 self.finish(prefix, value if token == self.eos and value > -torch.inf else None)
         if not self.finished:
@@ -216,7 +274,7 @@ class _Grid:
 
     def nearest(self) -> _Prefix:
         """Return the open prefix that covers most required tokens; of several, the likeliest."""
-        return max(self.open, key=lambda prefix: (self.covered(prefix), prefix.total))
+        return max(self.open, key=lambda prefix: (self.bank(prefix)[0], prefix.total))
 
     def finish(self, prefix: _Prefix, end: float | None) -> None:
         """Add an output; `end` is the log-probability of its end symbol, None if it is cut."""
@@ -242,3 +300,16 @@ def _gather(log_probs: Tensor, tokens_of_rows: Sequence[Sequence[int]]) -> list[
     rows, ids = torch.tensor(pairs, dtype=torch.int64, device=log_probs.device).reshape(-1, 2).T
     values = iter(log_probs[rows, ids].double().tolist())
     return [{token: next(values) for token in tokens} for tokens in tokens_of_rows]
+
+
+def _best_after_word(
+    log_probs: Tensor, prefixes: Sequence[tuple[_Grid, _Prefix]], count: int, suppressed: Sequence[int]
+) -> dict[int, dict[int, float]]:
+    """Return the best tokens that end the last word of a prefix, for the row of each that waits or has `latest`."""
+    rows = [row for row, (grid, prefix) in enumerate(prefixes) if prefix.latest or grid.waits(prefix)]
+    words = next((grid.words for grid, _ in prefixes if grid.words is not None), None)
+    if words is None or not rows:
+        return {}
+    ending = log_probs[rows].masked_fill(torch.from_numpy(words.goes_on).to(log_probs.device), -torch.inf)
+    values, ids = (tensor.tolist() for tensor in best_tokens(ending, count, suppressed))
+    return {row: dict(zip(*best, strict=True)) for row, *best in zip(rows, ids, values, strict=True)}

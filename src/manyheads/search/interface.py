@@ -74,6 +74,7 @@ class Hypothesis:
             None unless requested (`SearchOptions.alternatives`).
         attention: for each of token_scores, attention weights on the source tokens and, last, on the source's end
             mark, which sum to 1; None unless requested (`SearchOptions.alignment`).
+        strained: whether a required phrase makes, or would make, the output far less likely (`tasks.terms`).
     """
 
     tokens: tuple[int, ...]
@@ -83,6 +84,7 @@ class Hypothesis:
     ended: bool
     alternatives: tuple[tuple[tuple[int, float], ...], ...] | None = None
     attention: tuple[tuple[float, ...], ...] | None = None
+    strained: bool = False
 
 
 def make_hypothesis(

@@ -11,6 +11,7 @@ from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 Ids = tuple[int, ...]
 Split = Literal["auto", "sentences", "none"]
@@ -164,6 +165,23 @@ class SearchOptions:
         return [int(self.min_length_ratio * len(row)) for row in rows]
 
 
+@dataclass(frozen=True, eq=False)
+class WordTokens:
+    """How the tokens of a vocabulary make words and sentences; arrays (V,) of bool.
+
+    Attributes:
+        ends_open: the token ends in a letter, so that a further token may go on with its word.
+        goes_on: the token goes on with the word of a token that `ends_open`.
+        has_letters: the token has letters or digits.
+        ends_sentence: the token ends with a mark that ends a sentence.
+    """
+
+    ends_open: NDArray[np.bool_]
+    goes_on: NDArray[np.bool_]
+    has_letters: NDArray[np.bool_]
+    ends_sentence: NDArray[np.bool_]
+
+
 @dataclass(frozen=True)
 class Constraints:
     """Constraints on the output of one row.
@@ -172,11 +190,16 @@ class Constraints:
         prefix: forced beginning.
         forbidden: sequences of at least one token that must not occur after the prefix.
         required: sequences of at least one token that must occur.
+        words: vocabulary whose words the required sequences must not break; None if they may be anywhere.
+        sentences: number of marks that end a sentence, beside those of required sequences, after the last of which
+            no word follows; 0 is any number.
     """
 
     prefix: Ids = ()
     forbidden: tuple[Ids, ...] = ()
     required: tuple[Ids, ...] = ()
+    words: WordTokens | None = None
+    sentences: int = 0
 
     def __post_init__(self) -> None:
         if not all((*self.forbidden, *self.required)):
@@ -184,8 +207,9 @@ class Constraints:
 
     @property
     def num_tokens(self) -> int:
-        """Number of tokens in the prefix and the required sequences."""
-        return len(self.prefix) + sum(map(len, self.required))
+        """Number of tokens in the prefix and the required sequences, with a blank before each sequence."""
+        blanks = len(self.required) if self.words is not None else 0
+        return len(self.prefix) + sum(map(len, self.required)) + blanks
 
 
 UNCONSTRAINED = Constraints()

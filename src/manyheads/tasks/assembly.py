@@ -34,7 +34,8 @@ WARNINGS = {
     "repetition": "the translation repeats itself",
     "length-ratio": "the translation is much longer or shorter than its source",
     "forbidden-phrase": "a forbidden phrase came out, spelled in an unusual way",
-    "missing-phrase": "a required phrase did not come out",
+    "missing-phrase": "a required phrase or the translation of a term did not come out",
+    "forced-term": "a required phrase or the translation of a term does not fit into the translation",
     "broken-character": "bytes that form no character were left out, or completed to a character of the source",
     "low-confidence": "left empty, because the confidence is below --min-confidence",
 }
@@ -184,6 +185,7 @@ class Assembler:
             "forbidden-phrase": any(_begins_word(phrase, text) for phrase in constraints.forbidden),
             "missing-phrase": not all(line.holds(phrase, text) for phrase in constraints.required)
             or not all(line.holds_form(form, text) for part_forms in constraints.forms for form in part_forms),
+            "forced-term": any(output.strained for output in parts),
             "broken-character": any(self.whole(line, index, output)[1] for index, output in enumerate(parts)),
         }
         return [name for name, present in signs.items() if present]

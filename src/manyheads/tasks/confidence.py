@@ -23,7 +23,7 @@ _LOW, _HIGH = 0.2, 0.5  # shares of the validation text below "medium", and belo
 _GOOD = 0.7  # chrF of a good output; where few are worse, fewer are "low": twice as many as are worse
 _RIDGE = 0.05  # penalty of the standardised weights, as a share of the number of pairs
 _SIGNS_OF_FAILURE = frozenset(
-    ("untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character")
+    ("untrained-direction", "unlike-training", "repetition", "length-ratio", "forced-term", "broken-character")
 )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from manyheads.config.schema import SearchConfig
 from manyheads.errors import UsageError
-from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions, WordTokens
 from manyheads.text.tokenizer import UNK, Tokenizer
 
 _MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
@@ -36,14 +36,20 @@ class LineConstraints:
     language: Ids = ()
 
     def of_part(self, part: int) -> Constraints:
-        """Return the constraints on a part of the line: a prefix and required phrases are for the first part."""
-        tokens = replace(self.tokens, prefix=(), required=()) if part else self.tokens
-        return replace(tokens, prefix=(*self.language, *tokens.prefix)) if self.language else tokens
+        """Return the constraints on a part of the line, without required phrases; a prefix is for part 0."""
+        if not (self.language or self.tokens.required or (part and self.tokens.prefix)):
+            return self.tokens
+        prefix = () if part else self.tokens.prefix
+        return replace(self.tokens, prefix=(*self.language, *prefix), required=())
 
-    def with_terms(self, part: int) -> Constraints:
-        """Return the constraints on a part of the line, and that it contains the translations of its terms."""
-        constraints = self.of_part(part)
-        return replace(constraints, required=(*constraints.required, *(self.terms[part] if self.terms else ())))
+    def required_of(self, part: int) -> tuple[Ids, ...]:
+        """Return the required phrases of a part, which are those of part 0, and the translations of its terms."""
+        return (*(() if part else self.tokens.required), *(self.terms[part] if self.terms else ()))
+
+    def with_phrases(self, part: int, words: WordTokens, sentences: int) -> Constraints:
+        """Return the constraints on a part of the line with the phrases that it must hold."""
+        required = self.required_of(part)
+        return replace(self.of_part(part), required=required, words=words, sentences=sentences)
 
 
 def line_constraints(

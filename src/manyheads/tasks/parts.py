@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
 
-from manyheads.data.glossary import holds_form
+from manyheads.data.glossary import holds_form, holds_phrase
 from manyheads.data.letters import has_letters, has_text
 from manyheads.data.literals import (
     Sentence,
@@ -61,7 +61,9 @@ class Line:
 
     def holds(self, phrase: str, translation: str) -> bool:
         """Return whether a translation of the line holds a phrase, in capitals where the line is."""
-        return phrase in translation or (any(self.capitals) and upper(phrase, self.target) in translation)
+        return holds_phrase(translation, phrase) or (
+            any(self.capitals) and holds_phrase(translation, upper(phrase, self.target))
+        )
 
     def holds_form(self, phrase: str, translation: str) -> bool:
         """Return whether a translation of the line holds a form of a phrase, in capitals where the line is."""

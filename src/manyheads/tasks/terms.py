@@ -1,25 +1,32 @@
-"""Terms of a glossary in the lines of a translator: hints in the source, or requirements of the search."""
+"""Terms of a glossary and required phrases: hints in the source, requirements of the search, and their price."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
-from manyheads.data.glossary import Glossary, Place, holds_form
+import numpy as np
+
+from manyheads.data.glossary import Glossary, Place, ends_open, goes_on, holds_form, holds_phrase
 from manyheads.errors import UsageError
+from manyheads.languages import SENTENCE_ENDS
 from manyheads.search.interface import Hypothesis
-from manyheads.search.options import Ids
+from manyheads.search.options import Constraints, Ids, WordTokens
 from manyheads.tasks.options import LineConstraints, normalise
 from manyheads.tasks.parts import Line
 from manyheads.tasks.term_hints import mark_term
 from manyheads.text.normalize import source_form
 from manyheads.text.reserved import remove_marks
+from manyheads.text.sentences import CLOSERS
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 
 _MAX_REQUIRED = 64  # tokens of the terms required of a part: each needs beams of its own
+_MOST_STRAIN = 1.0  # nats a token by which a required phrase may make an output less likely
+_SENTENCE_END = re.compile(rf"[{SENTENCE_ENDS}][{re.escape(CLOSERS)}]*\Z")
 
 
 def check_terms(glossary: Glossary, tokenizer: Tokenizer, most: int) -> None:
@@ -75,19 +82,57 @@ def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: li
     return ids if UNK in hinted and UNK not in ids else hinted
 
 
-def lack_terms(
+def lack_phrases(
     tokenizer: Tokenizer, outputs: Sequence[Hypothesis], constraints: LineConstraints, part: int
 ) -> bool:
-    """Return whether an output of a part lacks the translation of a term; `tokenizer` is that of the target."""
+    """Return whether an output of a part lacks a required phrase, or the translation of a term.
+
+    `tokenizer` is that of the target.
+    """
+    phrases = [tokenizer.decode(ids) for ids in constraints.required_of(part)]
+    if not phrases:
+        return False
+    texts = [tokenizer.decode(output.tokens) for output in outputs]
     if constraints.hinted:
-        texts = [tokenizer.decode(output.tokens) for output in outputs]
-        return not all(holds_form(text, form) for text in texts for form in constraints.forms[part])
-    terms = constraints.terms[part] if constraints.terms else ()
-    return any(not _contains(output.tokens, ids) for output in outputs for ids in terms)
+        forms, phrases = constraints.forms[part], phrases[: len(phrases) - len(constraints.terms[part])]
+        if not all(holds_form(text, form) for text in texts for form in forms):
+            return True
+    return not all(holds_phrase(text, phrase) for text in texts for phrase in phrases)
 
 
-def _contains(tokens: Sequence[int], ids: Ids) -> bool:
-    return any(tuple(tokens[start : start + len(ids)]) == ids for start in range(len(tokens) - len(ids) + 1))
+def force_phrases(tokenizer: Tokenizer, free: Hypothesis, constraints: LineConstraints, part: int) -> Constraints:
+    """Return the constraints on a part with its phrases, and with as many sentences as the output `free` has."""
+    words, tokens = word_tokens(tokenizer), np.array(free.tokens, dtype=np.int64)
+    last = int(words.has_letters[tokens].nonzero()[0].max(initial=0))
+    return constraints.with_phrases(part, words, 1 + int(words.ends_sentence[tokens[:last]].sum()))
+
+
+def choose_outputs(free: list[Hypothesis], forced: list[Hypothesis], *, required: bool) -> list[Hypothesis]:
+    """Return the forced outputs, if they are not far less likely than the free ones.
+
+    If they are, the outputs are `strained`: the forced ones where a phrase is required, the free ones for a
+    glossary.
+    """
+    means = [best.log_probability / max(1, len(best.tokens) + best.ended) for best in (free[0], forced[0])]
+    if means[1] >= means[0] - _MOST_STRAIN:
+        return forced
+    return [replace(output, strained=True) for output in (forced if required else free)]
+
+
+@lru_cache(maxsize=4)
+def word_tokens(tokenizer: Tokenizer) -> WordTokens:
+    """Return how the tokens of a vocabulary make words and sentences."""
+    ids = range(tokenizer.size)
+    texts = [tokenizer.decode([token]) for token in ids]
+    words = (tokenizer.encode([text])[0][-1:] for text in texts if ends_open(text))
+    last = next((word for word in words if ends_open(tokenizer.decode(word))), [])  # the end of a word
+    start = len(tokenizer.decode(last))
+    return WordTokens(
+        ends_open=np.array([ends_open(text) for text in texts]),
+        goes_on=np.array([bool(last) and goes_on(tokenizer.decode([*last, token])[start:]) for token in ids]),
+        has_letters=np.array([any(map(str.isalnum, text)) for text in texts]),
+        ends_sentence=np.array([_SENTENCE_END.search(text) is not None for text in texts]),
+    )
 
 
 def _within_limit(sequences: Sequence[Sequence[int]]) -> tuple[Ids, ...]:

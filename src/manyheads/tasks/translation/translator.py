@@ -32,7 +32,7 @@ from manyheads.tasks.kept_texts import is_complete, knows_marks
 from manyheads.tasks.options import LineConstraints, encode_forced, line_constraints
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
-from manyheads.tasks.terms import check_terms, lack_terms, require_terms
+from manyheads.tasks.terms import check_terms, choose_outputs, force_phrases, lack_phrases, require_terms
 from manyheads.text.interface import growing_text
 from manyheads.text.reserved import TERM_SYMBOLS
 from manyheads.text.source_model import SOURCES, SourceModel
@@ -119,7 +119,7 @@ class Translator:
 
         Where an output lacks the translation of a term, the search is repeated: first, after a training with
         `data.terms`, with the translation in the place of the term, which may be inflected; then constrained to
-        outputs with it.
+        outputs with it. A constrained output that is far less likely is not used (warning "forced-term").
 
         Raises:
             UsageError: a translation cannot come out: the vocabulary cannot write it, or it is too long.
@@ -271,7 +271,8 @@ class Translator:
             prefixes: forced beginning of the translation of each line; empty, or one a line.
             forbidden: for each line, phrases that no word of its translation may begin with; empty, or one list a
                 line.
-            required: for each line, phrases that its translation must contain; empty, or one list a line.
+            required: for each line, phrases that its translation must contain, between the boundaries of words;
+                empty, or one list a line.
             options: all other options.
             stop: called at every step of the search; when it returns True, the translations end unfinished.
 
@@ -283,9 +284,9 @@ class Translator:
             return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
         lines = self.splitter(options, marks=self.marks_literals).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
+        if options.sampling and (self.glossary is not None or any(map(any, required))):
+            raise UsageError("a glossary and required phrases are obeyed by beam search, not by sampling.")
         if self.glossary is not None:
-            if options.sampling:
-                raise UsageError("a glossary is obeyed by beam search, not by sampling.")
             hints = TERM_SYMBOLS[0] in self.tokenizers.source.reserved and not options.alignment
             required_terms = partial(require_terms, self.glossary, self.tokenizers, hints=hints)
             per_line = [*map(required_terms, lines, per_line)]
@@ -410,7 +411,7 @@ class Translator:
         parts: Sequence[tuple[LineConstraints, int]],
         stop: Callable[[], bool] | None,
     ) -> list[list[Hypothesis]]:
-        """Search for the outputs of rows, and again where an output lacks the translation of a term.
+        """Search for the outputs of rows, and again where an output lacks a phrase or the translation of a term.
 
         That is first with hints, if the model knows them, then with constraints. After hints, an output stays as
         it is, with a warning, if there is no constrained search (CTranslate2, or no torch). `parts` are the
@@ -418,26 +419,32 @@ class Translator:
         """
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
-        sources = [
-            self.shortened(line.hinted[part]) if line.hinted else row
-            for row, (line, part) in zip(rows, parts, strict=True)
-        ]
+        target = self.tokenizers.target
 
-        def search_again(chosen: Sequence[int], constraints: Sequence[Constraints]) -> None:
-            found = self.engine.search([sources[row] for row in chosen], options, constraints, cancelled)
-            for row, hypotheses in zip(chosen, found, strict=True):
+        def lacking() -> list[int]:
+            return [row for row, (line, part) in enumerate(parts) if lack_phrases(target, outputs[row], line, part)]
+
+        if hinted := [row for row in lacking() if parts[row][0].hinted]:
+            rows = [*rows]
+            for row in hinted:
+                line, part = parts[row]
+                rows[row] = self.shortened(line.hinted[part])
+            constraints = [parts[row][0].of_part(parts[row][1]) for row in hinted]
+            found = self.engine.search([rows[row] for row in hinted], options, constraints, cancelled)
+            for row, hypotheses in zip(hinted, found, strict=True):
                 outputs[row] = hypotheses
-
-        lacking = self._lacking(outputs, parts)
-        if hinted := [row for row in lacking if parts[row][0].hinted]:
-            search_again(hinted, [parts[row][0].of_part(parts[row][1]) for row in hinted])
-            lacking = self._lacking(outputs, parts)
-        if lacking:
+        if chosen := lacking():
+            constraints = [force_phrases(target, outputs[row][0], *parts[row]) for row in chosen]
             try:
-                search_again(lacking, [parts[row][0].with_terms(parts[row][1]) for row in lacking])
+                found = self.engine.search([rows[row] for row in chosen], options, constraints, cancelled)
             except (MissingExtraError, UsageError):
                 if not hinted:
                     raise
+                found = [outputs[row] for row in chosen]
+            for row, forced in zip(chosen, found, strict=True):
+                line, part = parts[row]
+                required = not part and bool(line.tokens.required)
+                outputs[row] = choose_outputs(outputs[row], forced, required=required)
         return self._without_prefix(outputs, options) if self.prefix else outputs
 
     @property
@@ -452,13 +459,6 @@ class Translator:
         size, penalty = len(self.prefix), options.length_penalty
         shorter = [[without_first(output, size, penalty) for output in row] for row in outputs]
         return shorter if options.sampling else [best_outputs(row, len(row)) for row in shorter]
-
-    def _lacking(
-        self, outputs: Sequence[Sequence[Hypothesis]], parts: Sequence[tuple[LineConstraints, int]]
-    ) -> list[int]:
-        """Return the rows with an output that lacks the translation of a term."""
-        target = self.tokenizers.target
-        return [row for row, (line, part) in enumerate(parts) if lack_terms(target, outputs[row], line, part)]
 
     def stream(
         self, text: str, *, target: str = "", source: str = "", prefix: str = "", options: SearchOptions = DEFAULTS

@@ -1,7 +1,7 @@
 /* Word alignment of a translation, and warnings about the output, as in manyheads/tasks/assembly.py. */
 
 import { outputOf } from "./kepttexts.js";
-import { isBlank, splitBlanks, upperCase } from "./unicode.js";
+import { isBlank, splitBlanks } from "./unicode.js";
 
 const MAX_PERIOD = 16; // tokens of a repeated passage
 const MIN_REPETITIONS = 4;
@@ -81,8 +81,8 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
 }
 
 /** Return the names of the warnings about the translation `text` of a line by a tokenizer; `outputs` as in `lineAlignment`.
-    @type {(line: Line, outputs: { tokens: number[] }[], text: string, tokenizer: Tokenizer, options?: { forbidden?: string[], required?: string[], sources?: SourceModel }) => string[]} */
-export function translationWarnings(line, outputs, text, tokenizer, { forbidden = [], required = [], sources } = {}) {
+    @type {(line: Line, outputs: { tokens: number[] }[], text: string, tokenizer: Tokenizer, sources?: SourceModel) => string[]} */
+export function translationWarnings(line, outputs, text, tokenizer, sources) {
   const pairs = line.parts.map((ids, index) => /** @type {const} */ ([ids, outputs[index].tokens]));
   /** @type {{ [name: string]: boolean }} */
   const detected = {
@@ -90,27 +90,9 @@ export function translationWarnings(line, outputs, text, tokenizer, { forbidden 
     "sentence-cut": line.cutSentences > 0,
     "repetition": pairs.some(([source, output]) => repeatsItself(source, output)),
     "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
-    "forbidden-phrase": forbidden.some((phrase) => beginsWord(phrase, text)),
-    "missing-phrase": !required.every((phrase) => holdsPhrase(line, phrase, text)),
     "broken-character": outputs.some((output) => tokenizer.wholeCharacters(output.tokens).broken > 0),
   };
   return Object.keys(detected).filter((name) => detected[name]);
-}
-
-/** Return whether a translation of a line holds a phrase, in capitals where the line is.
-    @type {(line: Line, phrase: string, text: string) => boolean} */
-function holdsPhrase(line, phrase, text) {
-  return text.includes(phrase) || (line.capitals.some(Boolean) && text.includes(upperCase(phrase, line.target)));
-}
-
-/** Return whether a phrase occurs in a text at the beginning of a word.
-    @type {(phrase: string, text: string) => boolean} */
-function beginsWord(phrase, text) {
-  for (let index = text.indexOf(phrase); index >= 0; index = text.indexOf(phrase, index + 1)) {
-    if (!index || isBlank(text[index - 1])) return true;
-    if (index === text.length) return false; // an empty phrase
-  }
-  return false;
 }
 
 /** Return the largest number of times that a passage of at most 16 tokens occurs in a row; repetitions with fewer than 8 tokens in all do not count.
