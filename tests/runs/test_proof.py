@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -98,17 +99,34 @@ def test_held_out_corrections_that_fall_more_than_by_chance_are_a_reason() -> No
     assert reason.startswith("held-out corrections: BLEU falls by")
 
 
-@pytest.mark.parametrize(("general", "reasons"), [(GENERAL, 0), ([], 1)])
-def test_without_general_text_the_challenge_lines_decide(
-    general: list[Pair], reasons: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("general", [GENERAL, []], ids=["general text", "none"])
+@pytest.mark.parametrize(
+    ("lines", "lost", "refused"),
+    [
+        (100, 1, False),
+        (100, 2, True),
+        (20, 1, False),
+        (20, 2, True),
+        (400, 4, False),
+        (400, 5, True),
+        (20, -3, False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("case", "good", "bad"), [(Case("Wort"), "a dog", "a dog dog"), (Case("7", kept=("7",)), "no 7", "no")]
+)
+def test_no_row_of_challenge_lines_may_lose_more_than_a_point_and_a_line(
+    case: Case, good: str, bad: str, lines: int, lost: int, refused: bool, general: list[Pair], monkeypatch: Any
 ) -> None:
-    groups = [Group("single words", [Case(pair.source) for pair in PAIRS])]
-    monkeypatch.setattr("manyheads.runs.proof.challenge_groups", lambda *arguments, **options: groups)
-    right = {pair.source: "a dog" for pair in PAIRS}
-    repeated = {pair.source: "a dog dog" for pair in PAIRS[12:]}
-    pairs = [pair._replace(target="a dog") for pair in general]
-    text = TuningText(CORRECTIONS, general=[pair._replace(source=f"{pair.source} .") for pair in pairs])
-    right |= {pair.source: "a dog" for pair in text.general}
-    found = prove(Fixed(right), Fixed(right | repeated), text, CollectingListener())["reasons"]
-    assert bool(found) == bool(reasons)
-    assert all(reason.startswith("challenge lines: ") for reason in found)
+    cases = [replace(case, source=f"{case.source} {number}") for number in range(lines)]
+    monkeypatch.setattr(
+        "manyheads.runs.proof.challenge_groups", lambda *arguments, **options: [Group("single words", cases)]
+    )
+    right = {pair.source: pair.target for pair in PAIRS} | {case.source: good for case in cases}
+    changed = right | {case.source: bad for case in cases[: abs(lost)]}
+    before, after = (right, changed) if lost > 0 else (changed, right)
+    text = TuningText(CORRECTIONS, general=general)
+    found = prove(Fixed(before), Fixed(after), text, CollectingListener())
+    assert bool(found["reasons"]) == refused
+    assert all(reason.startswith("challenge lines: ") for reason in found["reasons"])
+    assert any("single words" in line for line in lines_of(found)) == refused

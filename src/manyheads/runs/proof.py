@@ -21,7 +21,8 @@ from manyheads.training.log import Listener
 _TITLES = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
 METRICS: tuple[Literal["bleu", "chrf"], ...] = ("bleu", "chrf")
 MOST_LOST = 0.3  # BLEU on general text
-_MOVED = 0.1  # change of a figure of the challenge lines that counts where there is no general text
+_MOST_ROW_LOST = 0.01  # of a figure of the challenge lines; one line, where that is more
+_ROUNDING = 1e-9
 _LEAST_AGREEMENT = 65.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
 _MOST_LEARNED = 300  # corrections trained on that are translated
 _EXAMPLES = 5
@@ -105,19 +106,15 @@ def _challenge(before: Translator, after: Translator, listener: Listener) -> lis
         config = config.model_copy(update={"data": config.data.model_copy(update={"train": config.data.more[0]})})
     groups = challenge_groups(config, before.tokenizers.source, words=_CHALLENGE_WORDS, lines=_CHALLENGE_LINES)
     judged = [judge_translator(translator, groups, listener) for translator in (before, after)]
-    return [
-        {
-            "group": group.name,
-            "figure": old.name,
-            "before": old.value,
-            "after": new.value,
-            "good_before": old.good,
-            "good_after": new.good,
-        }
-        for (group, figures), (_, new_figures) in zip(*judged, strict=True)
-        for old, new in zip(figures, new_figures, strict=True)
-        if old.limit is not None
-    ]
+    rows = []
+    for (group, figures), (_, new_figures) in zip(*judged, strict=True):
+        for old, new in zip(figures, new_figures, strict=True):
+            if old.limit is not None:
+                lost = old.value - new.value if old.limit.least else new.value - old.value
+                most = max(_MOST_ROW_LOST, 1 / len(group.cases))
+                row = {"group": group.name, "figure": old.name, "before": old.value, "after": new.value}
+                rows.append(row | {"worse": lost > most + _ROUNDING})
+    return rows
 
 
 def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator[str]:
@@ -135,17 +132,11 @@ def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator
         elif -bleu["difference"] > most or (bleu["difference"] < 0 and bleu["significant"]):
             change = f"({bleu['baseline']:.2f} -> {bleu['score']:.2f})"
             yield f"{_TITLES[name]}: BLEU falls by {-bleu['difference']:.2f} {change}"
-    if "general" not in document:
-        yield from (
-            f"challenge lines: {figure['figure']} {_change(figure)} of {figure['group']}"
-            for figure in worse_figures(document)
-            if abs(figure["after"] - figure["before"]) >= _MOVED
-        )
-
-
-def worse_figures(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the figures of the challenge lines that were good before the tuning, and are bad after it."""
-    return [one for one in document["challenge"] if one["good_before"] > one["good_after"]]
+    yield from (
+        f"challenge lines: {figure['figure']} {_change(figure)} of {figure['group']}"
+        for figure in document["challenge"]
+        if figure["worse"]
+    )
 
 
 def _change(figure: Mapping[str, Any]) -> str:
@@ -164,11 +155,10 @@ def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
             )
         if (counts := document["taken_up"].get(name)) and counts["changed"]:
             yield f"  taken up: {counts['right']:,} of {counts['changed']:,} that change a word"
-    moved = [figure for figure in document["challenge"] if figure["good_before"] != figure["good_after"]]
-    yield f"challenge lines: {len(document['challenge'])} figures, {len(moved)} with another verdict than before"
-    for figure in moved:
-        verdict = "good" if figure["good_after"] else "bad"
-        yield f"  {figure['group']}: {figure['figure']} {_change(figure)}, now {verdict}"
+    worse = [figure for figure in document["challenge"] if figure["worse"]]
+    yield f"challenge lines: {len(document['challenge'])} figures, {len(worse)} of them worse"
+    for figure in worse:
+        yield f"  {figure['group']}: {figure['figure']} {_change(figure)}"
     for example in document["worse"] if document["reasons"] else ():
         yield f"  worse: {example['source']}"
         yield from (f"    {name}: {example[name]}" for name in ("before", "after", "reference"))

@@ -18,7 +18,7 @@ from manyheads.files import LOCK, discard, locked, new_folder, saving, sum_of
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.model_card import tuned_line
-from manyheads.runs.proof import lines_of, prove, worse_figures
+from manyheads.runs.proof import lines_of, prove
 from manyheads.runs.train import train
 from manyheads.runs.tune_checks import check_news, find_doubts
 from manyheads.runs.tune_text import TuningText, add_general, data_of, read_corrections, read_text, write_text
@@ -86,11 +86,6 @@ class Tuning:
             if self.text["own"]:
                 return [
                     "general text is translated much as before, with no references to judge by: read some of it"
-                ]
-            if count := len(worse_figures(self.proof)):
-                return [
-                    f"general text is as good as before, but {count} of the figures of made-up lines became bad: "
-                    "read such translations before you use the tuned model"
                 ]
             return ["general text is as good as before: use the tuned model"]
         if not self.exit_code:
