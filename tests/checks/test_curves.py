@@ -56,3 +56,9 @@ def test_curves_are_read_from_a_log_with_other_records() -> None:
         {"kind": "other"},
     ]
     assert Curves.from_records(records) == Curves(((10, 5.0),), ((20, 4.0),), 20, 3)
+
+
+@pytest.mark.parametrize("value", [None, "x", [], {}, 1.5])
+def test_a_log_whose_counts_are_no_numbers_is_read(value: object) -> None:
+    records = [{"kind": "step", "step": 10, "nll": 5.0, "total_steps": value, "skipped": value}]
+    assert Curves.from_records(records) == Curves(((10, 5.0),), (), 0, 0)

@@ -177,3 +177,9 @@ def test_other_documents_are_refused_as_curves() -> None:
         Curves.from_dict({"format": "x"})
     with pytest.raises(UsageError, match="version 7"):
         Curves.from_dict({"format": "manyheads-curves", "version": 7})
+
+
+@pytest.mark.parametrize("value", [1, True, "x", {"a": 1}, None])
+def test_a_log_whose_samples_are_no_list_has_none(value: object) -> None:
+    lines = [json.dumps({"kind": "validation", "step": 1, "loss": 2.0, "samples": value}).encode()]
+    assert read_metrics("run", "translation", lines).samples == ()

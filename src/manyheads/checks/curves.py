@@ -49,8 +49,8 @@ class Curves:
         return cls(
             losses=_finite_points(steps, "nll"),
             validations=_finite_points(validations, "loss"),
-            total_steps=steps[-1].get("total_steps", 0) if steps else 0,
-            skipped=max((line.get("skipped", 0) for line in steps), default=0),
+            total_steps=_count(steps[-1], "total_steps") if steps else 0,
+            skipped=max((_count(line, "skipped") for line in steps), default=0),
             bleu=_finite_points(validations, "bleu"),
         )
 
@@ -63,6 +63,12 @@ class Curves:
     def last_step(self) -> int:
         """Return the number of updates done."""
         return max((step for step, _ in (*self.losses, *self.validations)), default=0)
+
+
+def _count(record: Mapping[str, Any], name: str) -> int:
+    """Return a number of updates; 0 where a record has none."""
+    value = record.get(name)
+    return value if isinstance(value, int) else 0
 
 
 def _finite_points(records: Iterable[Mapping[str, Any]], name: str) -> tuple[tuple[int, float], ...]:

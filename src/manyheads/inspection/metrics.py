@@ -137,6 +137,7 @@ def _add_validation(record: dict[str, Any], points: _Points, samples: dict[tuple
         for layer, heads in enumerate(layers if isinstance(layers, list) else ()):
             for head, value in enumerate(heads if isinstance(heads, list) else ()):
                 _add_point(points, f"attention_entropy/{kind}/{layer}/{head}", step, value)
-    for texts in [*(record.get("samples") or ()), *filter(None, [record.get("sample")])]:
+    listed = record.get("samples")
+    for texts in [*(listed if isinstance(listed, list) else ()), record.get("sample")]:
         if isinstance(texts, list) and len(texts) == 3 and all(isinstance(text, str) for text in texts):
             samples.setdefault((step, texts[0]), Sample(step, *texts))
