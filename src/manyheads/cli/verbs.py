@@ -39,7 +39,7 @@ class Settings:
 
     Attributes:
         quiet: print results and errors only.
-        verbose: print every progress report, and verdicts that ask for no action.
+        verbose: print every progress report, and verdicts that need no action.
         debug: also print the traceback of a user's mistake.
         language: language of help, verdicts, reports, pictures and model cards; None if the user chose none.
     """
@@ -90,7 +90,7 @@ _common_option = partial(click.Option, is_eager=True, expose_value=False, callba
 _COMMON_OPTIONS = (
     _common_option(("-q", "--quiet"), is_flag=True, help="Print results and errors only."),
     _common_option(
-        ("-v", "--verbose"), is_flag=True, help="Print more progress messages, and verdicts that ask for no action."
+        ("-v", "--verbose"), is_flag=True, help="Print more progress messages, and verdicts that need no action."
     ),
     _common_option(("--debug",), is_flag=True, help="Show the traceback of an error."),
     _common_option(
