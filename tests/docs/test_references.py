@@ -72,6 +72,7 @@ OTHERS_OPTIONS = {
         "--optimizer-params", "--tied-embeddings-all", "--transformer-heads",
     },
     "pip": {"--group"},
+    "uv": {"--torch-backend"},
     "pytest": {"--cov"},
     "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id"},
     "Slurm": {"--gpus-per-node", "--nodes", "--ntasks-per-node", "--signal"},
