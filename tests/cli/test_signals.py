@@ -83,7 +83,8 @@ def test_an_interrupted_verb_prints_one_word(
 @pytest.mark.parametrize("ignored", STOPPING)
 def test_ignored_signals_stay_ignored(ignored: signal.Signals) -> None:
     before = {number: signal.getsignal(number) for number in STOPPING}
-    signal.signal(ignored, signal.SIG_IGN)
+    for number in STOPPING:  # nohup runs the tests with SIGHUP ignored
+        signal.signal(number, signal.SIG_IGN if number is ignored else signal.SIG_DFL)
     try:
         StopSignals().install()
         assert [number for number in STOPPING if signal.getsignal(number) is signal.SIG_IGN] == [ignored]
