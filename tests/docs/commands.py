@@ -33,7 +33,6 @@ CANNOT_BE_RUN = {
     "docker build": "needs a container engine",
     "docker run": "needs a container engine; the arguments of the image are only parsed",
     'python -c "import argostranslate': "installs for Argos Translate; run in tests/interop/test_argos.py",
-    "python benchmarks/": "measures; every script is run in tests/benchmarks/test_scripts.py",
     "uv pip install": "needs PyTorch's index; the Makefile's use is tried in tests/test_install.py",
     "argos-translate": "fetches a model itself; run without that in tests/interop/test_argos.py",
     "libretranslate": "a server of another project, which fetches models itself",
