@@ -11,7 +11,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.sampler import evenly
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import metrics
-from manyheads.evaluation.verdicts import METRIC_NAMES
+from manyheads.evaluation.verdicts import METRIC_NAMES, shares_nothing
 from manyheads.runs.challenge import challenge_groups, judge_translator
 from manyheads.runs.tune_text import TuningText
 from manyheads.tasks.translation.grouped import translate_in_groups
@@ -132,6 +132,9 @@ def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator
         elif -bleu["difference"] > most or (bleu["difference"] < 0 and bleu["significant"]):
             change = f"({bleu['baseline']:.2f} -> {bleu['score']:.2f})"
             yield f"{_TITLES[name]}: BLEU falls by {-bleu['difference']:.2f} {change}"
+    general = document.get("general")
+    if general and shares_nothing(general["bleu"]["baseline"], general["chrf"]["baseline"]):
+        return  # a model that does not translate yet has nothing to lose on challenge lines
     yield from (
         f"challenge lines: {figure['figure']} {_change(figure)} of {figure['group']}"
         for figure in document["challenge"]

@@ -91,8 +91,8 @@ const FUNCTIONS = {
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
   copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
-  warnings: (name, fields, outputs, text, model) =>
-    translationWarnings(new Line(fields), outputs, text, tokenizers.get(name), model ? new SourceModel(model) : undefined),
+  warnings: (name, fields, outputs, model) =>
+    translationWarnings(new Line(fields), outputs, tokenizers.get(name), model ? new SourceModel(model) : undefined),
   confidence: (description, sources, outputs) => {
     const model = new ConfidenceModel(description), surprise = sources && new SourceModel(sources);
     return outputs.map(([scores, rows, warnings, truncated]) => {

@@ -100,7 +100,7 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
         python_result = make_assembler(tokenizer).warnings(line, [output], "y", LineConstraints())
         assert (
-            browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], "y", None) == python_result
+            browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], None) == python_result
         )
 
 
@@ -128,7 +128,7 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
         model = assembler.sources.to_json()
         python_result = assembler.warnings(line, hypotheses, text, LineConstraints())
-        assert browser.call("warnings", "bpe", as_json(line), outputs, text, model) == python_result, line.text
+        assert browser.call("warnings", "bpe", as_json(line), outputs, model) == python_result, line.text
         seen.update(python_result)
     assert seen >= {
         "unlike-training",

@@ -89,7 +89,7 @@ export class PageTranslator {
     if (!ranks && line.text) hypotheses.push({ text: line.text, score: 0, tokens: [], token_scores: [], log_probability: 0 });
     const attended = alignment && best.map((output, part) => ({ ...output, attention: this.alignmentWeights(line.parts[part], output) }));
     const truncated = line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended);
-    const warnings = !ranks ? [] : translationWarnings(line, best, hypotheses[0].text, this.tokenizers.target, this.sources);
+    const warnings = !ranks ? [] : translationWarnings(line, best, this.tokenizers.target, this.sources);
     const confidence = ranks && this.confidence ? this.confidence.estimate(hypotheses[0].token_scores, line.parts, this.sources, warnings, truncated) : null;
     return {
       source: line.text,

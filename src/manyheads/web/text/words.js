@@ -80,9 +80,9 @@ export function lineAlignment(line, outputs, tokenizers, longest) {
   return [...links, ...copiedLinks(line.text.slice(0, end), before, line.text.slice(end))];
 }
 
-/** Return the names of the warnings about the translation `text` of a line by a tokenizer; `outputs` as in `lineAlignment`.
-    @type {(line: Line, outputs: { tokens: number[] }[], text: string, tokenizer: Tokenizer, sources?: SourceModel) => string[]} */
-export function translationWarnings(line, outputs, text, tokenizer, sources) {
+/** Return the names of the warnings about the translation of a line by a tokenizer; `outputs` as in `lineAlignment`.
+    @type {(line: Line, outputs: { tokens: number[] }[], tokenizer: Tokenizer, sources?: SourceModel) => string[]} */
+export function translationWarnings(line, outputs, tokenizer, sources) {
   const pairs = line.parts.map((ids, index) => /** @type {const} */ ([ids, outputs[index].tokens]));
   /** @type {{ [name: string]: boolean }} */
   const detected = {
