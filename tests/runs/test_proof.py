@@ -13,7 +13,7 @@ from tests.training.parts import CollectingListener
 
 from manyheads.data.corpus import Pair
 from manyheads.evaluation.challenge import Case, Group
-from manyheads.runs.proof import lines_of, prove
+from manyheads.runs.proof import _reasons, lines_of, prove
 from manyheads.runs.tune_text import TuningText
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.characters import ByteTokenizer
@@ -130,3 +130,14 @@ def test_no_row_of_challenge_lines_may_lose_more_than_a_point_and_a_line(
     assert bool(found["reasons"]) == refused
     assert all(reason.startswith("challenge lines: ") for reason in found["reasons"])
     assert any("single words" in line for line in lines_of(found)) == refused
+
+
+def test_challenge_lines_of_a_model_that_does_not_translate_yet_are_no_reason() -> None:
+    row = {"group": "single words", "figure": "repeated", "before": 0.5, "after": 0.9, "worse": True}
+    scores = {
+        name: {"score": score, "baseline": score, "difference": 0.0, "significant": False}
+        for name, score in (("bleu", 0.1), ("chrf", 3.0))
+    }
+    assert not list(_reasons({"general": scores, "challenge": [row]}, own_translations=False))
+    scores["bleu"]["baseline"] = 30.0
+    assert list(_reasons({"general": scores, "challenge": [row]}, own_translations=False))

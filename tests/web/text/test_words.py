@@ -99,9 +99,7 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
         line = Line("x", [(0, 1)], [source])
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
         python_result = make_assembler(tokenizer).warnings(line, [output], "y", LineConstraints())
-        assert (
-            browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], None) == python_result
-        )
+        assert browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], None) == python_result
 
 
 def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:
