@@ -244,7 +244,8 @@ def run_uv(words: list[str], stdin: str) -> Outcome:
 
 def run_python(words: list[str], stdin: str) -> Outcome:
     """Run a script of benchmarks/ in its shortest form, in a process of its own, which it sets up."""
-    command = [sys.executable, str(ROOT / words[1]), *words[2:], "--tiny"]
+    settings = [word for setting in small(words[2]) for word in ("--set", setting)]
+    command = [sys.executable, str(ROOT / words[1]), *words[2:], *settings, "--tiny"]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     return Outcome(done.returncode, done.stdout, done.stderr + done.stdout)
 
