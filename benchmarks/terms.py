@@ -67,9 +67,9 @@ def is_held_out(translation: str) -> bool:
     return zlib.crc32(translation[:3].lower().encode()) % 8 == 0
 
 
-def mine_hinted(sources: Iterable[str], targets: Iterable[str]) -> MinedPhrases:
+def mine_hinted(sources: Iterable[str], targets: Iterable[str], languages: tuple[str, str]) -> MinedPhrases:
     """Mine the words of a training, without links to translations that are held out."""
-    mined = mine_phrases([*sources], [*targets])
+    mined = mine_phrases([*sources], [*targets], languages)
     return replace(mined, links=[pair for pair in mined.links if not is_held_out(pair.target)])
 
 

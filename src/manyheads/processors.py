@@ -28,11 +28,11 @@ def processor_quota(root: Path = Path("/")) -> int | None:
         root: folder that holds `proc` and `sys`.
     """
     try:
-        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        text = (root / "proc/self/cgroup").read_text(encoding="utf-8")
     except OSError:  # another system, or no /proc
         return None
     shares = []
-    for _, controllers, path in (line.split(":", 2) for line in groups):
+    for _, controllers, path in (line.split(":", 2) for line in text.split("\n") if line):
         if controllers and "cpu" not in controllers.split(","):
             continue
         mount = root / "sys/fs/cgroup" / controllers

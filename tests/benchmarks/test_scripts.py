@@ -49,7 +49,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "html_page": ("rows/equal/*/equal", []),
     "language_model": ("rows/*/tokens_per_second", []),
     "layers": ("rows/*/*/median", []),
-    "marked_text": ("rows/*/*", []),
+    "marked_text": ("rows/*", []),
     "memory": ("sides", []),
     "observatory": ("rows/*/examined", []),
     "parent": ("rows/*/chrF", []),

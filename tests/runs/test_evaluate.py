@@ -84,6 +84,10 @@ def test_outputs_with_a_defect_are_counted_with_their_line(trained: Path, tmp_pa
     (tmp_path / "r").write_text(f"the dog runs\n{'a very long sentence ' * 20}\nthe dog runs\n", encoding="utf-8")
     found = evaluate(trained, source=tmp_path / "s", reference=tmp_path / "r")
     assert found.to_json()["defects"].items() >= {"far-too-short": 1}.items()
+    assert len(found.verdict()) == 1, "nothing is shared: one verdict, with its cause"
+    assert found.updates == 60
+    log = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
+    assert found.validation_loss == min(line["loss"] for line in log if line["kind"] == "validation")
     better = replace(found, scores=replace(found.scores, bleu=20.0))  # below 2 there is one verdict
     assert any("less than half as long" in each and "the first in line 2" in each for each in better.verdict())
 

@@ -185,13 +185,15 @@ def test_a_full_disk_is_one_error_and_leaves_no_run(
     assert tuned(run, tmp_path).exit_code == 0, "the same command goes on"
 
 
-def test_a_package_is_imported_tuned_and_exported_again(run: Path, tmp_path: Path, quick: None) -> None:
+@pytest.mark.parametrize(("to", "name"), [("argos", "de-en.argosmodel"), ("ctranslate2", "exported")])
+def test_an_export_is_imported_tuned_and_exported_again(
+    to: str, name: str, run: Path, tmp_path: Path, quick: None
+) -> None:
     pytest.importorskip("ctranslate2")
-    package = tmp_path / "de-en.argosmodel"
-    export(run, package, "argos", force=True, device="cpu")
+    export(run, tmp_path / name, to, force=True, device="cpu")
     listener = CollectingListener()
-    result = tuned(package, tmp_path, listener=listener)
-    assert any("de-en.argosmodel: imported" in message for message in listener.messages)
+    result = tuned(tmp_path / name, tmp_path, listener=listener)
+    assert any(f"{name}: imported" in message for message in listener.messages)
     assert result.exit_code == 0
     assert Translator.load(result.out, device="cpu").translate(["der Hund"])[0].translation is not None
     export(result.out, tmp_path / "again.argosmodel", "argos", force=True, device="cpu")

@@ -127,6 +127,7 @@ class PageDriver:
         page: the page of Playwright.
         faults: messages of the console, errors of scripts, and requests to other hosts.
         refused: how many requests the server answered with status 400.
+        open_requests: how many requests have no answer yet.
         name: the name of the screenshots.
     """
 
@@ -149,10 +150,16 @@ class PageDriver:
         self.page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.check_request(request.url))
-        self.refused = 0
+        self.refused = self.open_requests = 0
         self.page.on("response", lambda response: self.count_refused(response.status))
+        for event in ("requestfinished", "requestfailed"):
+            self.page.on(event, lambda _: self.count_open(-1))
+
+    def count_open(self, change: int) -> None:
+        self.open_requests += change
 
     def check_request(self, url: str) -> None:
+        self.count_open(1)
         if not url.startswith((self.address, "data:", "blob:")):
             self.faults.append(f"outside: {url}")
 
@@ -162,11 +169,11 @@ class PageDriver:
     def expect_refused(self) -> None:
         """Expect answers of status 400, and take Chromium's own message about each of them from the faults.
 
-        A message reaches the console after its answer, at times much later than the page shows the error.
+        A view asks several things at once: its other answers, and their messages, may come after it shows the error.
         """
         end = time.monotonic() + MILLISECONDS / 1000
-        while not 0 < self.refused <= sum(EXPECTED in fault for fault in self.faults):
-            assert time.monotonic() < end, (self.refused, self.faults)
+        while self.open_requests or not 0 < self.refused <= sum(EXPECTED in fault for fault in self.faults):
+            assert time.monotonic() < end, (self.open_requests, self.refused, self.faults)
             self.page.wait_for_timeout(20)  # milliseconds; events arrive meanwhile
         self.faults = [fault for fault in self.faults if EXPECTED not in fault]
         self.refused = 0

@@ -86,7 +86,8 @@ def shared_driver(browser: Browser, address: str) -> Iterator[PageDriver]:
 def driver(shared_driver: PageDriver) -> Iterator[PageDriver]:
     """Return the shared driver; after the test, expect that it recorded no faults."""
     yield shared_driver
-    assert shared_driver.faults == []
+    faults, shared_driver.faults = shared_driver.faults, []  # those of one test are not those of the next
+    assert faults == []
 
 
 def test_both_languages_have_the_same_strings() -> None:

@@ -145,8 +145,8 @@ def tune(
         UsageError: there is no general text.
         KeyboardInterrupt, SystemExit: after Ctrl-C, SIGTERM or SIGHUP; the same call resumes.
     """
-    if (run := RunDirectory(Path(model))).exists:
-        require_one_direction(run.config(), "tune")
+    if _is_run(model):
+        require_one_direction(RunDirectory(Path(model)).config(), "tune")
     work = out.with_name(f"{out.name}.tuning")
     plan = _plan(model, corrections, general, replay=replay)
     if (out / TUNING).is_file() and (stored := read_json(out / TUNING)).get("plan") == plan:
@@ -231,9 +231,14 @@ def _save(path: Path, document: dict[str, Any]) -> None:
         write_atomically(path, as_json(document))
 
 
+def _is_run(model: str) -> bool:
+    """Return whether a model is a run; folders of other programs have a config.json too."""
+    return (Path(model) / "environment.json").is_file()
+
+
 def _base(model: str, work: Path, source: str | None, target: str | None, listener: Listener) -> RunDirectory:
     """Open the run to tune; any other model is imported first."""
-    if (Path(model) / "environment.json").is_file():
+    if _is_run(model):
         return RunDirectory.existing(Path(model))
     folder = work / _IMPORTED
     if not folder.is_dir():

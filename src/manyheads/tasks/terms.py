@@ -83,11 +83,11 @@ def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: li
 
 
 def lack_phrases(
-    tokenizer: Tokenizer, outputs: Sequence[Hypothesis], constraints: LineConstraints, part: int
+    tokenizer: Tokenizer, outputs: Sequence[Hypothesis], constraints: LineConstraints, part: int, language: str = ""
 ) -> bool:
     """Return whether an output of a part lacks a required phrase, or the translation of a term.
 
-    `tokenizer` is that of the target.
+    `tokenizer` and `language` are those of the target.
     """
     phrases = [tokenizer.decode(ids) for ids in constraints.required_of(part)]
     if not phrases:
@@ -95,7 +95,7 @@ def lack_phrases(
     texts = [tokenizer.decode(output.tokens) for output in outputs]
     if constraints.hinted:
         forms, phrases = constraints.forms[part], phrases[: len(phrases) - len(constraints.terms[part])]
-        if not all(holds_form(text, form) for text in texts for form in forms):
+        if not all(holds_form(text, form, language) for text in texts for form in forms):
             return True
     return not all(holds_phrase(text, phrase) for text in texts for phrase in phrases)
 

@@ -419,10 +419,14 @@ class Translator:
         """
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
         outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
-        target = self.tokenizers.target
+        target, language = self.tokenizers.target, self.config.data.target
 
         def lacking() -> list[int]:
-            return [row for row, (line, part) in enumerate(parts) if lack_phrases(target, outputs[row], line, part)]
+            return [
+                row
+                for row, (line, part) in enumerate(parts)
+                if lack_phrases(target, outputs[row], line, part, language)
+            ]
 
         if hinted := [row for row in lacking() if parts[row][0].hinted]:
             rows = [*rows]
