@@ -16,155 +16,48 @@ typedef struct {
 #define TYPE(value)                                                                                          \
     _Generic((value), float: "float", double: "double", int32_t: "int32", int64_t: "int64", Linear: "Linear", \
              LayerNorm: "LayerNorm", Heads: "Heads", Step: "Step", default: "pointer")
-#define STRUCT(type) {#type, 0, sizeof(type), #type}
+#define STRUCT(type, ...) {#type, 0, sizeof(type), #type}, EACH(FIELD, type, __VA_ARGS__)
 #define FIELD(type, name) \
-    {#type "." #name, offsetof(type, name), sizeof(((type *)0)->name), TYPE(((type *)0)->name)}
-#define CONSTANT(type, name) {#name, name, 0, #type}
+    {#type "." #name, offsetof(type, name), sizeof(((type *)0)->name), TYPE(((type *)0)->name)},
+#define ENUMERATION(type, ...) EACH(CONSTANT, type, __VA_ARGS__)
+#define CONSTANT(type, name) {#name, name, 0, #type},
+
+/* EACH(F, type, a, b) is F(type, a) F(type, b). A macro is not expanded inside itself: EACH_NEXT names it only after
+   its expansion, and each SCAN expands what was named before it, at least 64 names in all. */
+#define EACH(F, type, ...) SCAN(EACH_OF(F, type, __VA_ARGS__))
+#define EACH_OF(F, type, name, ...) F(type, name) __VA_OPT__(EACH_NEXT PARENTHESES (F, type, __VA_ARGS__))
+#define EACH_NEXT() EACH_OF
+#define PARENTHESES ()
+#define SCAN(...) SCAN_16(SCAN_16(SCAN_16(SCAN_16(__VA_ARGS__))))
+#define SCAN_16(...) SCAN_4(SCAN_4(SCAN_4(SCAN_4(__VA_ARGS__))))
+#define SCAN_4(...) SCAN_1(SCAN_1(SCAN_1(SCAN_1(__VA_ARGS__))))
+#define SCAN_1(...) __VA_ARGS__
 
 static const Field LAYOUT[] = {
-    STRUCT(Linear),
-    FIELD(Linear, weight),
-    FIELD(Linear, scale),
-    FIELD(Linear, bias),
-    FIELD(Linear, inputs),
-    FIELD(Linear, outputs),
-    STRUCT(LayerNorm),
-    FIELD(LayerNorm, weight),
-    FIELD(LayerNorm, bias),
-    STRUCT(Layer),
-    FIELD(Layer, self_qkv),
-    FIELD(Layer, self_out),
-    FIELD(Layer, cross_query),
-    FIELD(Layer, cross_out),
-    FIELD(Layer, expand),
-    FIELD(Layer, contract),
-    STRUCT(Heads),
-    FIELD(Heads, weights),
-    FIELD(Heads, factors),
-    FIELD(Heads, vectors),
-    STRUCT(Model),
-    FIELD(Model, layers),
-    FIELD(Model, norms),
-    FIELD(Model, embedding),
-    FIELD(Model, embedding_norm),
-    FIELD(Model, output),
-    FIELD(Model, num_layers),
-    FIELD(Model, d_model),
-    FIELD(Model, num_heads),
-    FIELD(Model, d_ff),
-    FIELD(Model, vocabulary),
-    FIELD(Model, format),
-    FIELD(Model, activation),
-    FIELD(Model, pre_norm),
-    FIELD(Model, embedding_scale),
-    FIELD(Model, norm_epsilon),
-    STRUCT(EncoderInput),
-    FIELD(EncoderInput, tokens),
-    FIELD(EncoderInput, sentence_ids),
-    FIELD(EncoderInput, positions),
-    FIELD(EncoderInput, starts),
-    FIELD(EncoderInput, position_signals),
-    FIELD(EncoderInput, rotary),
-    FIELD(EncoderInput, sentences),
-    FIELD(EncoderInput, max_length),
-    FIELD(EncoderInput, heads),
-    FIELD(EncoderInput, output),
-    STRUCT(Step),
-    FIELD(Step, tokens),
-    FIELD(Step, position_signal),
-    FIELD(Step, rotary),
-    FIELD(Step, cache),
-    FIELD(Step, cache_bias),
-    FIELD(Step, visible),
-    FIELD(Step, memory),
-    FIELD(Step, source_bias),
-    FIELD(Step, sentences),
-    FIELD(Step, rows),
-    FIELD(Step, length),
-    FIELD(Step, capacity),
-    FIELD(Step, num_visible),
-    FIELD(Step, source_length),
-    FIELD(Step, source_capacity),
-    FIELD(Step, shared_cache),
-    FIELD(Step, num_later),
-    FIELD(Step, self_heads),
-    FIELD(Step, cross_heads),
-    STRUCT(BestTokens),
-    FIELD(BestTokens, count),
-    FIELD(BestTokens, num_suppressed),
-    FIELD(BestTokens, suppressed),
-    FIELD(BestTokens, values),
-    FIELD(BestTokens, tokens),
-    STRUCT(BeamOptions),
-    FIELD(BeamOptions, beam_size),
-    FIELD(BeamOptions, n_best),
-    FIELD(BeamOptions, eos),
-    FIELD(BeamOptions, signal_stride),
-    FIELD(BeamOptions, rotary_stride),
-    FIELD(BeamOptions, divisors),
-    FIELD(BeamOptions, no_repeat_ngram),
-    FIELD(BeamOptions, top_k),
-    FIELD(BeamOptions, temperature),
-    FIELD(BeamOptions, top_p),
-    STRUCT(Failure),
-    FIELD(Failure, quantity),
-    FIELD(Failure, value),
-    FIELD(Failure, low),
-    FIELD(Failure, high),
-    STRUCT(Node),
-    FIELD(Node, parent),
-    FIELD(Node, token),
-    FIELD(Node, log_prob),
-    STRUCT(Output),
-    FIELD(Output, length),
-    FIELD(Output, row),
-    FIELD(Output, ended),
-    FIELD(Output, log_prob),
-    STRUCT(Candidate),
-    FIELD(Candidate, row),
-    FIELD(Candidate, token),
-    FIELD(Candidate, log_prob),
-    FIELD(Candidate, total),
-    STRUCT(Beam),
-    FIELD(Beam, step),
-    FIELD(Beam, first_row),
-    FIELD(Beam, length),
-    FIELD(Beam, max_length),
-    FIELD(Beam, num_outputs),
-    FIELD(Beam, status),
-    FIELD(Beam, cancelled),
-    FIELD(Beam, latest),
-    FIELD(Beam, log_probs),
-    FIELD(Beam, best_scores),
-    FIELD(Beam, visible),
-    FIELD(Beam, next_visible),
-    FIELD(Beam, nodes),
-    FIELD(Beam, outputs),
-    FIELD(Beam, candidates),
-    FIELD(Beam, used),
-    FIELD(Beam, min_length),
-    FIELD(Beam, prefix_length),
-    FIELD(Beam, num_forbidden),
-    FIELD(Beam, prefix),
-    FIELD(Beam, forbidden),
-    FIELD(Beam, forbidden_ends),
-    FIELD(Beam, history),
-    FIELD(Beam, uniform),
-    FIELD(Beam, heap),
-    CONSTANT(Format, FLOAT32),
-    CONSTANT(Format, BFLOAT16),
-    CONSTANT(Format, INT8),
-    CONSTANT(Activation, NO_ACTIVATION),
-    CONSTANT(Activation, RELU),
-    CONSTANT(Activation, GELU),
-    CONSTANT(Activation, GELU_TANH),
-    CONSTANT(Activation, SWISH),
-    CONSTANT(Activation, SWIGLU),
-    CONSTANT(BeamStatus, BEAM_RUNNING),
-    CONSTANT(BeamStatus, BEAM_ENDED),
-    CONSTANT(BeamStatus, BEAM_CACHE_FULL),
-    CONSTANT(BeamStatus, BEAM_NAN),
-    CONSTANT(BeamStatus, BEAM_INVALID),
+    STRUCT(Linear, weight, scale, bias, inputs, outputs)
+    STRUCT(LayerNorm, weight, bias)
+    STRUCT(Layer, self_qkv, self_out, cross_query, cross_out, expand, contract)
+    STRUCT(Heads, weights, factors, vectors)
+    STRUCT(Model, layers, norms, embedding, embedding_norm, output, num_layers, d_model, num_heads, d_ff,
+           vocabulary, format, activation, pre_norm, embedding_scale, norm_epsilon)
+    STRUCT(EncoderInput, tokens, sentence_ids, positions, starts, position_signals, rotary, sentences, max_length,
+           heads, output)
+    STRUCT(Step, tokens, position_signal, rotary, cache, cache_bias, visible, memory, source_bias, sentences, rows,
+           length, capacity, num_visible, source_length, source_capacity, shared_cache, num_later, self_heads,
+           cross_heads)
+    STRUCT(BestTokens, count, num_suppressed, suppressed, values, tokens)
+    STRUCT(BeamOptions, beam_size, n_best, eos, signal_stride, rotary_stride, divisors, no_repeat_ngram, top_k,
+           temperature, top_p)
+    STRUCT(Failure, quantity, value, low, high)
+    STRUCT(Node, parent, token, log_prob)
+    STRUCT(Output, length, row, ended, log_prob)
+    STRUCT(Candidate, row, token, log_prob, total)
+    STRUCT(Beam, step, first_row, length, max_length, num_outputs, status, cancelled, latest, log_probs,
+           best_scores, visible, next_visible, nodes, outputs, candidates, used, min_length, prefix_length,
+           num_forbidden, prefix, forbidden, forbidden_ends, history, uniform, heap)
+    ENUMERATION(Format, FLOAT32, BFLOAT16, INT8)
+    ENUMERATION(Activation, NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU)
+    ENUMERATION(BeamStatus, BEAM_RUNNING, BEAM_ENDED, BEAM_CACHE_FULL, BEAM_NAN, BEAM_INVALID)
 };
 
 /* Return the layout of all shared structs and the enumerations, and write the number of its entries to `count`. */
