@@ -79,6 +79,16 @@ def test_single_words_are_from_the_training_text_and_are_no_lines_of_it(run: Pat
     assert all(word in text.split() and letters_of(word) not in lines for word in words)
 
 
+def test_each_sentence_is_changed_once_however_often_the_text_has_it(run: Path, tmp_path: Path) -> None:
+    """As in the validation text of a tuning, which repeats its few corrections."""
+    shutil.copytree(run.parent / "text", tmp_path / "text")
+    write_split(tmp_path / "text", "valid", [*LONG, *LONG[:1] * 40])
+    config = with_overrides(Translator.load(run).config, [f"data.root={tmp_path / 'text'}"])
+    groups = challenge_groups(config, tokenizer_of(run), words=4, lines=20)
+    capitals = next(group for group in groups if group.name == "capitals")
+    assert sorted(case.usual for case in capitals.cases if case.usual) == sorted(german for german, _ in LONG)
+
+
 def test_without_the_text_words_are_from_the_vocabulary_and_other_groups_are_not_measured(
     run: Path, tmp_path: Path
 ) -> None:

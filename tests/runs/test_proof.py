@@ -14,6 +14,8 @@ from tests.training.parts import CollectingListener
 from manyheads.data.corpus import Pair
 from manyheads.evaluation.challenge import Case, Group
 from manyheads.runs.proof import _reasons, lines_of, prove
+from manyheads.runs.tune_text import CORRECTIONS as CORRECTIONS_FILE
+from manyheads.runs.tune_text import GENERAL as GENERAL_FILE
 from manyheads.runs.tune_text import TuningText
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.characters import ByteTokenizer
@@ -130,6 +132,20 @@ def test_no_row_of_challenge_lines_may_lose_more_than_a_point_and_a_line(
     assert bool(found["reasons"]) == refused
     assert all(reason.startswith("challenge lines: ") for reason in found["reasons"])
     assert any("single words" in line for line in lines_of(found)) == refused
+
+
+def test_challenge_lines_are_made_of_general_text_and_not_of_corrections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learned as it was written changes the usual form alone, with which the changed form is compared."""
+    configs = []
+    monkeypatch.setattr(
+        "manyheads.runs.proof.challenge_groups", lambda config, *others, **options: configs.append(config) or []
+    )
+    tuned = Fixed({})
+    parts = {"train": CORRECTIONS_FILE, "valid": "valid.tsv", "more": ("replay.tsv",), "test": GENERAL_FILE}
+    tuned.config = tuned.config.model_copy(update={"data": tuned.config.data.model_copy(update=parts)})
+    prove(Fixed({}), tuned, TuningText(CORRECTIONS, HELD_OUT, general=GENERAL), CollectingListener())
+    (config,) = configs
+    assert (config.data.train, config.data.valid) == ("replay.tsv", GENERAL_FILE)
 
 
 def test_challenge_lines_of_a_model_that_does_not_translate_yet_are_no_reason() -> None:

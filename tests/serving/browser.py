@@ -169,7 +169,7 @@ class PageDriver:
     def expect_refused(self) -> None:
         """Expect answers of status 400, and take Chromium's own message about each of them from the faults.
 
-        A view asks several things at once: its other answers, and their messages, may come after it shows the error.
+        A view asks for several things at once: other answers and messages may come after it shows the error.
         """
         end = time.monotonic() + MILLISECONDS / 1000
         while self.open_requests or not 0 < self.refused <= sum(EXPECTED in fault for fault in self.faults):

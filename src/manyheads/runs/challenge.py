@@ -173,7 +173,8 @@ def challenge_groups(config: Config, tokenizer: Tokenizer, *, words: int, lines:
     """Make up the inputs of a run: the same inputs in every call with the same text."""
     rng = Random("challenge")
     train = available_pairs(config, "train", _MOST_TRAIN)
-    sentences = [pair for pair in available_pairs(config, "valid", _MOST_VALID) if _is_sentence(pair)]
+    valid = {pair.source: pair for pair in available_pairs(config, "valid", _MOST_VALID) if _is_sentence(pair)}
+    sentences = list(valid.values())  # without the copies that the text of a tuning has of its corrections
     rng.shuffle(sentences)
     single, note = (_text_words(train), "words of the training text that are no line of it") if train else (
         _vocabulary_words(tokenizer), "pieces of the vocabulary",

@@ -101,9 +101,10 @@ class _Both:
 
 def _challenge(before: Translator, after: Translator, listener: Listener) -> list[dict[str, Any]]:
     """Return the figures of the challenge lines that have a limit, before and after."""
-    config = after.config
-    if config.data.more:  # words of the general text, and not those of the corrections
-        config = config.model_copy(update={"data": config.data.model_copy(update={"train": config.data.more[0]})})
+    config, data = after.config, after.config.data
+    # words and sentences of the general text: the model knows those of the corrections as they were written
+    general = {"train": data.more[0] if data.more else data.train, "valid": data.test or data.valid}
+    config = config.model_copy(update={"data": data.model_copy(update=general)})
     groups = challenge_groups(config, before.tokenizers.source, words=_CHALLENGE_WORDS, lines=_CHALLENGE_LINES)
     judged = [judge_translator(translator, groups, listener) for translator in (before, after)]
     rows = []
