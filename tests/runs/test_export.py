@@ -28,6 +28,7 @@ from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.interop.marian.reader import read_marian
+from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate, with_line
 from manyheads.runs.export import _FORMATS, export, push
 from manyheads.runs.import_model import import_model
@@ -238,6 +239,45 @@ def test_an_exported_folder_and_its_run_translate_with_ctranslate2(trained: Path
         Translator.load(tmp_path / "out")
     with pytest.raises(UsageError, match="one model alone"):
         Translator.load(trained, engine="ctranslate2", ensemble=[trained])
+
+
+@pytest.mark.parametrize("to", ["ctranslate2", "argos"])
+def test_an_export_is_scored_like_its_run(trained: Path, tmp_path: Path, to: str) -> None:
+    config = make_config(trained.parent / "corpus", model={"norm": "post"}, training={"steps": 20})
+    train(config, tmp_path / "other")
+    export(tmp_path / "other", tmp_path / "out.argosmodel", to, quantization="float32")
+    greedy = {"overrides": ["search.beam_size=1"]}
+    found, right = (compare(trained, tmp_path / other, **greedy).results for other in ("out.argosmodel", "other"))
+    assert [result.baseline for result in found] == [result.baseline for result in right]
+    assert [result.score for result in found] == [result.score for result in right]
+    assert found[1].difference != 0
+    back = compare(tmp_path / "out.argosmodel", trained, **greedy).results
+    assert [result.score for result in back] == [result.baseline for result in right]
+
+
+def test_a_model_of_ctranslate2_that_is_no_export_is_imported_before_it_is_scored(
+    trained: Path, tmp_path: Path
+) -> None:
+    export(trained, tmp_path / "out", "ctranslate2")
+    (tmp_path / "out" / "manyheads.json").unlink()
+    with pytest.raises(RunError, match=r"is no export of manyheads\. Import it, .*: manyheads import .*out"):
+        compare(trained, tmp_path / "out")
+
+
+def test_a_quantized_export_is_scored_in_its_own_arithmetic(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(trained, tmp_path / "out", "ctranslate2", quantization="int8")
+    computed = []
+    search = module.CTranslate2Engine.search
+
+    def recording_search(self: Any, *arguments: Any) -> Any:
+        computed.append(self.compute_type)
+        return search(self, *arguments)
+
+    monkeypatch.setattr(module.CTranslate2Engine, "search", recording_search)
+    compare(trained, tmp_path / "out", device="cpu")
+    assert {name[:4] for name in computed} == {"int8"}
 
 
 def test_a_run_whose_weights_changed_is_converted_again(trained: Path, tmp_path: Path) -> None:

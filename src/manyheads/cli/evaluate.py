@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="File of reference translations or labels, one line for each line of --source-file.",
 )
-@run_option("--against", help="Another run to compare with, by paired bootstrap resampling.")
+@run_option(
+    "--against", help="Another run, or an export for ctranslate2 or argos, to compare with by paired bootstrap."
+)
 @direction_options
 @beam_option
 @device_option

@@ -1,21 +1,29 @@
-"""Score two runs of one task on the same text, and test whether the difference is more than chance."""
+"""Score two runs, or a run and its export, on the same text, and test if the difference is more than chance."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
+from manyheads.config.schema import Config
 from manyheads.data.locate import Split
-from manyheads.errors import UsageError
+from manyheads.errors import RunError, UsageError
 from manyheads.evaluation import BootstrapResult
 from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.interop.argos import opened_package
+from manyheads.interop.bundle import is_export
+from manyheads.interop.ctranslate2.convert import load_ctranslate2
+from manyheads.runs.import_model import is_ctranslate2
+from manyheads.shell import command_line
 from manyheads.tasks.directions import with_direction
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.scored_text import ScoredText
+from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
 
@@ -24,7 +32,7 @@ class Comparison:
     """Scores of two runs on the same text, with the significance of the difference.
 
     Attributes:
-        run, other: run directories.
+        run, other: run directories or exports.
         results: paired bootstrap of each metric, `run` against `other`.
         text: name and size of the text, and for translators the search of each run.
         empty: sentences on lines without text.
@@ -67,6 +75,21 @@ def _describe(result: BootstrapResult) -> str:
     )
 
 
+@contextmanager
+def _opened(path: Path, device: str) -> Iterator[tuple[Config, Any]]:
+    """Yield the configuration and the model of a run, or of its export for CTranslate2 or Argos."""
+    if not is_ctranslate2(path):
+        config = RunDirectory.existing(path).config()
+        yield config, task_of(config).load(path, device)
+        return
+    with opened_package(path) as (folder, _):
+        if not is_export(folder):
+            command = command_line("manyheads", "import", path)
+            raise RunError(f"{path} is no export of manyheads. Import it, and compare with the run: {command}")
+        metadata, engine = load_ctranslate2(folder, device=device)
+        yield metadata.config, Translator(metadata.config, metadata.tokenizers, engine)
+
+
 def compare(
     run: Path,
     other: Path,
@@ -82,21 +105,20 @@ def compare(
     """Evaluate two runs on the same text and test the difference by paired bootstrap (Koehn 2004).
 
     The text is the text of `run`. Translations are scored with the defaults of sacreBLEU; `evaluation.protocol` is
-    ignored.
+    ignored. CTranslate2 computes a translator that was exported for it or for Argos.
 
     Raises:
         RunError, DataError, ConfigError: see the message.
         UsageError: the runs have different tasks, or a task that cannot be compared.
     """
-    configs = [RunDirectory.existing(path).config() for path in (run, other)]
-    names, task = [config.task for config in configs], task_of(configs[0])
-    if names[0] != names[1] or not task.scores_outputs:
-        raise UsageError(
-            f"{run} is a run of {names[0]}, {other} of {names[1]}. Compare two translators or two classifiers."
-        )
-    changed = [with_overrides(with_direction(config, *languages), overrides) for config in configs]
-    scored = ScoredText(split, source, reference).pairs(changed[0])
-    models = [task.load(path, device) for path in (run, other)]
-    found = task.compare(models, changed, scored, listener)
+    with _opened(run, device) as (config, model), _opened(other, device) as (other_config, other_model):
+        configs, names, task = [config, other_config], [config.task, other_config.task], task_of(config)
+        if names[0] != names[1] or not task.scores_outputs:
+            raise UsageError(
+                f"{run} is a run of {names[0]}, {other} of {names[1]}. Compare two translators or two classifiers."
+            )
+        changed = [with_overrides(with_direction(config, *languages), overrides) for config in configs]
+        scored = ScoredText(split, source, reference).pairs(changed[0])
+        found = task.compare([model, other_model], changed, scored, listener)
     text = f"{source or f'data.{split}'}: {found.description}"
     return Comparison(run, other, found.results, text, found.empty)

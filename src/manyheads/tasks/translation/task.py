@@ -187,7 +187,8 @@ class TranslationTask(Task[Translator]):
         for model, config in zip(models, configs, strict=True):
             listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
             with listener.phase("translating", len(sources), "sentences") as advance:
-                results = translate_in_groups(Translator(config, model.tokenizers, model.model), sources, advance)
+                engine = model.model if model.torch_engine else model.engine
+                results = translate_in_groups(Translator(config, model.tokenizers, engine), sources, advance)
             outputs.append([result.translation for result in results])
         own, other = outputs
         language, methods = configs[0].data.target, dict.fromkeys(config.search.method for config in configs)
