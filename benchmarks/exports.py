@@ -2,9 +2,9 @@
 
     python benchmarks/exports.py RUN [--isa avx2] [--precisions float32 int8 ...] [--rounds 3] [--json]
 
-RUN is a translator whose validation text is on this machine. Each export is scored as `manyheads export` does it:
-up to 500 validation sentences, the run's own search, CTranslate2's default compute type, against float32. Speed is
-that of translating those sentences; all exports translate them once a round, in turn.
+RUN is a translator whose validation text is on this machine. Each export translates up to 500 validation sentences
+with the settings of the run and CTranslate2's default compute type, and is compared with float32. All exports
+translate them once a round, in turn.
 
     float32, int8, int16, ...    as `manyheads export --quantization` writes them
     int8:127                     CTranslate2's own rounding: the largest weight of a row becomes 127
@@ -28,13 +28,13 @@ import torch
 
 import machine
 import tiny
+from manyheads.evaluation import BootstrapResult, paired_bootstrap
 from manyheads.interop.bundle import LoadedModel, load_run
 from manyheads.interop.ctranslate2 import quantize
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
-from manyheads.runs.export_cost import QuantizationCost, compare_engines, search
 from manyheads.tasks.corpus import available_pairs
-from manyheads.training.log import NO_LISTENER
+from manyheads.tasks.translation.translator import Translator
 
 PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16", "bfloat16", "float16"]
 
@@ -59,37 +59,33 @@ def write_export(folder: Path, loaded: LoadedModel, precision: str) -> CTranslat
     return load_ctranslate2(folder)[1]
 
 
-def speeds(loaded: LoadedModel, engines: dict[str, CTranslate2Engine], rounds: int) -> dict[str, list[float]]:
+def measure_speeds(translators: dict[str, Translator], sources: list[str], rounds: int) -> dict[str, list[float]]:
     """Return the sentences a second of each export in each round."""
-    pairs = available_pairs(loaded.config, "valid", 500)
-    max_length = loaded.config.model.max_positions - 1
-    rows = [row[:max_length] for row in loaded.tokenizers.source.encode([pair.source for pair in pairs])]
-    speeds_of_exports: dict[str, list[float]] = {name: [] for name in engines}
+    speeds: dict[str, list[float]] = {name: [] for name in translators}
     for _ in range(rounds):
-        for name, engine in engines.items():
+        for name, translator in translators.items():
             start = perf_counter()
-            search(loaded, engine, rows, lambda count: None)
-            speeds_of_exports[name].append(round(len(rows) / (perf_counter() - start), 1))
-    return speeds_of_exports
+            translator.translate(sources)
+            speeds[name].append(round(len(sources) / (perf_counter() - start), 1))
+    return speeds
 
 
-def export_row(precision: str, cost: QuantizationCost, speed: list[float], size: int) -> dict[str, Any]:
+def export_row(
+    precision: str, engine: CTranslate2Engine, bleu: BootstrapResult, same: int, speeds: list[float]
+) -> dict[str, Any]:
     """Return the figures of an export."""
-    bleu = cost.bleu
-    assert bleu is not None
     return {
         "export": precision,
-        "computed in": cost.compute_type,
+        "computed in": engine.compute_type,
         "BLEU": round(bleu.score, 2),
         "cost": round(0 - bleu.difference, 2),
         "interval": [round(0 - end, 2) for end in reversed(bleu.interval)],
-        "loss": round(cost.loss, 4),
-        "same": cost.same_outputs,
-        "sentences": cost.sentences,
-        "median": statistics.median(speed),
-        "min": min(speed),
-        "max": max(speed),
-        "MiB": round(size / 2**20, 2),
+        "same": same,
+        "sentences": bleu.lines,
+        "median": statistics.median(speeds),
+        "min": min(speeds),
+        "max": max(speeds),
+        "MiB": round((engine.folder / "model.bin").stat().st_size / 2**20, 2),
         "signature": bleu.signature,
     }
 
@@ -97,12 +93,12 @@ def export_row(precision: str, cost: QuantizationCost, speed: list[float], size:
 def print_table(rows: list[dict[str, Any]]) -> None:
     """Print a table."""
     head = f"{'export':14} {'computed in':13} {'BLEU':>6} {'cost':>6}  {'95 %':14}"
-    print(f"{head} {'loss':>7} {'same':>5} {'sent/s':>7} {'MiB':>6}")
+    print(f"{head} {'same':>5} {'sent/s':>7} {'MiB':>6}")
     for row in rows:
         span = "{:.2f} to {:.2f}".format(*row["interval"])
         print(
             f"{row['export']:14} {row['computed in']:13} {row['BLEU']:6.2f} {row['cost']:6.2f}  {span:14} "
-            f"{row['loss']:7.4f} {row['same']:5} {row['median']:7} {row['MiB']:6}"
+            f"{row['same']:5} {row['median']:7} {row['MiB']:6}"
         )
 
 
@@ -114,19 +110,28 @@ def main() -> None:
     arguments = machine.parse(parser, tiny={"rounds": 1}, required=["run"])
     with tempfile.TemporaryDirectory() as temporary:
         loaded = load_run(tiny.train_run(Path(temporary)) if arguments.run is None else arguments.run)
-        if not available_pairs(loaded.config, "valid", 1):
+        pairs = available_pairs(loaded.config, "valid", 500)
+        if not pairs:
             sys.exit(f"the validation text of {arguments.run} is not on this machine: look at its data.root")
         folder = Path(temporary) / "exports"
         folder.mkdir()
         names = list(dict.fromkeys(["float32", *arguments.precisions]))
         engines = {precision: write_export(folder / precision, loaded, precision) for precision in names}
-        costs = {
-            precision: compare_engines(loaded, precision.partition(":")[0], engines["float32"], engine, NO_LISTENER)
-            for precision, engine in engines.items()
+        translators = {
+            precision: Translator(loaded.config, loaded.tokenizers, engine) for precision, engine in engines.items()
         }
-        speed = speeds(loaded, engines, arguments.rounds)
-        sizes = {precision: (folder / precision / "model.bin").stat().st_size for precision in names}
-        rows = [export_row(precision, costs[precision], speed[precision], sizes[precision]) for precision in names]
+        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        outputs = {
+            precision: [result.translation for result in translator.translate(sources)]
+            for precision, translator in translators.items()
+        }
+        speeds = measure_speeds(translators, sources, arguments.rounds)
+        rows = []
+        for precision, engine in engines.items():
+            own, plain = outputs[precision], outputs["float32"]
+            bleu = paired_bootstrap(own, plain, references, language=loaded.config.data.target)
+            same = sum(output == other for output, other in zip(own, plain, strict=True))
+            rows.append(export_row(precision, engine, bleu, same, speeds[precision]))
     about = machine.about("ctranslate2")
     if arguments.json:
         print(json.dumps({"unit": "sentences/s", **about, "rows": rows}))

@@ -25,6 +25,7 @@ TRAIN = 'kind="train",text="mixed",valid="parallel"'
         ('steps.back.model="backwrd"', r'model "backwrd" is no step and no run directory; did you mean backward\?'),
         ("steps.back.beam=0", r"steps\.back\.beam = 0 is not a whole number above 0"),
         ("steps.backward.model.d_modle=8", r"steps\.backward: unknown key model\.d_modle; did you mean model"),
+        ('steps.out={kind="export",model="backward",force=true}', r"steps\.out\.force is gone\. Leave it out"),
         ("rot=3", r"unknown key rot; did you mean root\?"),
         (f"steps.t={{{TRAIN}}}", r"has the tag <bt>, which the tokenizer would divide\. Add symbols"),
         ('steps.english={kind="mix",text=[{text="back"}]}', r"english is also the name of a text"),

@@ -165,7 +165,7 @@ WRITING_VERBS = (
     "generate",
 )  # fmt: skip
 COMPUTING_VERBS = (
-    "train", "demo", "inspect", "export", "evaluate", "translate", "classify", "generate", "doctor", "serve",
+    "train", "demo", "inspect", "evaluate", "translate", "classify", "generate", "doctor", "serve",
 )  # fmt: skip
 DECODING_VERBS = ("translate", "evaluate", "inspect", "serve")
 

@@ -316,6 +316,15 @@ def test_a_completion_imports_neither_torch_nor_numpy() -> None:
     assert run_python(code, **words).stdout == "plain,demo-ko-en\nset()\n"
 
 
-def test_a_verb_of_an_earlier_version_says_what_to_use_in_its_place(call: Call) -> None:
-    output = call("bench", "decode", "runs/mine", code=2)
-    assert "the verb bench is gone. Measure with benchmarks/training_speed.py CONFIG or" in output.err
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("bench decode runs/mine", "the verb bench is gone. Measure with benchmarks/training_speed.py CONFIG or"),
+        ("export runs/mine out --force", "the option export --force is gone. Leave it out: manyheads evaluate RUN"),
+        ("export runs/mine --device=cpu", "the option export --device is gone. Give it to the command that scores"),
+    ],
+)
+def test_a_verb_or_option_of_an_earlier_version_says_what_to_use_in_its_place(
+    command: str, message: str, call: Call
+) -> None:
+    assert message in call(*command.split(), code=2).err

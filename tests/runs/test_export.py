@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import zipfile
 from contextlib import AbstractContextManager
@@ -27,6 +28,7 @@ from manyheads.cli import export as command
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
+from manyheads.interop.bundle import load_run
 from manyheads.interop.marian.reader import read_marian
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate, with_line
@@ -35,6 +37,7 @@ from manyheads.runs.import_model import import_model
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.runs.train import train
 from manyheads.search.options import SearchOptions
+from manyheads.tasks.corpus import samples_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Advance
 
@@ -64,17 +67,14 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
     assert done.parity.origin == "the first of the run's test set"
     assert done.parity.sentences == 6
     assert (done.parity.mean < 0.1) if to == "argos" else (done.parity.largest < 1e-4)
-    assert (done.cost is not None) == (to == "argos")
-    if done.cost is not None:
-        assert (done.cost.quantization, done.cost.sentences) == ("int8", 6)
-        assert done.cost.bleu.signature.startswith("nrefs:1|")
-        assert done.lines()[2:4] == [done.texts.line(), done.cost.line()]
-        assert done.verdict()[2:] == [done.cost.verdict()]
-    else:
+    assert done.quantization == ("int8" if to == "argos" else "float32")
+    if to != "argos":
         lost = done.texts.verdict()
         same = "both give the same results: what is left is rounding"
         assert done.verdict() == ([f"for the same tokens, {same}", lost] if lost else [same])
-    assert done.lines()[-len(done.verdict()) :] == [f"verdict: {sentence}" for sentence in done.verdict()]
+        assert done.scoring == ""
+    verdicts = [f"verdict: {sentence}" for sentence in done.verdict()]
+    assert done.lines()[1 : 3 + len(verdicts)] == [done.parity.line(), done.texts.line(), *verdicts]
     assert done.to_json()["verdict"] == ". ".join(done.verdict())
     assert any("greedy outputs are the same" in line for line in done.lines())
     if to != "argos":
@@ -99,8 +99,17 @@ def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_
     (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
     done = export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
     assert done.parity.origin == "random pieces of the vocabulary"
-    assert (done.cost.origin, done.cost.bleu) == ("rows of random pieces", None)
-    assert "The run's validation text is not on this machine" in done.lines()[3]
+    assert done.scoring.endswith("out --source-file FILE --reference-file FILE")
+
+
+def test_the_first_hundred_sentences_are_compared(trained: Path) -> None:
+    opened, folder = load_run(trained), trained.parent / "corpus"
+    config = opened.config.model_copy(update={"data": opened.config.data.model_copy(update={"test": "long"})})
+    for language in ("de", "en"):
+        lines = (folder / f"train.{language}").read_text(encoding="utf-8")
+        (folder / f"long.{language}").write_text(4 * lines, encoding="utf-8")
+    samples = samples_of(replace(opened, config=config))
+    assert len(samples.rows) == 100
 
 
 def test_a_card_gets_its_scores_once_and_keeps_its_other_lines() -> None:
@@ -158,6 +167,43 @@ def test_an_export_that_fails_its_comparison_is_not_kept(
         with pytest.raises(ParityError, match="was not kept"):
             export(trained, tmp_path / "out", to)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_conversion_is_refused_though_the_rounding_of_int8_would_hide_it(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_spec = module.build_spec
+
+    def wrong(model: Any, tokenizers: Any) -> Any:
+        spec = build_spec(model, tokenizers)
+        spec.config.layer_norm_epsilon *= 1000
+        return spec
+
+    monkeypatch.setattr(module, "build_spec", wrong)
+    for to in ("ctranslate2", "argos"):
+        with pytest.raises(ParityError, match="does not give what the run gives"):
+            export(trained, tmp_path / "out", to, quantization="int8")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("to", "out", "split"),
+    [("ctranslate2", "out", "test"), ("argos", "out", "test"), ("argos", "out.argosmodel", "valid")],
+)
+def test_a_quantized_export_names_the_command_that_scores_it(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], to: str, out: str, split: str
+) -> None:
+    run = Path(shutil.copytree(trained, tmp_path / "run"))
+    if split == "valid":
+        content = json.loads((run / "config.json").read_text(encoding="utf-8"))
+        content["data"]["test"] = None
+        (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    assert program(["export", str(run), str(tmp_path / out), "--to", to, "--quantization", "int8"]) == 0
+    _, _, command = capsys.readouterr().out.splitlines()[-1].partition("manyheads ")
+    assert program([*shlex.split(command), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["run"] == str(run)
+    assert document["text"].startswith(f"data.{split}: 6 sentences")
 
 
 class TrainingBeside(ForwardingListener):
@@ -519,6 +565,15 @@ def test_one_ctranslate2_folder_translates_in_every_direction(languages_run: Pat
         assert texts_in(exported, source, target) == texts_in(own, source, target)
     with pytest.raises(UsageError, match="several directions fit"):
         exported.translate(["the dog"])
+
+
+def test_a_quantized_export_of_several_directions_is_scored_in_the_first(
+    languages_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = export(languages_run, tmp_path / "out", "ctranslate2", quantization="int8")
+    assert program(shlex.split(done.scoring)[1:]) == 0
+    assert "data.test: 6 sentences" in capsys.readouterr().out
+    assert export(languages_run, tmp_path / "packages", "argos").scoring == ""  # which manyheads does not open
 
 
 def test_each_direction_is_an_argos_package_with_the_symbol_of_its_target(

@@ -417,9 +417,7 @@ def test_an_address_that_no_footer_can_show_is_refused(
     runs: dict[str, Path], tmp_path: Path, to: str, address: str
 ) -> None:
     with pytest.raises(UsageError, match=f"--project-url {re.escape(address)} is for --to html"):
-        export_for_browsers(
-            runs["translation"], tmp_path / "out", to, None, force=False, listener=NO_LISTENER, project=address
-        )
+        export_for_browsers(runs["translation"], tmp_path / "out", to, None, listener=NO_LISTENER, project=address)
 
 
 # Open a view by its address, and wait until it is shown.
@@ -614,8 +612,8 @@ def test_an_export_is_compared_with_the_run_in_node(
     node()
     for numbers in formats:
         out = tmp_path / f"{numbers}.html" if to == "html" else tmp_path / f"{numbers}"
-        done = export(runs[task], out, to, quantization=numbers, force=True)
-        assert (done.quantization, done.cost is None) == (numbers or "int8", bool(numbers) or task != "translation")
+        done = export(runs[task], out, to, quantization=numbers)
+        assert (done.quantization, done.scoring) == (numbers or "int8", "")
         assert done.parity.largest < (1e-4 if numbers else 0.5)
         assert done.bytes == sum(path.stat().st_size for path in [out, *out.rglob("*")] if path.is_file())
         assert done.lines()[1] == done.parity.line()
@@ -751,7 +749,7 @@ def test_the_card_of_a_module_shows_a_program_that_runs(modules: Path) -> None:
 
 
 def test_a_page_shows_the_card_of_its_run(runs: dict[str, Path], browser: Browser, tmp_path: Path) -> None:
-    export(runs["translation"], tmp_path / "page.html", "html", force=True)
+    export(runs["translation"], tmp_path / "page.html", "html")
     page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri() + "?lang=en#/card")
     card = page.locator("#panel")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from manyheads.build.schema import KINDS, Mixed, MixStep, Step, TrainStep
+from manyheads.build.schema import KINDS, ExportStep, Mixed, MixStep, Step, TrainStep
 from manyheads.config.load import prepare
 from manyheads.config.load.mistakes import describe_setting, hint
 from manyheads.config.load.toml import to_toml
@@ -54,6 +54,8 @@ def _describe(model: type[Section], table: Mapping[str, Any], where: str, wrong:
         return describe_setting(name, wrong.reason, Mixed, names[-1], value[inside[0]].get(names[-1]))
     for part in names:
         value = value[part]
+    if model is ExportStep and key == "force":
+        return f"{name} is gone. Leave it out: a step of kind evaluate scores the model."
     return describe_setting(name, wrong.reason, model, str(key), value)
 
 

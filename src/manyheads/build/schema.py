@@ -169,7 +169,6 @@ class ExportStep(Step):
         "ctranslate2", description="format, as of `manyheads export`"
     )
     quantization: str | None = Field(None, description="number format of the matrices, such as int8")
-    force: bool = Field(False, description="keep a quantized export even if it loses more than 1 BLEU")
 
 
 class EvaluateStep(Step):

@@ -229,9 +229,7 @@ def _run_export(context: BuildContext, name: str, step: ExportStep, folder: Path
         out,
         step.to,
         quantization=step.quantization,
-        force=step.force,
         language=context.language,
-        device=context.device,
         listener=context.listener,
     )
     return {"path": out.name, "bytes": result.bytes}

@@ -8,7 +8,6 @@ import click
 
 from manyheads.cli.options import (
     OUTPUT,
-    device_option,
     json_option,
     language_option,
     option,
@@ -51,11 +50,6 @@ _QUANTIZATIONS = [
     help="Number format of the stored weight matrices.",
 )
 @option(
-    "--force",
-    is_flag=True,
-    help="Keep a quantized export even if it loses more than 1 BLEU or 0.1 nats per token.",
-)
-@option(
     "--package-version",
     metavar="VERSION",
     show_default="100.0",
@@ -68,7 +62,6 @@ _QUANTIZATIONS = [
     show_default=False,
     help="Web address of your project, for the footer of a page (html).",
 )
-@device_option
 @json_option
 def export(
     run: Path,
@@ -76,10 +69,8 @@ def export(
     to: str,
     output: Path | None,
     quantization: str | None,
-    force: bool,
     package_version: str | None,
     project_url: str,
-    device: str,
     as_json: bool,
 ) -> None:
     """Convert RUN to the format of another program, write it to DEST, and compare the outputs of both.
@@ -87,8 +78,8 @@ def export(
     The format html is one file that computes and shows the model in a browser, without a server and offline;
     javascript is a module with types for pages of your own.
 
-    DEST is written only if the outputs agree. The quality lost by quantization is measured on this machine, on the
-    device of --device and the run's validation text.
+    DEST is written only if the outputs agree. If it is quantized, for ctranslate2 or argos, the output ends with
+    the command that scores RUN and DEST, and tests the difference.
     """
     destination = output or dest
     if destination is None or (output and dest):
@@ -99,9 +90,7 @@ def export(
 
     with progress_display() as progress:
         if to in FOR_BROWSERS:
-            result = export_for_browsers(
-                run, destination, to, quantization, force=force, listener=progress, project=project_url
-            )
+            result = export_for_browsers(run, destination, to, quantization, listener=progress, project=project_url)
         elif project_url:
             raise UsageError("--project-url is the footer of a page. Leave it out, or use --to html.")
         else:
@@ -112,10 +101,8 @@ def export(
                 destination,
                 to,
                 quantization=quantization,
-                force=force,
                 package_version=package_version,
                 language=current_settings().language or "en",
-                device=device,
                 listener=progress,
             )
     translate_card(destination)

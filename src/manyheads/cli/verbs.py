@@ -26,8 +26,10 @@ from manyheads.shell import Note, command_line, quote
 
 LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C
-_REMOVED = {  # a verb of an earlier version -> what to use in its place
+_REMOVED = {  # a verb or option of an earlier version -> what to use in its place
     "bench": "Measure with benchmarks/training_speed.py CONFIG or benchmarks/decoding_speed.py RUN.",
+    "export --device": "Give it to the command that scores the export: manyheads evaluate RUN --against DEST.",
+    "export --force": "Leave it out: manyheads evaluate RUN --against DEST measures what a quantization costs.",
 }
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
@@ -117,7 +119,13 @@ class Verb(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Parse the arguments, and check the outputs that they name."""
-        context = super().make_context(info_name, args, parent, **extra)
+        try:
+            context = super().make_context(info_name, args, parent, **extra)
+        except click.NoSuchOption as error:
+            name = f"{info_name} {error.option_name}"
+            if name not in _REMOVED:
+                raise
+            raise click.UsageError(f"the option {name} is gone. {_REMOVED[name]}", error.ctx) from error
         if not context.resilient_parsing:
             check_outputs(context)
         return context

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
 from manyheads.files import new_folder
 from manyheads.interop.argos import PACKAGE_VERSION, check_argos, package_name, write_argos
-from manyheads.interop.bundle import LoadedModel, load_run
+from manyheads.interop.bundle import LoadedModel, is_export, load_run
 from manyheads.interop.ctranslate2.convert import (
     QUANTIZATIONS,
     check_ctranslate2,
@@ -31,7 +32,6 @@ from manyheads.interop.sentence_transformers import check_sentence_transformer, 
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.evaluate import card_line, with_line
-from manyheads.runs.export_cost import ctranslate2_engines, measure_cost
 from manyheads.runs.export_settings import (
     TextComparison,
     compare_texts,
@@ -42,7 +42,8 @@ from manyheads.runs.export_settings import (
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.shown_card import korean_card, licence_of
-from manyheads.tasks.corpus import name_files, samples_of
+from manyheads.shell import command_line
+from manyheads.tasks.corpus import available_pairs, name_files, samples_of
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
 from manyheads.tasks.translation.translator import Translator
@@ -60,43 +61,39 @@ def export(
     to: str,
     *,
     quantization: str | None = None,
-    force: bool = False,
     package_version: str | None = None,
     language: Language = "en",
-    device: str = "auto",
     listener: Listener = NO_LISTENER,
 ) -> Export:
     """Export a run to `out` in another format; an export with other results is not kept.
 
-    In float32, tokens and log-probabilities must be those of the run. A quantized export is judged by its cost on
-    the run's validation text, on this machine.
+    In float32, tokens and log-probabilities must be those of the run; a quantized export may differ by the rounding
+    of its weights.
 
     Args:
         run: run directory.
         out: folder to write; for argos also a file that ends in .argosmodel, for html one that ends in .html.
         to: one of `_FORMATS`.
         quantization: number format of the matrices (default: float32; int8 for argos, html and javascript).
-        force: whether to keep a quantized export that costs too much.
         package_version: version of an Argos package; None is `argos.PACKAGE_VERSION`.
         language: language of the model card inside an Argos package.
-        device: device on which the cost of quantization is measured: "cpu", "cuda", "cuda:1" or "auto".
         listener: receives messages.
 
     Raises:
         RunError: the run cannot be read, `out` exists, or the format cannot hold such a model.
         UsageError: there is no such format or quantisation.
-        ParityError: the export gives other results than the run, or quantization costs too much.
+        ParityError: the export gives other results than the run.
         MissingExtraError: the format needs a package that is not installed.
     """
     directory = RunDirectory.existing(run)
-    config, texts, cost = directory.config(), None, None
+    config, texts, scoring = directory.config(), None, ""
     if package_version is not None and to != "argos":
         raise UsageError("--package-version is the version of an Argos package. Leave it out, or use --to argos.")
     numbers = check_format(config.task, to, quantization, str(run))
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
     if to in FOR_BROWSERS:
-        return export_for_browsers(run, out, to, quantization, force=force, listener=listener)
+        return export_for_browsers(run, out, to, quantization, listener=listener)
     name_files(config, ["valid", "test"], listener)
     if not config.spec.decodes:
         with (
@@ -111,6 +108,8 @@ def export(
             raise UsageError(f"{out} is one file, and an Argos package holds one direction. Name a folder: -o DIR.")
         with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
+                if numbers != "float32":
+                    _check_conversion(opened)
                 writer = _WRITERS[to]
                 if to == "argos":
                     version = PACKAGE_VERSION if package_version is None else package_version
@@ -122,12 +121,9 @@ def export(
             if to != "argos":
                 with listener.phase("scoring the test text for the model card"):
                     write_atomically(draft / "README.md", _card_of(opened, to).encode())
-            if numbers != "float32":
-                listener.message(f"measuring what {numbers} costs on this machine")
-                first, *_ = opened.directions()
-                with ctranslate2_engines(first, numbers, _reference(first), device) as engines:
-                    cost = measure_cost(first, numbers, engines, force=force, listener=listener)
-    return Export(out, to, numbers, size_of(out), parity, texts, cost)
+        if numbers != "float32":
+            scoring = _scoring_command(run, out, opened)
+    return Export(out, to, numbers, size_of(out), parity, texts, scoring)
 
 
 def check_format(task: str, to: str, quantization: str | None, run: str) -> str:
@@ -197,6 +193,28 @@ def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> T
     lines = setting_lines(opened)
     outputs = [result.translation for result in translator.translate(lines, beam_size=1)]
     return compare_texts(opened, to, lines, outputs, exact=numbers == "float32")
+
+
+def _check_conversion(opened: LoadedModel) -> None:
+    """Compare the conversion in float32: the tolerance of quantized weights would hide a mistake."""
+    with TemporaryDirectory() as name:
+        _as_ctranslate2(Path(name), opened, "float32")
+
+
+def _scoring_command(run: Path, out: Path, opened: LoadedModel) -> str:
+    """Return the command that scores the first direction of a run and its export; "" for several Argos packages."""
+    first, several = opened.directions()[0].config, bool(opened.config.data.pairs)
+    if out.is_dir() and not is_export(out):  # of Argos packages
+        if several:
+            return ""
+        (out,) = out.glob("*.argosmodel")
+    words: list[str | Path] = ["manyheads", "evaluate", run, "--against", out]
+    if several:
+        words += ["--from", first.data.source, "--to", first.data.target]
+    if not available_pairs(first, "test", 1):
+        found = available_pairs(first, "valid", 1)
+        words += ["--split", "valid"] if found else ["--source-file", "FILE", "--reference-file", "FILE"]
+    return command_line(*words)
 
 
 def _as_ctranslate2(draft: Path, opened: LoadedModel, numbers: str) -> Parity:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.checkpoint.arrays import TensorFile
@@ -37,9 +37,6 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
 from manyheads.web.scripts import ENGINE, WEB, joined_script
-
-if TYPE_CHECKING:
-    from manyheads.runs.export_cost import QuantizationCost
 
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
@@ -82,7 +79,7 @@ class Export:
         parity: comparison with the run in float32; None for a page or a module where Node.js is missing.
         texts: comparison with the run on lines of text that use its settings; None for runs that are no
             translators, and for a page or a module where Node.js is missing.
-        cost: cost of the quantization on this machine; None for float32, and for runs that are no translators.
+        scoring: command that scores the run and a quantized export; "" for others, and for a page or a module.
     """
 
     out: Path
@@ -91,30 +88,28 @@ class Export:
     bytes: int
     parity: Parity | None
     texts: TextComparison | None
-    cost: QuantizationCost | None
+    scoring: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        cost = self.cost.to_json() if self.cost else None
         parity = self.parity.to_json() if self.parity else None
         texts = self.texts.to_json() if self.texts else None
         verdict = ". ".join(self.verdict())
-        changed = {"out": str(self.out), "parity": parity, "texts": texts, "cost": cost, "verdict": verdict}
-        return {**vars(self), **changed}
+        return {**vars(self), "out": str(self.out), "parity": parity, "texts": texts, "verdict": verdict}
 
     def verdict(self) -> list[str]:
         """Return whether the export can replace the run."""
         lost = self.texts.verdict() if self.texts else ""
         model = [f"{'for the same tokens, ' if lost else ''}{self.parity.verdict()}"] if self.parity else []
-        found = [*model, *([lost] if lost else []), *([self.cost.verdict()] if self.cost else [])]
-        return found or ["not compared with the run"]
+        return [*model, *([lost] if lost else [])] or ["not compared with the run"]
 
     def lines(self) -> list[str]:
         """Return lines of text."""
         compared = self.parity.line() if self.parity else _NOT_COMPARED
         lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
-        lines += [part.line() for part in (self.texts, self.cost) if part]
-        return [*lines, *verdict_lines(self.verdict())]
+        lines += [self.texts.line()] if self.texts else []
+        lines += verdict_lines(self.verdict())
+        return [*lines, *([f"Next: score both, and test the difference: {self.scoring}"] if self.scoring else [])]
 
 
 def size_of(out: Path) -> int:
@@ -131,23 +126,23 @@ def browser_numbers(to: str, quantization: str | None) -> str:
 
 
 def export_for_browsers(
-    run: Path, out: Path, to: str, quantization: str | None, *, force: bool, listener: Listener, project: str = ""
+    run: Path, out: Path, to: str, quantization: str | None, *, listener: Listener, project: str = ""
 ) -> Export:
     """Write a run as a page or a module, and compare it in Node.js if that is installed.
 
-    Without torch, only translations are compared, what int8 costs is not measured, and a page does not show the
-    weights. `project` is the web address of the project, for the footer of a page.
+    Without torch, only translations are compared, and a page does not show the weights. `project` is the address of
+    the project, for the footer of a page.
 
     Raises:
         RunError: the run cannot be read.
         UsageError: a page cannot hold such a model, there is no such number format, or `project` is no address.
-        ParityError: the engine gives other results than the run, or quantization costs too much.
+        ParityError: the engine gives other results than the run.
         MissingExtraError: a module, whose card is written with its scores, needs torch.
     """
     numbers = browser_numbers(to, quantization)
     if project and (to != "html" or not project.startswith(("https://", "http://"))):
         raise UsageError(f"--project-url {project} is for --to html, and begins with https:// or http://.")
-    directory, cost, with_torch = RunDirectory.existing(run), None, is_installed("torch")
+    directory, with_torch = RunDirectory.existing(run), is_installed("torch")
     with new_folder(out) as draft, directory.frozen(draft.parent / ".run") as run:
         model = pack_run(run, "fp32" if numbers == "float32" else numbers)
         loaded = model.loaded
@@ -170,27 +165,13 @@ def export_for_browsers(
             labels = loaded.labels.names if isinstance(loaded, Classifier) else ()
             card = model_card.exported_card(loaded.config, RunDirectory(run).tokenizers(loaded.config), to, labels)
             _write_module(draft, model, evaluation.with_line(card, line))
-        if isinstance(loaded, Translator) and numbers != "float32" and with_torch:
-            listener.message(f"measuring what {numbers} costs")
-            costs = require("manyheads.runs.export_cost", purpose="Measuring what int8 costs")
-            engines = (
-                costs.PageEngine(loaded.model, "float32"),
-                costs.PageEngine(costs.rounded_model(loaded.model), numbers),
-            )
-            cost = costs.measure_cost(
-                LoadedModel(loaded.config, loaded.tokenizers, loaded.model).directions()[0],
-                numbers,
-                engines,
-                force=force,
-                listener=listener,
-            )
-    return Export(out, to, numbers, size_of(out), parity, texts, cost)
+    return Export(out, to, numbers, size_of(out), parity, texts)
 
 
 def write_page(run: Path, path: Path) -> None:
     """Write a run as a page with int8 weights, and compare it in Node.js if that is installed.
 
-    Unlike `export_for_browsers`, measure no BLEU, so that it takes a second.
+    Unlike `export_for_browsers`, translate no test text for the model card, so that it takes a second.
 
     Raises:
         RunError: the run cannot be read.

@@ -36,7 +36,7 @@ from manyheads.training.log import NO_LISTENER, Listener, track
 _TEXT = Path("cache") / "text"  # in a run directory
 LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
 _KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
-_NUM_SAMPLES = 16  # sentences on which an export is compared
+_NUM_SAMPLES = 100  # sentences on which an export is compared
 _PROFILED_PAIRS = 5_000  # evenly spread over the corpus
 _LIMITLESS = 1 << 31  # tokens
 _NAMED_LINES = 5

@@ -13,6 +13,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
+from tests.model.rounded import rounded_model
 from tests.model.samples import SOURCE_SIZE, TARGET_SIZE, VARIANTS, make_config, random_ids, scrambled_model
 from tests.tolerances import approx, assert_close, in_int8
 from torch import nn
@@ -29,7 +30,6 @@ from manyheads.decoding.native.weights import PackedWeights, Precision
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import OverflowedError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.runs.export_cost import rounded_model
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions

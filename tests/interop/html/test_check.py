@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.model.rounded import rounded_model
 from tests.model.samples import TARGET_SIZE, classifier, language_model, random_ids, scrambled_model
 from tests.web.engine.node import pack
 from tests.web.text.browser import node
@@ -20,7 +21,6 @@ from manyheads.interop.html.check import _find_node, compare_packed
 from manyheads.interop.html.pack import PackedModel
 from manyheads.interop.parity import Reference, Samples
 from manyheads.interop.reference import reference, reference_of_text_model
-from manyheads.runs.export_cost import rounded_model
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.web.scripts import ENGINE
 

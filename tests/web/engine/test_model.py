@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.model.rounded import rounded_model
 from tests.model.samples import (
     BERT,
     BOS,
@@ -27,7 +28,6 @@ from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups, capture, watch_head
 from manyheads.inspection.codec import array_from_json
 from manyheads.model import encoder_decoder
-from manyheads.runs.export_cost import rounded_model
 from manyheads.tasks.inspecting.changes import changed
 from manyheads.tasks.inspecting.options import Changes, HeadName
 

@@ -70,7 +70,7 @@ def write_ctranslate2(
 def check_ctranslate2(folder: Path, expected: Reference) -> Parity:
     """Compare a written folder with its model, in float32 arithmetic.
 
-    The effect of the 8-bit arithmetic of a processor is measured on text (`manyheads.runs.export_cost`).
+    The effect of the 8-bit arithmetic of a processor is measured on text (`manyheads.runs.compare`).
 
     Raises:
         ParityError: the results differ.
