@@ -31,11 +31,8 @@ from manyheads.data.augment_phrases import MinedPhrases, mine_phrases
 from manyheads.data.glossary import Glossary, Term, holds_form
 from manyheads.data.lines import read_lines
 from manyheads.data.store import TextStore
-from manyheads.decoding.engine import TorchEngine
-from manyheads.errors import UsageError
 from manyheads.evaluation.scores import score
 from manyheads.runs.train import train
-from manyheads.search.interface import Hypothesis
 from manyheads.tasks.term_hints import Links, link_words
 from manyheads.tasks.translation import Translator, augmented_batches
 from tiny import SMALLEST, write_pairs
@@ -50,16 +47,6 @@ class Example(NamedTuple):
     source: str
     reference: str
     term: Term
-
-
-class HintsAlone(TorchEngine):
-    """An engine without constrained search, so that hints are all that a translator has."""
-
-    def search(self, rows: Any, options: Any, constraints: Any = (), *others: Any) -> list[list[Hypothesis]]:
-        """Search; raise `UsageError` for required phrases."""
-        if any(constraint.required for constraint in constraints):
-            raise UsageError("no constrained search")
-        return super().search(rows, options, constraints, *others)
 
 
 def is_held_out(translation: str) -> bool:
@@ -160,7 +147,7 @@ def main() -> None:
         examples = find_examples((pair for part in pairs for pair in part), never, arguments.sentences)
         own = Glossary({one.term.source: one.term for one in examples}.values())
         named = hinted.with_glossary(own)
-        alone = hinted.copy(engine=HintsAlone([hinted.model])).with_glossary(own)
+        alone = Translator.load(runs["hinted"], engine="native").with_glossary(own)  # no constrained search
         lines = [one.source for one in examples]
         sources, references = zip(*pairs[0], strict=True)
         rows = {

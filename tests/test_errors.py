@@ -69,7 +69,7 @@ def test_text_of_a_file_in_a_message_does_not_control_a_terminal() -> None:
         assert "Hund\\x1b]0;owned\\x07\\r\\u202e" in str(error)
 
 
-@pytest.mark.parametrize("make", [lambda: NativeRun(None, dict), lambda: NativeEngine(Any, Any)])
+@pytest.mark.parametrize("make", [lambda: NativeRun(None, dict), lambda: NativeEngine(Any)])
 @pytest.mark.parametrize("pickling", [pickle.dumps, copy.deepcopy])
 def test_a_model_in_c_that_is_pickled_says_to_open_the_run_in_the_other_process(make: Any, pickling: Any) -> None:
     with pytest.raises(UsageError, match=r"cannot be pickled or copied deeply\. Give .* the path of its run"):

@@ -11,9 +11,9 @@ from tests.tasks.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 
 from manyheads.data.batch import pad_rows
+from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.batching import SPECIAL_IDS, ContinuousBatching
-from manyheads.decoding.engine import TorchEngine
-from manyheads.decoding.native.beams import _CACHE_MARGIN, NativeBeams
+from manyheads.decoding.native.beams import _CACHE_MARGIN
 from manyheads.decoding.native.build import library
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import OverflowedError
@@ -23,7 +23,7 @@ from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import EOS, PAD
 
-needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
+pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 
 def rows_of(translator: Translator, count: int) -> list[list[int]]:
@@ -46,16 +46,9 @@ def search_separately(translator: Translator, row: list[int], search_options: Se
     )[0]
 
 
-def begin_search(translator: Translator, search_options: SearchOptions, *, compiled: bool) -> ContinuousBatching:
-    """Start continuous batching in native code, or with torch operators."""
-    engine = translator.engine
-    assert isinstance(engine, TorchEngine)
-    if not compiled:
-        with engine.evaluating():
-            engine.native = None
-    search = engine.begin(search_options)
-    assert isinstance(search, NativeBeams) == (compiled and library() is not None)
-    return search
+def begin_search(translator: Translator, search_options: SearchOptions) -> ContinuousBatching:
+    assert isinstance(translator.engine, AutoEngine)
+    return translator.engine.begin(search_options)
 
 
 def search_with_random_arrivals(
@@ -81,14 +74,11 @@ def search_with_random_arrivals(
     return [found[index] for index in range(len(rows))]
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("beam_size", "n_best"), [(1, 1), (4, 1), (3, 3)])
-def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(
-    beam_size: int, n_best: int, compiled: bool
-) -> None:
+def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(beam_size: int, n_best: int) -> None:
     translator, search_options = make_translator(), options(beam_size, n_best)
     rows = rows_of(translator, 40)
-    found = search_with_random_arrivals(begin_search(translator, search_options, compiled=compiled), rows, seed=7)
+    found = search_with_random_arrivals(begin_search(translator, search_options), rows, seed=7)
     for row, outputs in zip(rows, found, strict=True):
         right = search_separately(translator, row, search_options)
         assert [one.tokens for one in outputs] == [one.tokens for one in right]
@@ -96,12 +86,11 @@ def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(
             assert one.token_scores == approx(other.token_scores)
 
 
-@needs_compiler
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     ("beam_size", "n_best", "positions"), [(1, 1, "rotary"), (5, 2, "sinusoidal"), (3, 3, "learned")]
 )
-def test_outputs_in_c_do_not_depend_on_the_step_at_which_a_sentence_is_added(
+def test_outputs_do_not_depend_on_the_step_at_which_a_sentence_is_added(
     beam_size, n_best, positions, threads
 ) -> None:
     """Some outputs are so long that the KV cache is enlarged."""
@@ -110,9 +99,9 @@ def test_outputs_in_c_do_not_depend_on_the_step_at_which_a_sentence_is_added(
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        search = begin_search(translator, search_options, compiled=True)
+        search = begin_search(translator, search_options)
         found = search_with_random_arrivals(search, rows, seed=11)
-        again = begin_search(translator, search_options, compiled=True)
+        again = begin_search(translator, search_options)
         assert found == search_with_random_arrivals(again, rows, seed=13)
     finally:
         torch.set_num_threads(before)
@@ -121,10 +110,9 @@ def test_outputs_in_c_do_not_depend_on_the_step_at_which_a_sentence_is_added(
     )
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_an_output_is_reported_at_the_step_that_finishes_it(compiled: bool) -> None:
+def test_an_output_is_reported_at_the_step_that_finishes_it() -> None:
     translator, search_options = make_translator(end_bias=-1e9), options(4)  # outputs end at the length limit
-    search, ended = begin_search(translator, search_options, compiled=compiled), dict[int, int]()
+    search, ended = begin_search(translator, search_options), dict[int, int]()
     steps = 0
     search.add([[5] * 10, [6] * 2], never_cancelled, lambda number, outputs: ended.update({number: steps}))
     while search.batches:
@@ -133,15 +121,10 @@ def test_an_output_is_reported_at_the_step_that_finishes_it(compiled: bool) -> N
     assert ended == {1: 7, 0: 19}  # one step more than the longest outputs, 1.5 times the source and 3
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_a_cancelled_row_finishes_at_the_next_step_and_the_others_are_unchanged(compiled: bool) -> None:
+def test_a_cancelled_row_finishes_at_the_next_step_and_the_others_are_unchanged() -> None:
     translator, search_options = make_translator(end_bias=-1e9), options(4)
     rows = [[5, 6, 7] * 3, [6, 7] * 4, [7, 5, 9]]
-    search, found, cancelled = (
-        begin_search(translator, search_options, compiled=compiled),
-        dict[int, list[Hypothesis]](),
-        list[int](),
-    )
+    search, found, cancelled = begin_search(translator, search_options), dict[int, list[Hypothesis]](), list[int]()
     search.add(rows[:2], lambda: cancelled, found.__setitem__)
     search.add(rows[2:], never_cancelled, lambda number, outputs: found.__setitem__(2, outputs))
     search.step()
@@ -156,12 +139,11 @@ def test_a_cancelled_row_finishes_at_the_next_step_and_the_others_are_unchanged(
         assert found[index][0].tokens == search_separately(translator, rows[index], search_options)[0].tokens
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_nan_in_the_logits_raises_a_floating_point_error(compiled: bool) -> None:
+def test_nan_in_the_logits_raises_a_floating_point_error() -> None:
     translator = make_translator()
     with torch.no_grad():
         translator.model.output.bias[7] = float("nan")
-    search = begin_search(translator, options(4), compiled=compiled)
+    search = begin_search(translator, options(4))
     search.add([[5, 6]], never_cancelled, lambda number, outputs: None)
     with pytest.raises(OverflowedError):
         search.step()

@@ -1,11 +1,8 @@
-"""The engine in C: the outputs of the engine with torch to the bit; a plain translation imports no torch."""
+"""The engine in C: the outputs of a model in memory, from a file and without torch."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +17,8 @@ from manyheads.decoding import native_engine as module
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native_engine import NativeEngine, is_cpu
-from manyheads.errors import RunError
+from manyheads.decoding.prepare import pack_native
+from manyheads.errors import RunError, UsageError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
@@ -29,16 +27,6 @@ from manyheads.text.interface import BOS, EOS
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 OPTIONS = SearchOptions(beam_size=4, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=90)
-PROGRAM = """
-import json, resource, sys
-from manyheads.tasks.translation.translator import Translator
-from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
-translator = Translator.load(sys.argv[1])
-texts = json.loads(sys.argv[2])
-found = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
-found.append("".join(translator.stream(texts[0])))
-print(json.dumps([found, "torch" in sys.modules]))
-"""
 
 
 @pytest.fixture
@@ -48,47 +36,33 @@ def run(tmp_path: Path) -> Path:
 
 def native_engine(run: Path, **options: object) -> tuple[NativeEngine, list[list[int]]]:
     """Return the native engine of a run, and encoded source sentences."""
-    translator = Translator.load(run, device="cpu", **options)
+    translator = Translator.load(run, engine="native", **options)
     assert isinstance(translator.engine, NativeEngine)
     return translator.engine, translator.tokenizers.source.encode(lines(40))
 
 
 @pytest.mark.parametrize(("variant", "precision"), VARIANTS_IN_A_PRECISION, ids=str)
-def test_every_model_has_the_outputs_of_the_engine_with_torch_to_the_bit(tmp_path, variant, precision) -> None:
-    run = save_run(make_translator(**variant), tmp_path / "run")
-    engine, rows = native_engine(run, precision=precision)
+def test_weights_packed_from_a_file_are_those_packed_from_the_model(tmp_path, variant, precision) -> None:
+    translator = make_translator(**variant)
+    engine, rows = native_engine(save_run(translator, tmp_path / "run"), precision=precision)
+    packed = pack_native(translator.model, precision)
+    assert packed is not None
     for options in (OPTIONS, replace(OPTIONS, beam_size=1), replace(OPTIONS, n_best=3)):
-        found = engine.search(rows, options)
-        with_torch = TorchEngine(engine.load_torch_engine().models, precision=engine.model.precision)
-        assert found == with_torch.search(rows, options)
-    assert engine.loaded is None
+        assert engine.search(rows, options) == NativeEngine(packed).search(rows, options)
 
 
 def test_a_source_without_its_end_mark_is_read_alike_by_both_engines_and_the_model(tmp_path: Path) -> None:
     translator = make_translator(source_end_mark=False)
     engine, rows = native_engine(save_run(translator, tmp_path / "run"))
-    found, with_torch = engine.search(rows, OPTIONS), TorchEngine(engine.load_torch_engine().models)
-    assert found == with_torch.search(rows, OPTIONS)
     options = replace(OPTIONS, alignment=True)
-    for native, torch_ in zip(engine.search(rows, options), with_torch.search(rows, options), strict=True):
-        assert_close(torch.tensor(native[0].attention), torch.tensor(torch_[0].attention))
+    with_torch = TorchEngine([translator.model]).search(rows, options)
+    for (native, *_), (torch_, *_) in zip(engine.search(rows, options), with_torch, strict=True):
+        assert native.tokens == torch_.tokens
+        assert_close(torch.tensor(native.attention), torch.tensor(torch_.attention))
     model, target = translator.model.eval(), torch.tensor([[BOS, 5, 6, 7]])
     with torch.inference_mode():
         for row in rows[:5]:
             assert_close(model(torch.tensor([[*row, EOS]]), target), model(torch.tensor([row]), target))
-
-
-def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_torch(run) -> None:
-    texts = lines(20)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, run, json.dumps(texts)], capture_output=True, text=True, check=True
-    )
-    found, torch_loaded = json.loads(done.stdout)
-    assert not torch_loaded
-    translator = Translator.load(run, device="cpu")
-    assert translator.model is not None  # loads the engine with torch
-    right = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
-    assert found == [*right, "".join(translator.stream(texts[0]))]
 
 
 @pytest.mark.parametrize(
@@ -100,30 +74,25 @@ def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_t
     ],
     ids=["constraints", "rules", "sampling"],
 )
-def test_rules_constraints_and_sampling_need_no_torch(run, changes, constraints) -> None:
+def test_a_row_with_rules_constraints_or_samples_does_not_depend_on_the_others(run, changes, constraints) -> None:
     engine, rows = native_engine(run)
     options, constrained = replace(OPTIONS, **changes), [constraints] * len(rows)
     found = engine.search(rows, options, constrained)
-    assert engine.loaded is None
-    assert found == TorchEngine(engine.load_torch_engine().models).search(rows, options, constrained)
     assert engine.can_batch_continuously(options, constrained) is False
+    if not options.sampling:  # the numbers of a row are drawn by its place
+        assert found[7:9] == engine.search(rows[7:9], options, constrained[7:9])
 
 
-def test_required_words_are_searched_for_by_torch_with_the_same_packed_weights(run) -> None:
+def test_what_c_does_not_search_for_is_refused_with_the_engine_that_does(run) -> None:
     engine, rows = native_engine(run)
-    constrained = [Constraints(required=((5,),))] * len(rows)
-    expected = TorchEngine(engine.torch_engine.models).search(rows, OPTIONS, constrained)
-    assert engine.search(rows, OPTIONS, constrained) == expected
-    assert engine.torch_engine.native is engine.model
-
-
-def test_a_change_of_the_model_changes_the_next_translation(run) -> None:
-    translator = Translator.load(run, device="cpu")
-    text = lines(1)
-    before = translator.translate(text)[0].score
-    with torch.no_grad():
-        translator.model.output.bias += torch.arange(len(translator.model.output.bias)) / 3
-    assert translator.translate(text)[0].score != before
+    for options, constraints in (
+        (OPTIONS, [UNCONSTRAINED, Constraints(required=((5,),))]),
+        (replace(OPTIONS, beam_size=engine.model.vocabulary), ()),
+    ):
+        with pytest.raises(UsageError, match=r"the engine native has no required words.* Use the engine auto\."):
+            engine.search(rows[:2], options, constraints)
+    with pytest.raises(UsageError, match="a stream is a greedy output"):
+        next(engine.stream(rows[0], replace(OPTIONS, sampling=Sampling())))
 
 
 def test_a_stream_has_the_tokens_of_the_greedy_output_and_ends_with_its_end_mark(run) -> None:
@@ -133,7 +102,6 @@ def test_a_stream_has_the_tokens_of_the_greedy_output_and_ends_with_its_end_mark
         found = list(engine.stream(row, OPTIONS))
         assert tuple(found) == (*output.tokens, *[3] * output.ended)
     assert {output.ended for (output,) in greedy} == {True, False}
-    assert engine.loaded is None
 
 
 def test_searches_that_begin_at_different_steps_are_batched(run) -> None:
@@ -167,9 +135,10 @@ def test_weights_that_do_not_fit_are_refused_as_torch_refuses_them(run, fault) -
         path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(RunError) as with_torch:
         directory.model(directory.config(), directory.tokenizers(directory.config()))
-    with pytest.raises(RunError) as found:
-        Translator.load(run, device="cpu")
-    assert str(found.value) == str(with_torch.value)
+    for engine in ("auto", "native"):
+        with pytest.raises(RunError) as found:
+            Translator.load(run, device="cpu", engine=engine)
+        assert engine == "native" or str(found.value) == str(with_torch.value)
 
 
 def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
@@ -180,11 +149,3 @@ def test_auto_is_the_cpu_without_a_gpu_driver(monkeypatch) -> None:
     assert is_cpu("cpu")
     monkeypatch.setattr(module, "_GPU_DEVICES", ("no-such-device*",))
     assert is_cpu("auto") == (os.name == "posix")
-
-
-def test_an_ensemble_and_a_machine_without_a_compiler_use_the_engine_with_torch(run, monkeypatch) -> None:
-    assert isinstance(Translator.load(run, device="cpu", ensemble=[run]).engine, TorchEngine)
-    monkeypatch.setattr(module, "library", lambda: None)
-    translator = Translator.load(run, device="cpu")
-    assert isinstance(translator.engine, TorchEngine)
-    assert translator.translate(["abc"], options=SearchOptions(alignment=True))[0].alignment is not None

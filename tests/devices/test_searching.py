@@ -16,6 +16,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.decoding import engine as engine_module
 from manyheads.decoding import language_model
 from manyheads.decoding import model as inference
+from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.model.decoder_only import DecoderOnly
@@ -97,31 +98,13 @@ def test_a_stream_and_a_cancelled_search_stay_on_the_device() -> None:
             assert len(outputs) == len(ROWS)
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_continuous_batching_finds_the_outputs_of_the_cpu(beam_size: int) -> None:
-    """Add sentences between steps."""
-
-    def run(device: torch.device) -> dict[int, list[tuple[int, ...]]]:
-        batching = engine_on(device).begin(SearchOptions(**(BASE | {"beam_size": beam_size})))
-        outputs: dict[int, list[tuple[int, ...]]] = {}
-
-        def add(first: int) -> None:
-            def finish(index: int, hypotheses: list[Hypothesis]) -> None:
-                outputs[first + index] = [tuple(output.tokens) for output in hypotheses]
-
-            batching.add([[*row] for row in ROWS[first : first + 3]], tuple, finish)
-
-        add(0)
-        with torch.inference_mode():
-            batching.step()
-            add(3)
-            while batching.batches:
-                batching.step()
-        return outputs
-
-    expected = run(CPU)
+def test_on_a_gpu_torch_searches_in_place_of_c() -> None:
+    options = SearchOptions(**(BASE | SEARCHES["beam"]))
+    expected = engine_on(CPU).search(ROWS, options)
     with pretended_cuda() as device:
-        assert run(device) == expected
+        engine = AutoEngine(lambda: engine_on(device))
+        assert not engine.can_batch_continuously(options)
+        assert tokens_of(engine.search(ROWS, options)) == tokens_of(expected)
 
 
 def language_model_on(device: torch.device, positions: str) -> DecoderOnly:

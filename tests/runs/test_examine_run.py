@@ -22,7 +22,7 @@ from manyheads.checks.decoding import _compare_decoding
 from manyheads.checks.subjects import TrainedTranslator
 from manyheads.cli.main import run as program
 from manyheads.data.batch import Batch, make_batch
-from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.model import InferenceModel
 from manyheads.runs.examine_run import _trained_model, examine_run
 from manyheads.runs.export import export
@@ -171,13 +171,13 @@ def test_padding_that_is_attended_to_is_named(trained: Path, monkeypatch: pytest
 def test_a_search_whose_outputs_depend_on_the_batch_is_named(
     trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = TorchEngine.search
+    right = AutoEngine.search
 
-    def swapping_search(self: TorchEngine, rows: Any, options: Any, *cancelled: Any) -> Any:
+    def swapping_search(self: AutoEngine, rows: Any, options: Any, *cancelled: Any) -> Any:
         found = right(self, rows, options, *cancelled)
         return [found[1], found[0], *found[2:]] if len(found) > 1 and options.batch_tokens > 1 else found
 
-    monkeypatch.setattr(TorchEngine, "search", swapping_search)
+    monkeypatch.setattr(AutoEngine, "search", swapping_search)
     assert "depends-on-the-batch" in serious(examine_run(trained))
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 from time import monotonic, sleep
@@ -48,6 +49,24 @@ def test_a_second_signal_ends_the_server_at_once(endless_run: Path) -> None:
         assert monotonic() - start < _DRAIN_SECONDS / 2
         with pytest.raises((httpx.HTTPError, AssertionError)):
             assert long.result(10).status_code == 200
+
+
+def test_without_the_c_code_requests_at_the_same_time_are_translated_by_torch(
+    server: Server, translator_run: Path
+) -> None:
+    def translate(where: Server, text: str) -> str:
+        body = {"q": text, "source": "de", "target": "en"}
+        answer = httpx.post(f"{where.url}/translate", json=body, timeout=TIMEOUT, trust_env=False)
+        assert answer.status_code == 200, answer.text
+        translated: str = answer.json()["translatedText"]
+        return translated
+
+    texts = [*GERMAN, " ".join(GERMAN)] * 3
+    with (
+        serving(translator_run, environment={"MANYHEADS_NATIVE": "0"}) as without,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        assert [*pool.map(partial(translate, without), texts)] == [*pool.map(partial(translate, server), texts)]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from tests.tolerances import approx
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import UsageError
 from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.model.encoder_only import TextClassifier
@@ -253,12 +254,11 @@ def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
 
 def test_an_ensemble_and_another_engine_are_refused() -> None:
     translator = make_translator()
-    ensemble = make_translator()
-    ensemble.engine.models = [translator.model, translator.model]
+    ensemble = translator.copy(engine=TorchEngine([translator.model, make_translator().model]))
     with pytest.raises(UsageError, match="ensemble"):
         inspect_translation(ensemble, "abc")
     translator.engine = object()
-    with pytest.raises(UsageError, match='engine = "torch"'):
+    with pytest.raises(UsageError, match='engine = "auto"'):
         inspect_translation(translator, "abc")
 
 

@@ -20,7 +20,6 @@ from tests.tasks.translation.test_translator import (
 )
 from tests.tolerances import approx, assert_close
 
-from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import capture
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -206,7 +205,7 @@ def test_an_ensemble_of_runs_with_different_tokenizers_is_refused(tmp_path: Path
 
 def test_another_engine_replaces_the_model() -> None:
     translator = make_translator()
-    engine = TorchEngine([translator.model])
+    engine = translator.engine
 
     class OtherEngine:
         def search(self, rows, options, constraints, cancelled):

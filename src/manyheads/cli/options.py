@@ -34,6 +34,7 @@ OUTPUT = OutputPath(path_type=Path, readable=False)
 OUTPUT_FOLDER = OutputPath(path_type=Path, file_okay=False, readable=False)
 OUTPUT_FILE = OutputPath(path_type=Path, dir_okay=False, readable=False)
 _MAX_COUNT = 1_000_000_000  # of a number without a narrower limit; helps leave it out
+ENGINE = click.Choice(["auto", "native", "torch", "ctranslate2"])
 COUNT = click.IntRange(1, _MAX_COUNT)
 NOT_NEGATIVE = click.IntRange(0, _MAX_COUNT)
 

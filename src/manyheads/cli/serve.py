@@ -12,6 +12,7 @@ import click
 
 from manyheads.cli.options import (
     COUNT,
+    ENGINE,
     NOT_NEGATIVE,
     OUTPUT,
     PATH,
@@ -65,7 +66,7 @@ _REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "p
 @field_option(ServeSettings, "beam", "N", type=COUNT, show_default="search.beam_size of the run")
 @field_option(ServeSettings, "glossary", "FILE", type=PATH)
 @field_option(ServeSettings, "match_source", flag="--match-source/--no-match-source")
-@field_option(ServeSettings, "engine", type=click.Choice(["torch", "ctranslate2"]))
+@field_option(ServeSettings, "engine", type=ENGINE)
 @field_option(ServeSettings, "precision", type=click.Choice(["fp32", "bf16", "int8"]))
 @device_option
 def serve(runs: tuple[Path, ...], **options: object) -> None:

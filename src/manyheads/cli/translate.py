@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from manyheads.cli.options import (
+    ENGINE,
     PATH,
     device_option,
     direction_options,
@@ -109,13 +110,19 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
     help="Read FILE as plain text, line by line, also if its name is that of a document, such as app.po.",
 )
 @option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
-@option("--engine", type=click.Choice(["torch", "ctranslate2"]), default="torch", help="Inference engine.")
+@option(
+    "--engine",
+    type=ENGINE,
+    default="auto",
+    help="Inference engine: native is the C code, torch are torch operators; auto takes the C code where it can "
+    "compute.",
+)
 @device_option
 @option(
     "--precision",
     default="fp32",
     type=click.Choice(["fp32", "bf16", "int8"]),
-    help="Number format of the torch engine; fp32 is exact, bf16 and int8 are faster.",
+    help="Number format of the computation; fp32 is exact, bf16 and int8 are faster.",
 )
 @executor_options("translate FILE", threads=", with all its threads")
 @output_option("translations")

@@ -1,4 +1,4 @@
-"""Batches of rows to search, and continuous batching: what the engines in C and in torch have in common.
+"""Batches of rows to search and checks of their options, for all engines; continuous batching.
 
 Continuous batching (Yu et al. 2022): beam searches that start at different times share their decoding steps. A new
 sentence joins the running batch between two steps, without waiting for the other sentences to finish. A step reads
@@ -8,6 +8,7 @@ all weights once, for all sentences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -53,8 +54,8 @@ class ContinuousBatching(Protocol):
     ) -> None:
         """Add sentences, which are encoded immediately; their search begins at the next step.
 
-        The arguments are those of `Engine.search`; torch operators support no constraints. `on_finished` is called
-        with the index of each row and its outputs as soon as its search has stopped.
+        The arguments are those of `Engine.search`. `on_finished` is called with the index of each row and its
+        outputs as soon as its search has stopped.
         """
         ...
 
@@ -157,6 +158,13 @@ def check_options(
             raise UsageError(
                 f"a {name} sequence has {length} tokens, but the longest output of this model is {longest}."
             )
+
+
+def greedy_options(options: SearchOptions, constraints: Constraints) -> SearchOptions:
+    """Return the options of a stream; raise `UsageError` if its output would not be greedy."""
+    if options.sampling or constraints.required:
+        raise UsageError("a stream is a greedy output: no sampling or required words.")
+    return replace(options, beam_size=1, n_best=1)
 
 
 def finish(

@@ -1,4 +1,4 @@
-"""The engine that searches with models of this package, on any torch device.
+"""The engine that searches with torch operators, on any torch device.
 
 Shapes: B sentences, S source length.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import torch
 
@@ -15,21 +14,16 @@ from manyheads.data.batch import pad_rows
 from manyheads.decoding.batching import (
     MAX_WORKERS,
     SPECIAL_IDS,
-    ContinuousBatching,
     check_options,
-    finish,
+    greedy_options,
     search_in_batches,
 )
-from manyheads.decoding.continuous import TorchContinuousBatching
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.beams import NativeBeams, can_search
-from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.native.weights import Precision
-from manyheads.decoding.prepare import pack, pack_native
+from manyheads.decoding.prepare import pack
 from manyheads.decoding.rescoring import review
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.decoding.threads import num_threads, threads_for_native
-from manyheads.errors import UsageError
+from manyheads.decoding.threads import num_threads
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import DecodingSteps
 from manyheads.search.beam import beam_search
@@ -62,7 +56,6 @@ class TorchEngine:
         self.combine = combine
         self.precision = precision
         self.packed: list[InferenceModel] = []
-        self.native: NativeModel | None = None  # the C code for a single model
 
     @property
     def device(self) -> torch.device:
@@ -112,10 +105,6 @@ class TorchEngine:
 
         For the arguments see `Engine.search`; there is one constraint for each row.
         """
-        native = self.native_for(options, constraints)
-        if native is not None and observer is None:
-            with threads_for_native():
-                return finish(NativeBeams(native, options), rows, cancelled, constraints)
         stepper = self.stepper(rows, options, constraints)
         if cancelled is not never_cancelled:
             stepper = CancellableStepper(stepper, len(rows), cancelled, EOS)
@@ -128,28 +117,6 @@ class TorchEngine:
             outputs = greedy_search(stepper, options, max_lengths, SPECIAL_IDS)
             return [[hypothesis] for hypothesis in outputs]
         return beam_search(stepper, options, max_lengths, SPECIAL_IDS, observer)
-
-    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
-        """Return whether continuous batching supports a search: greedy or plain beam search with one model."""
-        return (
-            len(self.models) == 1
-            and options.plain
-            and not any(constraint != UNCONSTRAINED for constraint in constraints)
-        )
-
-    def begin(self, options: SearchOptions) -> ContinuousBatching:
-        """Start a continuous batch with the present weights; see `can_batch_continuously` for the options."""
-        self.check(options)
-        with self.evaluating():
-            native = self.native_for(options)
-            return (
-                TorchContinuousBatching(self.packed[0], options) if native is None else NativeBeams(native, options)
-            )
-
-    def native_for(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> NativeModel | None:
-        """Return the C code if it does this search: with one model on a CPU, without required words."""
-        native = self.native
-        return native if native is not None and can_search(native, options, constraints) else None
 
     def steppers(self, source: torch.Tensor) -> list[Stepper]:
         """Return a stepper of a source (B, S) for each model."""
@@ -178,14 +145,9 @@ class TorchEngine:
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
         """See `Engine.stream`."""
-        if options.sampling or constraints.required:
-            raise UsageError("a stream is a greedy output: no sampling or required words.")
-        options = replace(options, beam_size=1, n_best=1)
+        options = greedy_options(options, constraints)
         self.check(options, [constraints])
         with self.evaluating():
-            if native := self.native_for(options, [constraints]):
-                yield from NativeBeams(native, options).stream(row, constraints)
-                return
             steps = self.greedy_steps(row, options, constraints)
             while True:
                 try:
@@ -204,16 +166,21 @@ class TorchEngine:
         choose = greedy_choice(SPECIAL_IDS.suppressed)
         return (yield from decode_steps(stepper, choose, options, max_lengths, SPECIAL_IDS))
 
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """Put all models in evaluation mode and pack their weights for decoding; restore the mode at the end.
+    def pack_weights(self) -> list[InferenceModel]:
+        """Return the models packed for decoding: the same list as long as their weights stay as they are.
 
         Models in training mode are packed anew each time: not every optimiser updates torch's version counters.
         """
-        training = [model for model in self.models if model.training]
+        training = any(model.training for model in self.models)
         if training or not self.packed or not all(model.weights_unchanged() for model in self.packed):
             self.packed = [pack(model, self.precision) for model in self.models]
-            self.native = pack_native(self.models[0], self.precision) if len(self.models) == 1 else None
+        return self.packed
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Put all models in evaluation mode and pack their weights for decoding; restore the mode at the end."""
+        self.pack_weights()
+        training = [model for model in self.models if model.training]
         for model in training:
             model.eval()
         try:

@@ -1,14 +1,15 @@
-"""The engine of one run in C. A plain translation on a CPU needs no torch, which alone takes over 200 MiB."""
+"""The engine in C, and the weights of a run packed for it.
+
+A plain translation on a CPU needs no torch, which alone takes over 200 MiB.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.arrays import TensorFile
@@ -18,21 +19,18 @@ from manyheads.decoding.batching import (
     ContinuousBatching,
     check_options,
     finish,
+    greedy_options,
     search_in_batches,
 )
 from manyheads.decoding.native.beams import NativeBeams, can_search
 from manyheads.decoding.native.build import library, why_none
-from manyheads.decoding.native.model import FloatArray, NativeModel, NativePart
+from manyheads.decoding.native.model import NativeModel, NativePart
 from manyheads.decoding.native.rescoring import review
-from manyheads.decoding.native.weights import Precision, WeightsError
+from manyheads.decoding.native.weights import WeightsError
 from manyheads.decoding.threads import num_threads, threads_for_native
-from manyheads.errors import MissingExtraError, RunError, refuse_pickling, require
+from manyheads.errors import ManyheadsError, MissingExtraError, RunError, UsageError, refuse_pickling, require
 from manyheads.search.interface import Cancelled, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
-from manyheads.text.tokenizer import TokenizerPair
-
-if TYPE_CHECKING:
-    from manyheads.decoding.engine import TorchEngine
 
 _Packed = TypeVar("_Packed", bound=NativePart)
 Pack = Callable[[TensorFile, ctypes.CDLL], _Packed]  # packs the tensors of a run for the C code
@@ -41,38 +39,18 @@ _GPU_DEVICES = ("nvidia*", "nvhost*", "nvgpu*", "kfd", "dxg")  # files in /dev o
 
 
 class NativeEngine:
-    """The engine of one model in C; see `Engine`.
-
-    Searches need no torch, except those with required words. For these, and for access to the model, a
-    `TorchEngine` with the same weights is loaded when it is first needed. From then on that engine does all
-    searches, because its model may be changed.
-    """
+    """The engine of one model in C, without torch; see `Engine`."""
 
     __reduce__ = refuse_pickling
 
-    def __init__(self, model: NativeModel, load_torch_engine: Callable[[], TorchEngine]) -> None:
-        """Make an engine of packed weights; `load_torch_engine` loads the model with torch."""
+    def __init__(self, model: NativeModel) -> None:
+        """Make an engine of packed weights."""
         self.model = model
-        self.load_torch_engine = load_torch_engine
-        self.loaded: TorchEngine | None = None
-        self.lock = threading.Lock()
-
-    @property
-    def torch_engine(self) -> TorchEngine:
-        """The engine with torch, loaded at the first use."""
-        with self.lock:
-            if self.loaded is None:
-                self.loaded = self.load_torch_engine()
-        return self.loaded
 
     @property
     def longest(self) -> int:
         """Maximum length of a source or an output in tokens, without the end mark."""
         return self.model.config.max_positions - 1
-
-    def needs_torch(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
-        """Return whether a search is left to the engine with torch."""
-        return self.loaded is not None or not can_search(self.model, options, constraints)
 
     def search(
         self,
@@ -82,8 +60,6 @@ class NativeEngine:
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
         """See `Engine.search`."""
-        if self.needs_torch(options, constraints):
-            return self.torch_engine.search(rows, options, constraints, cancelled)
         self.check(options, constraints)
         workers = min(num_threads(), MAX_WORKERS)
         outputs = search_in_batches(
@@ -92,8 +68,12 @@ class NativeEngine:
         return review(self.model, rows, outputs, options, workers)
 
     def check(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> None:
-        """Raise `UsageError` for options and constraints that the model does not support."""
+        """Raise `UsageError` for options and constraints that the model or the C code does not support."""
         check_options(options, constraints, self.model.config.num_decoder_layers, self.longest)
+        if not can_search(self.model, options, constraints):
+            raise UsageError(
+                "the engine native has no required words, and no beam of nearly all tokens. Use the engine auto."
+            )
 
     def search_batch(
         self,
@@ -110,49 +90,19 @@ class NativeEngine:
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
         """See `Engine.stream`."""
-        options = replace(options, beam_size=1, n_best=1)
-        if options.sampling or self.needs_torch(options, [constraints]):
-            yield from self.torch_engine.stream(row, options, constraints)
-            return
+        options = greedy_options(options, constraints)
         self.check(options, [constraints])
         yield from NativeBeams(self.model, options).stream(row, constraints)
 
     def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
         """Return whether continuous batching supports a search: greedy or plain beam search."""
-        return options.plain and not any(constraint != UNCONSTRAINED for constraint in constraints)
+        plain = options.plain and not any(constraint != UNCONSTRAINED for constraint in constraints)
+        return plain and can_search(self.model, options)
 
     def begin(self, options: SearchOptions) -> ContinuousBatching:
         """Start a continuous batch, with options for which `can_batch_continuously` is true."""
-        if self.needs_torch(options):
-            return self.torch_engine.begin(options)
         self.check(options)
         return NativeBeams(self.model, options)
-
-
-def open_native_engine(
-    run: RunDirectory, config: Config, tokenizers: TokenizerPair, *, device: str, precision: Precision
-) -> NativeEngine:
-    """Return the engine of a run; for the device see `Translator.load`.
-
-    Raises:
-        NotNativeError: torch must compute, or must report an error in the weights.
-    """
-    sizes = tokenizers.source.size, tokenizers.target.size
-
-    def pack(tensors: Mapping[str, FloatArray], code: ctypes.CDLL) -> NativeModel:
-        return NativeModel(tensors, config.model, sizes, precision, code)
-
-    native = open_native(run, config, device, pack)
-
-    def load_torch_engine() -> TorchEngine:
-        module = require("manyheads.decoding.engine", purpose="This search, or the model itself,")
-        inference = require("manyheads.decoding.model", purpose="The model")
-        torch_model = run.model(config, tokenizers)
-        engine: TorchEngine = module.TorchEngine([torch_model], precision=precision)
-        engine.packed, engine.native = [inference.InferenceModel(torch_model, rounding=precision)], native
-        return engine
-
-    return NativeEngine(native, load_torch_engine)
 
 
 class NotNativeError(Exception):
@@ -171,6 +121,12 @@ class NotNativeError(Exception):
             if isinstance(self.__cause__, RunError | WeightsError):
                 raise RunError(str(self.__cause__)) from self
             raise
+
+    def refusal(self) -> ManyheadsError:
+        """Return the error for a user who wants the C code alone."""
+        if isinstance(self.__cause__, RunError | WeightsError):
+            return RunError(str(self.__cause__))
+        return UsageError(f"{self} needs the engine auto or torch, not native.")
 
 
 def open_native(run: RunDirectory, config: Config, device: str, pack: Pack[_Packed]) -> _Packed:

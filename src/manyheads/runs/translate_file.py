@@ -66,7 +66,7 @@ class TranslationJob:
     overrides: tuple[str, ...] = ()
     ensemble: tuple[Path, ...] = ()
     geometric: bool = False
-    engine: str = "torch"
+    engine: str = "auto"
     device: str = "auto"
     precision: str = "fp32"
     target: str = ""

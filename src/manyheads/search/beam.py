@@ -7,9 +7,6 @@ row indices back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import suppress
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -24,11 +21,8 @@ from manyheads.search.beam_state import (
     IntArray,
 )
 from manyheads.search.candidates import best_tokens
-from manyheads.search.interface import Hypothesis, OnFinished, SpecialIds, Stepper
+from manyheads.search.interface import Hypothesis, SpecialIds, Stepper
 from manyheads.search.options import SearchOptions
-
-# Yields the tokens (R,) to append; is sent the best next tokens of each row: log-probabilities and ids (R, C).
-BeamSteps = Generator[Tensor, tuple[FloatArray, IntArray], None]
 
 
 @torch.no_grad()
@@ -74,51 +68,21 @@ def beam_search(
     Raises:
         OverflowedError: the model gave log-probabilities that are not numbers.
     """
-    outputs: dict[int, list[Hypothesis]] = {}
-    steps = beam_steps(stepper.select, outputs.__setitem__, options, max_lengths, special, observer)
-    with suppress(StopIteration):
-        tokens = next(steps)
-        while True:
-            values, ids = best_tokens(stepper.step(tokens), options.beam_size + 1, special.suppressed)
-            tokens = steps.send((values.numpy(), ids.numpy()))
-    return [outputs[sentence] for sentence in range(len(max_lengths))]
-
-
-def beam_steps(
-    select: Callable[[Tensor], None],
-    on_finished: OnFinished,
-    options: SearchOptions,
-    max_lengths: Tensor,
-    special: SpecialIds,
-    observer: BeamObserver | None = None,
-) -> BeamSteps:
-    """Run `beam_search` as a generator, one step at a time.
-
-    The caller computes the log-probabilities, so that it can compute the steps of several searches together.
-    `select` is the method of the stepper; `on_finished` is called with the index of a sentence and its outputs as
-    soon as it stops.
-
-    Yields:
-        The tokens (R,) to append; the caller sends the beam_size + 1 best next tokens of each row.
-    """
     device = max_lengths.device
     beam = Beam.start(max_lengths.cpu().numpy())
     finished = Finished(beam.limits, options)
     tokens = torch.full((len(beam.limits),), special.bos, device=device)
     while len(beam.sentences):
-        best, previous = (yield tokens), beam.sentences
-        shape = (*beam.log_probability.shape, -1)
-        values, ids = best[0].reshape(shape), best[1].reshape(shape)  # (A, W, C)
+        best = best_tokens(stepper.step(tokens), options.beam_size + 1, special.suppressed)
+        values, ids = (array.numpy().reshape(*beam.log_probability.shape, -1) for array in best)  # (A, W, C)
         rows, beam = _advance(beam, values, ids, finished, options.beam_size, special.eos, observer)
-        if len(beam.sentences) < len(previous):
-            for sentence in np.setdiff1d(previous, beam.sentences).tolist():
-                on_finished(sentence, finished.best(sentence))
         if len(beam.sentences):
             if not np.array_equal(rows, np.arange(len(tokens))):
-                select(_to_device(rows, device))
+                stepper.select(_to_device(rows, device))
             # A row of probability 0 only fills the beam; the stepper still needs a token for it.
             latest = np.where(beam.log_probability > -np.inf, beam.tokens[:, :, -1], special.eos)
             tokens = _to_device(latest.ravel(), device)
+    return [finished.best(sentence) for sentence in range(len(max_lengths))]
 
 
 def _to_device(array: IntArray, device: torch.device) -> Tensor:

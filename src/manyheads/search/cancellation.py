@@ -35,18 +35,14 @@ class CancellableStepper:
     def step(self, tokens: Tensor) -> Tensor:
         """See `Stepper.step`."""
         log_probs = self.stepper.step(tokens)
-        rows = self.cancelled_rows()
+        cancelled = self.cancelled()
+        rows = [row for row, sentence in enumerate(self.sentences) if sentence in cancelled] if cancelled else []
         if not rows:
             return log_probs
         ending = log_probs.clone()
         ending[rows] = -math.inf
         ending[rows, self.eos] = 0.0
         return ending
-
-    def cancelled_rows(self) -> list[int]:
-        """Return the rows of cancelled sentences."""
-        cancelled = self.cancelled()
-        return [row for row, sentence in enumerate(self.sentences) if sentence in cancelled] if cancelled else []
 
     def select(self, rows: Tensor) -> None:
         """See `Stepper.select`."""

@@ -45,8 +45,9 @@ class ServeSettings:
         glossary: file of terms and their translations, as for translate, for a server of one translator.
         match_source: write the end mark, the small first letter and the quotation marks of the source, as
             LibreTranslate does.
-        engine: inference engine.
-        precision: number format of the torch engine; fp32 is exact, bf16 and int8 are faster.
+        engine: inference engine: native is the C code, torch are torch operators; auto takes the C code where it
+            can compute.
+        precision: number format of the computation; fp32 is exact, bf16 and int8 are faster.
         device: see `Translator.load`.
     """
 
@@ -72,7 +73,7 @@ class ServeSettings:
     beam: int | None = None
     glossary: Path | None = None
     match_source: bool = True
-    engine: str = "torch"
+    engine: str = "auto"
     precision: str = "fp32"
     device: str = "auto"
 

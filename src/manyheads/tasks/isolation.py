@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import ArrayStepper
-from manyheads.decoding.native.model import NativeModel
 from manyheads.search.beam_state import BeamObserver
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Constraints, SearchOptions
@@ -70,7 +69,7 @@ class _CancellableEngine(TorchEngine):
 
     def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
         super().__init__(list(map(_with_same_weights, engine.models)), engine.combine, engine.precision)
-        self.packed, self.native = engine.packed, engine.native
+        self.packed = engine.packed
         self.cancelled = cancelled
 
     def search_batch(
@@ -94,14 +93,6 @@ class _RereadingEngine(_CancellableEngine):
     def steppers(self, source: Tensor) -> list[Stepper]:
         """See `TorchEngine.steppers`."""
         return [RereadingStepper(model, source) for model in self.models]
-
-    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
-        """Return False, because continuous batching uses other steppers."""
-        return False
-
-    def native_for(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> NativeModel | None:
-        """Return None, because the C code does not call the model."""
-        return None
 
 
 class _RereadingGenerator(Generator):

@@ -26,7 +26,7 @@ def from_pretrained(
         name: user/name on the hub (extra hf), or a folder: a run, its export for CTranslate2, or a model of
             transformers (MarianMT, BERT, DistilBERT, RoBERTa, GPT-2).
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-        engine: engine of a translator: "torch" or "ctranslate2"; None selects the engine that fits the folder.
+        engine: engine of a translator, as of `Translator.load`; None selects the engine that fits the folder.
 
     Raises:
         RunError: there is no such model, or it cannot be read.
@@ -38,7 +38,7 @@ def from_pretrained(
     opener = opened_by(task)
     if issubclass(opener, Translator):
         return opener.from_pretrained(str(folder), device=device, engine=engine)
-    if engine not in (None, "torch"):
+    if engine not in (None, "auto"):
         raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task}.')
     loaded: Classifier | Generator | Encoder = opener.from_pretrained(str(folder), device=device)
     return loaded

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import random
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,15 +18,18 @@ from tests.tasks.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 
 from manyheads.config.schema import SearchConfig
+from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native import build
 from manyheads.decoding.native.beams import NativeBeam, NativeBeams, can_search
 from manyheads.decoding.native.structs import BeamOptions, BeamStatus, Step
-from manyheads.search.beam import beam_steps
+from manyheads.decoding.native_engine import NativeEngine
+from manyheads.search.beam import beam_search
 from manyheads.search.beam_state import divisors
 from manyheads.search.candidates import best_tokens
 from manyheads.search.interface import Hypothesis, SpecialIds, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
+from manyheads.tasks.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(build.library() is None, reason="no C compiler here")
 
@@ -76,31 +78,36 @@ def candidates(table: Table, prefixes: list[Prefix], search: Search) -> tuple[np
 
 def search_in_python(table: Table, search: Search, cancelled_at: int) -> Trace:
     """Run the search in Python, and record its steps."""
-    trace, prefixes = Trace(), [()]
-
-    def select(rows: torch.Tensor) -> None:
-        nonlocal prefixes
-        prefixes = [prefixes[row] for row in rows.tolist()]
-
-    steps = beam_steps(
-        select,
-        lambda _, found: trace.found.extend(found),
+    stepper = RecordingStepper(table, search, cancelled_at)
+    (stepper.trace.found,) = beam_search(
+        stepper,
         SearchOptions(beam_size=search.beam_size, n_best=search.n_best, length_penalty=search.length_penalty),
         torch.tensor([search.limit]),
-        SpecialIds(BOS, EOS),
+        SpecialIds(BOS, EOS, search.forbidden),
     )
-    with suppress(StopIteration):
-        tokens = next(steps).tolist()
-        while True:
-            if len(trace.tokens):
-                prefixes = [(*prefix, token) for prefix, token in zip(prefixes, tokens, strict=True)]
-            trace.tokens.append(tokens)
-            trace.prefixes.append(prefixes)
-            values, ids = candidates(table, prefixes, search)
-            if len(trace.tokens) > cancelled_at:
-                values[:], values[:, 0], ids[:, 0] = -np.inf, 0.0, EOS
-            tokens = steps.send((values, ids)).tolist()
-    return trace
+    return stepper.trace
+
+
+class RecordingStepper:
+    """A `Stepper` of a table that records its calls."""
+
+    def __init__(self, table: Table, search: Search, cancelled_at: int) -> None:
+        self.table, self.search, self.cancelled_at = table, search, cancelled_at
+        self.trace, self.prefixes = Trace(), [()]
+
+    def step(self, tokens: torch.Tensor) -> torch.Tensor:
+        if self.trace.tokens:
+            self.prefixes = [(*prefix, token) for prefix, token in zip(self.prefixes, tokens.tolist(), strict=True)]
+        self.trace.tokens.append(tokens.tolist())
+        self.trace.prefixes.append(self.prefixes)
+        log_probs = torch.stack([self.table.log_probs(prefix) for prefix in self.prefixes])
+        if len(self.trace.tokens) > self.cancelled_at:
+            log_probs[:] = -torch.inf
+            log_probs[:, EOS] = 0.0
+        return log_probs
+
+    def select(self, rows: torch.Tensor) -> None:
+        self.prefixes = [self.prefixes[row] for row in rows.tolist()]
 
 
 def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: int) -> Trace:
@@ -209,9 +216,17 @@ OPTIONS = {
 }
 
 
+def native_engine(translator: Translator) -> NativeEngine:
+    """Return the engine in C of a translator in memory."""
+    assert isinstance(translator.engine, AutoEngine)
+    engine = translator.engine.native_engine
+    assert engine is not None
+    return engine
+
+
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_whole_search_has_the_outputs_of_torch(name: str, constrained: bool, monkeypatch) -> None:
+def test_a_whole_search_has_the_outputs_of_torch(name: str, constrained: bool) -> None:
     translator = make_translator(end_bias=1.0)
     rows, rng = translator.tokenizers.source.encode(lines(30)), random.Random(1)
     settings = SearchConfig(length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=300)
@@ -225,32 +240,23 @@ def test_a_whole_search_has_the_outputs_of_torch(name: str, constrained: bool, m
         for _ in rows
         if constrained
     ]
-    engine = translator.torch_engine
-    assert engine is not None
+    engine = native_engine(translator)
     found = engine.search(rows, options, constraints)
-    assert engine.native_for(options, constraints) is not None
-    monkeypatch.setattr(TorchEngine, "native_for", lambda *_: None)
-    expected = engine.search(rows, options, constraints)
+    expected = TorchEngine([translator.model]).search(rows, options, constraints)
     for outputs, others in zip(found, expected, strict=True):
         assert [(one.tokens, one.ended) for one in outputs] == [(one.tokens, one.ended) for one in others]
         for one, other in zip(outputs, others, strict=True):
             assert one.token_scores == approx(other.token_scores)
     if constrained:
-        plain = engine.search(rows, options)
-        assert plain != expected, "the constraints change outputs"
+        assert engine.search(rows, options) != found, "the constraints change outputs"
 
 
 def test_required_words_and_small_vocabularies_are_left_to_torch() -> None:
-    engine = make_translator().torch_engine
-    assert engine is not None
-    with engine.evaluating():
-        assert engine.native is not None
-        size = engine.native.vocabulary
-        beam = SearchOptions(beam_size=3)
-        assert can_search(engine.native, beam)
-        assert not can_search(engine.native, beam, [Constraints(), Constraints(required=((5,),))])
-        assert not can_search(engine.native, SearchOptions(beam_size=size - 3))
-        assert can_search(engine.native, SearchOptions(beam_size=size, sampling=Sampling()))
+    model, beam = native_engine(make_translator()).model, SearchOptions(beam_size=3)
+    assert can_search(model, beam)
+    assert not can_search(model, beam, [Constraints(), Constraints(required=((5,),))])
+    assert not can_search(model, SearchOptions(beam_size=model.vocabulary - 3))
+    assert can_search(model, SearchOptions(beam_size=model.vocabulary, sampling=Sampling()))
 
 
 @pytest.mark.parametrize(
@@ -262,20 +268,16 @@ def test_required_words_and_small_vocabularies_are_left_to_torch() -> None:
     ],
 )
 def test_constraints_without_their_arrays_are_refused(field: str, value: object, message: str) -> None:
-    engine = make_translator().torch_engine
-    assert engine is not None
-    with engine.evaluating():
-        assert engine.native is not None
-        beams = NativeBeams(engine.native, OPTIONS["beam"].complete(vars(SearchConfig())))
-        beams.add([[5, 6]], never_cancelled, lambda index, outputs: None, [Constraints((5,), ((6, 7),))])
-        setattr(beams.running[0].struct, field, value)
-        with pytest.raises(ValueError, match=message):
-            beams.step()
+    model = native_engine(make_translator()).model
+    beams = NativeBeams(model, OPTIONS["beam"].complete(vars(SearchConfig())))
+    beams.add([[5, 6]], never_cancelled, lambda index, outputs: None, [Constraints((5,), ((6, 7),))])
+    setattr(beams.running[0].struct, field, value)
+    with pytest.raises(ValueError, match=message):
+        beams.step()
 
 
 @pytest.mark.parametrize("constraints", [Constraints((99_999,)), Constraints(forbidden=((5, 99_999),))])
 def test_tokens_of_constraints_outside_of_the_vocabulary_are_refused(constraints: Constraints) -> None:
-    engine = make_translator().torch_engine
-    assert engine is not None
+    engine = native_engine(make_translator())
     with pytest.raises(ValueError, match=r"token( of a prefix)? 99999"):
         engine.search([[5, 6]], OPTIONS["beam"].complete(vars(SearchConfig())), [constraints])

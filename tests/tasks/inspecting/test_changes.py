@@ -14,6 +14,7 @@ from tests.tasks.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 from torch import Tensor
 
+from manyheads.decoding.engine import TorchEngine
 from manyheads.errors import UsageError
 from manyheads.inspection.capture import attention_groups
 from manyheads.model import decoder_only, encoder_decoder
@@ -197,5 +198,6 @@ def test_the_default_changes_change_no_translation() -> None:
     assert not Changes.from_json(None)
     assert not Changes.from_json({"heads": [], "mask": True})
     translator = make_translator()
+    translator = translator.copy(engine=TorchEngine([translator.model]))
     with isolated_with_changes(translator, Changes()) as copied:
         assert copied.translate(lines(3)) == translator.translate(lines(3))

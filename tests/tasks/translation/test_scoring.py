@@ -16,7 +16,7 @@ from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import read_corpus
@@ -52,7 +52,7 @@ class FakeSearch:
         self.seconds = seconds
         self.searched: list[int] = []
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: self.now))
-        monkeypatch.setattr(TorchEngine, "search", lambda engine, *asked: self.search(*asked))
+        monkeypatch.setattr(AutoEngine, "search", lambda engine, *asked: self.search(*asked))
 
     def search(self, rows: Sequence[Sequence[int]], options: SearchOptions, *_: object) -> list[list[Hypothesis]]:
         self.searched.append(len(rows))
@@ -89,14 +89,14 @@ def test_a_new_model_writes_no_more_than_a_trained_model(
 ) -> None:
     """Without this limit, a new model repeats itself up to the limit of the search, several times as long."""
     written: list[int] = []
-    search = TorchEngine.search
+    search = AutoEngine.search
 
-    def counting_search(engine: TorchEngine, *asked: Any) -> list[list[Hypothesis]]:
+    def counting_search(engine: AutoEngine, *asked: Any) -> list[list[Hypothesis]]:
         found = search(engine, *asked)
         written.append(sum(len(one.tokens) + 1 for (one,) in found))
         return found
 
-    monkeypatch.setattr(TorchEngine, "search", counting_search)
+    monkeypatch.setattr(AutoEngine, "search", counting_search)
     assert validation.seconds(1) > 0
     assert 0 < written[-1] <= expected_steps(validation) + 6
     validation(0)
@@ -218,10 +218,10 @@ def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
         return asked > 8  # the loss asks four times, and the search at each step
 
     steps: list[int] = []
-    search = TorchEngine.search
+    search = AutoEngine.search
 
     def counting_cancelled(
-        engine: TorchEngine, rows: Any, options: SearchOptions, constraints: Any, cancelled: Any
+        engine: AutoEngine, rows: Any, options: SearchOptions, constraints: Any, cancelled: Any
     ) -> Any:
         def polled() -> Any:
             found = cancelled()
@@ -230,7 +230,7 @@ def test_a_request_to_stop_ends_a_translation_inside_its_first_group(
 
         return search(engine, rows, options, constraints, polled)
 
-    monkeypatch.setattr(TorchEngine, "search", counting_cancelled)
+    monkeypatch.setattr(AutoEngine, "search", counting_cancelled)
     watch_validation(validation, stop=stop)
     with pytest.raises(Interrupted):
         validation(1)

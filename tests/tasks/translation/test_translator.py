@@ -16,6 +16,7 @@ from torch import Tensor
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.native_engine import NativeEngine
 from manyheads.errors import RunError, UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.interface import Hypothesis
@@ -202,13 +203,16 @@ def test_an_output_that_does_not_end_is_truncated_and_marked() -> None:
 def watch_sources(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Record the shapes of all batches of sources, with their end marks."""
     shapes: list[tuple[int, int]] = []
-    search_batch = TorchEngine.search_batch
+    for kind in (NativeEngine, TorchEngine):
 
-    def recorded(engine: TorchEngine, rows: Sequence[Sequence[int]], *others: Any) -> list[list[Hypothesis]]:
-        shapes.append((len(rows), max(map(len, rows)) + 1))
-        return search_batch(engine, rows, *others)
+        def recorded(
+            engine: Any, rows: Sequence[Sequence[int]], *others: Any, search: Any = kind.search_batch
+        ) -> list[list[Hypothesis]]:
+            shapes.append((len(rows), max(map(len, rows)) + 1))
+            found: list[list[Hypothesis]] = search(engine, rows, *others)
+            return found
 
-    monkeypatch.setattr(TorchEngine, "search_batch", recorded)
+        monkeypatch.setattr(kind, "search_batch", recorded)
     return shapes
 
 

@@ -40,7 +40,7 @@ from manyheads.search.arrays import drawing_weights
 from manyheads.search.beam_state import BeamStep, Continuations
 from manyheads.search.candidates import best_tokens
 from manyheads.search.greedy import greedy_search
-from manyheads.search.interface import Hypothesis, SpecialIds, Stepper, never_cancelled
+from manyheads.search.interface import Engine, Hypothesis, SpecialIds, Stepper, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.tasks.inspecting.changes import changed
 from manyheads.tasks.inspecting.options import Changes
@@ -84,7 +84,7 @@ def search_natively(
         if precision == "int8":
             pytest.skip("torch has other last bits, which may round an activation to another integer")
         return TorchEngine([model]).search(rows, chosen, constraints)
-    return NativeEngine(native, lambda: TorchEngine([model])).search(rows, chosen, constraints)
+    return NativeEngine(native).search(rows, chosen, constraints)
 
 
 def check_outputs(found: list[dict[str, Any]], expected: list[Hypothesis], precision: str = "fp32") -> None:
@@ -156,10 +156,9 @@ def test_all_engines_agree_at_the_limit_of_positions(node, positions, beam) -> N
     model = scrambled_model(positions=positions, max_positions=20).float()
     model.output.bias[EOS] -= 100
     load_model(node, model, search=SEARCH)
-    torch_engine = TorchEngine([model])
-    engines = [torch_engine]
+    engines: list[Engine] = [TorchEngine([model])]
     if (native := pack_native(model)) is not None:
-        engines.append(NativeEngine(native, lambda: torch_engine))
+        engines.append(NativeEngine(native))
     for length, prefix in [*product((1, 7, 18, 19, 20), (0,)), *product((7, 19), (18, 19, 20))]:
         source, forced = (
             random_ids(1, count, TARGET_SIZE)[0].tolist() if count else [] for count in (length, prefix)

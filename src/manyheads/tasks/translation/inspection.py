@@ -140,7 +140,7 @@ def single_model(translator: Translator) -> TorchEngine:
     """Return the engine of the translator if it is one model in PyTorch."""
     engine = translator.torch_engine
     if engine is None:
-        raise UsageError('inspecting needs the model itself. Load it with engine = "torch".')
+        raise UsageError('inspecting needs the model itself. Load it with engine = "auto".')
     if len(engine.models) > 1:
         raise UsageError("inspecting looks into one model, and this is an ensemble. Load one run.")
     return engine

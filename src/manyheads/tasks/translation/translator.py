@@ -12,8 +12,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.glossary import Glossary
+from manyheads.decoding.auto_engine import ENGINES, AutoEngine, open_engine
 from manyheads.decoding.native.weights import parse_precision
-from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native_engine
 from manyheads.errors import MissingExtraError, RunError, UsageError, require
 from manyheads.interop.bundle import is_export
 from manyheads.search.interface import (
@@ -74,14 +74,10 @@ class Translator:
         sources: SourceModel | None = None,
         confidence: ConfidenceModel | None = None,
     ) -> None:
-        """Make a translator from objects in memory; a model gets a new `TorchEngine`. `load` opens a run."""
+        """Make a translator from objects in memory; a model gets a new `AutoEngine`. `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
-        if not isinstance(engine, Engine):
-            from manyheads.decoding.engine import TorchEngine  # imports torch
-
-            engine = TorchEngine([engine])
-        self.engine = engine
+        self.engine = engine if isinstance(engine, Engine) else AutoEngine.of_model(engine)
         self.sources = sources
         self.confidence = confidence
         self.glossary: Glossary | None = None
@@ -138,7 +134,7 @@ class Translator:
         """
         engine = self.torch_engine
         if engine is None:
-            raise UsageError('this needs the model itself. Load it with engine = "torch".')
+            raise UsageError('this needs the model itself. Load it with engine = "auto".')
         return engine.models[0]
 
     @property
@@ -146,7 +142,7 @@ class Translator:
         """The PyTorch engine, loaded on first use; None if there is none."""
         from manyheads.decoding.engine import TorchEngine  # imports torch
 
-        engine = self.engine.torch_engine if isinstance(self.engine, NativeEngine) else self.engine
+        engine = self.engine.torch_engine if isinstance(self.engine, AutoEngine) else self.engine
         return engine if isinstance(engine, TorchEngine) else None
 
     @classmethod
@@ -155,7 +151,7 @@ class Translator:
         run: str | Path,
         *,
         device: str = "auto",
-        engine: str = "torch",
+        engine: str = "auto",
         ensemble: Sequence[str | Path] = (),
         geometric: bool = False,
         precision: str = "fp32",
@@ -165,7 +161,8 @@ class Translator:
         Args:
             run: the directory.
             device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-            engine: search backend: "torch", or "ctranslate2" (extra ct2), which opens a run or an exported folder.
+            engine: search backend: "native" is the C code, "torch" are torch operators; "auto" takes C where it can
+                compute, on a CPU. Or "ctranslate2" (extra ct2), which opens a run or an exported folder.
             ensemble: further runs with the same tokenizers, whose probabilities are averaged with those of the
                 first run; the settings are those of the first run.
             geometric: average log-probabilities instead of probabilities.
@@ -176,8 +173,8 @@ class Translator:
             UsageError: the tokenizers of two runs differ, or the engine is unknown or does not support an option.
             MissingExtraError: the engine is not installed.
         """
-        if engine not in ("torch", "ctranslate2"):
-            raise UsageError(f'there is no engine "{engine}". Use "torch" or "ctranslate2".')
+        if engine not in (*ENGINES, "ctranslate2"):
+            raise UsageError(f'there is no engine "{engine}". Use one of {", ".join(ENGINES)}, ctranslate2.')
         if engine == "ctranslate2":
             _check_ctranslate2_options(precision, ensemble)
             from manyheads.interop.ctranslate2.convert import engine_for  # imports torch
@@ -192,13 +189,12 @@ class Translator:
         sources, confidence = _read_source_model(directory, tokenizers), _read_confidence(directory)
         number_format = parse_precision(precision)
         if not ensemble:
-            try:
-                native = open_native_engine(directory, config, tokenizers, device=device, precision=number_format)
-                loaded = cls(config, tokenizers, native, sources, confidence)
-                loaded.run = directory
-                return loaded
-            except NotNativeError as reason:
-                reason.check_torch()
+            opened = open_engine(engine, directory, config, tokenizers, device=device, precision=number_format)
+            loaded = cls(config, tokenizers, opened, sources, confidence)
+            loaded.run = directory
+            return loaded
+        if engine == "native":
+            raise UsageError("an ensemble is searched with torch operators. Use the engine auto or torch.")
         require("torch", purpose="An ensemble")
 
         from manyheads.decoding.engine import TorchEngine
@@ -239,7 +235,7 @@ class Translator:
 
         folder = folder_of(name)
         if is_export(folder) or engine == "ctranslate2" or not is_marian(folder):
-            default_engine = "ctranslate2" if is_export(folder) else "torch"
+            default_engine = "ctranslate2" if is_export(folder) else "auto"
             return cls.load(folder, device=device, engine=engine or default_engine)
         marian = read_marian(folder)
         return cls(marian.config, marian.tokenizers, marian.model.to(pick_device(device)))

@@ -1,0 +1,175 @@
+"""The engines by name, and the engine that chooses between C and torch operators."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema import Config
+from manyheads.decoding.batching import ContinuousBatching, greedy_options
+from manyheads.decoding.native.beams import can_search
+from manyheads.decoding.native.model import FloatArray, NativeModel
+from manyheads.decoding.native.weights import Precision
+from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native
+from manyheads.errors import refuse_pickling, require
+from manyheads.search.cancellation import cancelled_among
+from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
+from manyheads.text.tokenizer import TokenizerPair
+
+if TYPE_CHECKING:
+    from manyheads.decoding.engine import TorchEngine
+    from manyheads.model.encoder_decoder import EncoderDecoder
+
+ENGINES = ("auto", "native", "torch")
+
+
+class AutoEngine:
+    """An engine that searches in C where it can, and else with torch operators; see `Engine`.
+
+    A model of a run is loaded with torch when it is first needed: for required words, or because somebody asks for
+    the model itself. From then on its weights are packed for C again whenever they have changed.
+    """
+
+    __reduce__ = refuse_pickling
+
+    def __init__(
+        self, load: Callable[[], TorchEngine], native: NativeEngine | None = None, precision: Precision = "fp32"
+    ) -> None:
+        """Take the function that makes the engine with torch, and the same model in C if it is packed already.
+
+        Args:
+            load: called once: at the first use, or immediately without `native`.
+            native: the model in C.
+            precision: number format of the weights that are packed for C.
+        """
+        self.load = load
+        self.native = native
+        self.precision = precision
+        self.lock = threading.Lock()
+        self.loaded: TorchEngine | None = None
+        self.packed: object = None  # the weights of the engine with torch that `native` has too
+        if native is None:
+            self.loaded = load()
+
+    @classmethod
+    def of_model(cls, model: EncoderDecoder) -> AutoEngine:
+        """Make an engine of a model in memory."""
+        from manyheads.decoding.engine import TorchEngine  # imports torch
+
+        return cls(lambda: TorchEngine([model]))
+
+    @property
+    def torch_engine(self) -> TorchEngine:
+        """The engine with torch operators, loaded at the first use."""
+        with self.lock:
+            if self.loaded is None:
+                loaded = self.load()
+                self.packed = loaded.pack_weights()
+                self.loaded = loaded
+        return self.loaded
+
+    @property
+    def native_engine(self) -> NativeEngine | None:
+        """The engine in C with the present weights; None if there is none for this model and device."""
+        if self.loaded is not None and self.loaded.pack_weights() is not self.packed:
+            from manyheads.decoding.prepare import pack_native  # imports torch
+
+            self.packed = self.loaded.packed
+            native = pack_native(self.loaded.models[0], self.precision)
+            self.native = None if native is None else NativeEngine(native)
+        return self.native
+
+    @property
+    def longest(self) -> int:
+        """Maximum length of a source or an output in tokens, without the end mark."""
+        return (self.native or self.torch_engine).longest
+
+    def search(
+        self,
+        rows: Sequence[Sequence[int]],
+        options: SearchOptions,
+        constraints: Sequence[Constraints] = (),
+        cancelled: Cancelled = never_cancelled,
+    ) -> list[list[Hypothesis]]:
+        """See `Engine.search`; the rows that need torch are searched first."""
+        constraints = constraints or [UNCONSTRAINED] * len(rows)
+        native = self.native_for(options)
+        outputs: list[list[Hypothesis]] = [[] for _ in rows]
+        for in_c in (False, True):
+            chosen = [
+                row for row, one in enumerate(constraints) if (native is not None and not one.required) == in_c
+            ]
+            if chosen:
+                engine = native if in_c and native is not None else self.torch_engine
+                found = engine.search(
+                    [rows[row] for row in chosen],
+                    options,
+                    [constraints[row] for row in chosen],
+                    cancelled_among(cancelled, chosen),
+                )
+                for row, hypotheses in zip(chosen, found, strict=True):
+                    outputs[row] = hypotheses
+        return outputs
+
+    def native_for(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> NativeEngine | None:
+        """Return the engine in C if it does this search."""
+        native = self.native_engine
+        return native if native is not None and can_search(native.model, options, constraints) else None
+
+    def stream(
+        self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
+    ) -> Iterator[int]:
+        """See `Engine.stream`."""
+        options = greedy_options(options, constraints)
+        engine = self.native_for(options, [constraints]) or self.torch_engine
+        yield from engine.stream(row, options, constraints)
+
+    def can_batch_continuously(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
+        """Return whether continuous batching supports a search: greedy or plain beam search in C."""
+        native = self.native_engine
+        return native is not None and native.can_batch_continuously(options, constraints)
+
+    def begin(self, options: SearchOptions) -> ContinuousBatching:
+        """Start a continuous batch, with options for which `can_batch_continuously` is true."""
+        native = self.native_engine
+        assert native is not None
+        return native.begin(options)
+
+
+def open_engine(
+    name: str, run: RunDirectory, config: Config, tokenizers: TokenizerPair, *, device: str, precision: Precision
+) -> Engine:
+    """Return the engine of a run; for the arguments see `Translator.load`.
+
+    Raises:
+        RunError: the weights are missing or damaged.
+        UsageError: the engine cannot compute this model on this device.
+        MissingExtraError: torch must compute, and is missing.
+    """
+    sizes = tokenizers.source.size, tokenizers.target.size
+
+    def pack(tensors: Mapping[str, FloatArray], code: ctypes.CDLL) -> NativeModel:
+        return NativeModel(tensors, config.model, sizes, precision, code)
+
+    def load() -> TorchEngine:
+        module = require("manyheads.decoding.engine", purpose="This search, or the model itself,")
+        pick_device = require("manyheads.training.precision", purpose="The model itself").pick_device
+        model = run.model(config, tokenizers).to(pick_device(device))
+        engine: TorchEngine = module.TorchEngine([model], precision=precision)
+        return engine
+
+    if name == "torch":
+        return load()
+    try:
+        on_cpu = name == "native" and device == "auto"
+        native = NativeEngine(open_native(run, config, "cpu" if on_cpu else device, pack))
+    except NotNativeError as reason:
+        if name == "native":
+            raise reason.refusal() from reason
+        reason.check_torch()
+        return AutoEngine(load, precision=precision)
+    return native if name == "native" else AutoEngine(load, native, precision)
