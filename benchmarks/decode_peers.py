@@ -10,7 +10,6 @@ MarianMT and JoeyNMT; without them, any. It is exported to DIR, or a temporary f
 Each contender decodes the test text of the run, from ids to ids.
 
     manyheads:fp32, :bf16, :int8    its own search, which distributes the batches of a call over the threads
-    manyheads:ctranslate2           CTranslate2 behind its interface (`--engine ctranslate2`)
     ctranslate2:float32, :int8      the library itself, batches of 64
     hugging-face                    MarianMTModel.generate in fp32
     joeynmt                         its search, which has no cache, with the Python of the option, as it needs

@@ -1,6 +1,6 @@
 """Put load on a server and print its throughput, latency and memory. Both run on this machine and share its cores.
 
-    python benchmarks/serve.py RUN --lines FILE [--seconds 60] [--requests 100000] [--engine ctranslate2]
+    python benchmarks/serve.py RUN --lines FILE [--seconds 60] [--requests 100000] [--engine torch]
 
 Prints one JSON line for each part:
     offline     sentences/s of `Translator.translate` of all lines at once, before the server starts
@@ -378,7 +378,7 @@ def parse_arguments() -> argparse.Namespace:
         default=100_000,
         help="requests of the memory measurement; 0 skips it (default 100000)",
     )
-    parser.add_argument("--engine", default="torch")
+    parser.add_argument("--engine", default="auto")
     parser.add_argument("--sweep", action="store_true", help="measure only the effect of the two batching options")
     tiny = {"most": 5, "rounds": 1, "seconds": 0.2, "requests": 100}
     return machine.parse(parser, tiny=tiny, required=["run", "lines"])
@@ -402,7 +402,7 @@ def measure(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     arguments = parse_arguments()
-    about = machine.about(*(["ctranslate2"] if arguments.engine == "ctranslate2" else []))
+    about = machine.about()
     with tempfile.TemporaryDirectory() as folder:
         if arguments.run is None:
             arguments.run, arguments.lines = str(train_run(Path(folder))), str(Path(folder) / "test.de")

@@ -40,7 +40,8 @@ LEFT_OUT = [
         *("html", "html javascript sentence-transformers"),  # of formats with a card; of a translator's
         *("argos ctranslate2 html javascript", "argos ctranslate2 huggingface sentence-transformers"),
         "html huggingface javascript sentence-transformers",  # of formats with number formats
-        "ctranslate2 html javascript sentence-transformers",  # of programs with other search settings
+        "html javascript sentence-transformers",  # of programs with other search settings
+        "argos html javascript sentence-transformers",  # of programs that do not split lines
         "ctranslate2 huggingface javascript sentence-transformers",  # of formats of one file
         "adamw",  # has returned before
         "bf16",  # of a browser's precisions

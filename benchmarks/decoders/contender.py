@@ -17,7 +17,7 @@ class Decoder:
     Attributes:
         module: the module of `decoders` that runs in the contender's process.
         package: the package whose version is reported.
-        variant: the argument of the module: a precision or an engine.
+        variant: the argument of the module: a precision.
         needs: a required package that manyheads does not require.
         export: the folder of the export that it reads, if any.
         settings: workers x threads to try in mode "file".
@@ -40,9 +40,6 @@ DECODERS = {
     "manyheads:fp32": Decoder("manyheads_engine", "manyheads", "fp32"),
     "manyheads:bf16": Decoder("manyheads_engine", "manyheads", "bf16"),
     "manyheads:int8": Decoder("manyheads_engine", "manyheads", "int8"),
-    "manyheads:ctranslate2": Decoder(
-        "manyheads_engine", "ctranslate2", "ctranslate2", needs="ctranslate2", export="ctranslate2-float32"
-    ),
     "ctranslate2:float32": Decoder(
         "ctranslate2_library", "ctranslate2", "float32", "ctranslate2", "ctranslate2-float32", SIDE_BY_SIDE
     ),

@@ -1,4 +1,4 @@
-"""Decode with manyheads: its own search in a precision, or `--engine ctranslate2`."""
+"""Decode with manyheads in a precision."""
 
 from __future__ import annotations
 
@@ -17,11 +17,8 @@ from manyheads.training.memory import keep_decoding_small
 
 def main() -> None:
     keep_decoding_small()  # as `manyheads translate`
-    folder, run, variant = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    if variant == "ctranslate2":
-        translator = Translator.load(folder / "exports" / "ctranslate2-float32", device="cpu", engine="ctranslate2")
-    else:
-        translator = Translator.load(run, device="cpu", precision=variant)  # type: ignore[arg-type]
+    folder, run, precision = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    translator = Translator.load(run, device="cpu", precision=precision)
     search = translator.config.search
 
     def prepare(request: DecodingRequest) -> Decode:

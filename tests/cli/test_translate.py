@@ -21,11 +21,13 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.translate import translate_batches
-from manyheads.errors import DataError
+from manyheads.decoding.native.build import library
+from manyheads.errors import DataError, UsageError
 from manyheads.runs.translate_file import TRUNCATED, output_lines, warnings_of
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation.translator import Candidate, Translation, Translator
 
+GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 REPETITION = WARNINGS["repetition"]
 UNUSUAL_LINES = ["a\u2028b", "", "c\x85\x0b\x0c\x1cd", "   ", "가나\rx", "last"]
 
@@ -188,3 +190,20 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     assert run(["translate", "run", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_every_engine_writes_the_same_translations(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("Ein Hund läuft .\nZwei Frauen lesen .\n", encoding="utf-8")
+    default = call("translate", GOLDEN, tmp_path / "text").out
+    assert default.count("\n") == 2
+    for name in ("auto", "torch", "native") if library() else ("auto", "torch"):
+        assert call("translate", GOLDEN, tmp_path / "text", "--engine", name).out == default
+
+
+@pytest.mark.parametrize("verb", ["translate", "serve"])
+def test_the_former_engine_ctranslate2_is_refused_with_what_to_use(call: Call, verb: str) -> None:
+    message = call(verb, GOLDEN, "--engine", "ctranslate2", code=2).err
+    assert "the engine ctranslate2 is gone" in message
+    assert "make a run: manyheads import FOLDER -o RUN" in message
+    with pytest.raises(UsageError, match="the engine ctranslate2 is gone"):
+        Translator.load(GOLDEN, engine="ctranslate2")

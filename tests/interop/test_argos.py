@@ -300,7 +300,8 @@ def test_a_package_with_merges_translates_like_argos_as_a_run_and_exported_again
     found = [one.translation for one in translator.translate(texts, options=options)]
     assert len(set(found)) > 5
     export(tmp_path / "run", tmp_path / "ct2", "ctranslate2")
-    again = Translator.load(tmp_path / "ct2", engine="ctranslate2")
+    import_model(str(tmp_path / "ct2"), tmp_path / "again")
+    again = Translator.load(tmp_path / "again", device="cpu")
     assert [one.translation for one in again.translate(texts, options=options)] == found
     export(tmp_path / "run", tmp_path / "x.argosmodel", "argos", quantization="float32")
     for number, path in enumerate((package, tmp_path / "x.argosmodel")):

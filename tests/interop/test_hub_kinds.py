@@ -234,8 +234,8 @@ def test_a_classifier_of_transformers_is_loaded_by_its_name(local_hub: Path) -> 
     assert found == approx(expected)
     with pytest.raises(RunError, match="of the type bert for classification, not for language-modeling"):
         Generator.from_pretrained("somebody/bert")
-    with pytest.raises(UsageError, match='engine = "ctranslate2" is for translators'):
-        from_pretrained("somebody/bert", engine="ctranslate2")
+    with pytest.raises(UsageError, match='engine = "torch" is for translators'):
+        from_pretrained("somebody/bert", engine="torch")
 
 
 def test_gpt2_is_loaded_by_its_name(local_hub: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import zipfile
@@ -36,7 +37,6 @@ from manyheads.runs.export import _FORMATS, export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.runs.train import train
-from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import samples_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Advance
@@ -268,23 +268,13 @@ def test_an_unknown_format_or_an_unsupported_quantization_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_exported_folder_and_its_run_translate_with_ctranslate2(trained: Path, tmp_path: Path) -> None:
-    right = Translator.load(trained)
+def test_an_exported_folder_is_imported_to_translate_as_its_run(trained: Path, tmp_path: Path) -> None:
     export(trained, tmp_path / "out", "ctranslate2")
-    for path in (tmp_path / "out", trained):
-        found = Translator.load(path, engine="ctranslate2")
-        assert texts_of(found, beam_size=1) == texts_of(right, beam_size=1)
-        # in CTranslate2, padding and start mark have no probability; here they have that of label smoothing
-        (one, *_), (other, *_) = (t.translate(TEXTS, beam_size=3, n_best=2) for t in (found, right))
-        assert one.hypotheses[0].tokens == other.hypotheses[0].tokens
-        assert one.hypotheses[0].token_scores == within(other.hypotheses[0].token_scores, 0.03)
-        assert "".join(found.stream(TEXTS[0])) == texts_of(found, beam_size=1)[0]
-    cached = [path.name for path in (trained / "cache").iterdir() if path.name.startswith("ctranslate2-")]
-    assert len(cached) == 1
-    with pytest.raises(UsageError, match=r"is an export, not a run\. Use it with --engine ctranslate2"):
+    command = re.escape(f"manyheads import {tmp_path / 'out'} -o RUN")
+    with pytest.raises(RunError, match=rf"is a model of CTranslate2, not a run\. Make a run of it: {command}"):
         Translator.load(tmp_path / "out")
-    with pytest.raises(UsageError, match="one model alone"):
-        Translator.load(trained, engine="ctranslate2", ensemble=[trained])
+    import_model(str(tmp_path / "out"), tmp_path / "again")
+    assert texts_of(Translator.load(tmp_path / "again")) == texts_of(Translator.load(trained))
 
 
 @pytest.mark.parametrize("to", ["ctranslate2", "argos"])
@@ -324,64 +314,6 @@ def test_a_quantized_export_is_scored_in_its_own_arithmetic(
     monkeypatch.setattr(module.CTranslate2Engine, "search", recording_search)
     compare(trained, tmp_path / "out", device="cpu")
     assert {name[:4] for name in computed} == {"int8"}
-
-
-def test_a_run_whose_weights_changed_is_converted_again(trained: Path, tmp_path: Path) -> None:
-    import shutil
-
-    copy = Path(shutil.copytree(trained, tmp_path / "copy"))
-    before = Translator.load(copy, engine="ctranslate2")
-    run = RunDirectory(copy)
-    config = run.config()
-    model = run.model(config, run.tokenizers(config))
-    with torch.no_grad():
-        model.output.weight.neg_()
-    run.publish({name: parameter.detach() for name, parameter in model.named_parameters()})
-    after = Translator.load(copy, engine="ctranslate2")
-    assert texts_of(after, beam_size=1) == texts_of(Translator.load(copy), beam_size=1)
-    assert texts_of(after, beam_size=1) != texts_of(before, beam_size=1)
-    assert len(list((copy / "cache").glob("ctranslate2-*"))) == 2  # the last one may still be in use
-
-
-def test_a_run_in_a_read_only_folder_is_converted_elsewhere(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from manyheads.errors import SaveError
-    from manyheads.interop.ctranslate2 import convert
-
-    class ReadOnlyDirectory:
-        def __init__(self, out: Path) -> None:
-            pass
-
-        def __enter__(self) -> Path:
-            raise SaveError("read-only")
-
-        def __exit__(self, *exception: object) -> None:
-            pass
-
-    monkeypatch.setattr(convert, "new_folder", ReadOnlyDirectory)
-    monkeypatch.setattr(convert, "_CACHED", "other-")
-    found = Translator.load(trained, engine="ctranslate2")
-    assert texts_of(found, beam_size=1) == texts_of(Translator.load(trained), beam_size=1)
-    assert not list((trained / "cache").glob("other-*"))
-
-
-def test_options_of_the_command_reach_the_engine(
-    trained: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    source = tmp_path / "text"
-    source.write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
-    assert (
-        program(
-            ["translate", str(trained), str(source), "--engine", "ctranslate2", "--output", str(tmp_path / "o")]
-        )
-        == 0
-    )
-    lines = (tmp_path / "o").read_text(encoding="utf-8").split("\n")
-    assert len(lines) == len(TEXTS) + 1
-    found = Translator.load(trained, engine="ctranslate2")
-    options = SearchOptions(token_scores=False)
-    assert lines[:-1] == [one.translation for one in found.translate(TEXTS, options=options)]
-    assert program(["translate", str(trained), str(source), "--engine", "ctranslate2", "--sample"]) == 2
-    assert "--engine ctranslate2 cannot do: sampling" in capsys.readouterr().err
 
 
 def test_the_export_and_import_commands_report_their_results(
@@ -556,15 +488,15 @@ def texts_in(translator: Translator, source: str, target: str) -> list[str]:
     return [one.translation for one in found]
 
 
-def test_one_ctranslate2_folder_translates_in_every_direction(languages_run: Path, tmp_path: Path) -> None:
+def test_one_ctranslate2_folder_holds_every_direction(languages_run: Path, tmp_path: Path) -> None:
     done = export(languages_run, tmp_path / "out", "ctranslate2")
     assert done.parity.same_outputs == done.parity.sentences
-    assert done.texts.same == done.texts.lines
-    own, exported = Translator.load(languages_run), Translator.load(tmp_path / "out", engine="ctranslate2")
+    import_model(str(tmp_path / "out"), tmp_path / "again")
+    own, imported = Translator.load(languages_run), Translator.load(tmp_path / "again")
     for source, target in DIRECTIONS:
-        assert texts_in(exported, source, target) == texts_in(own, source, target)
+        assert texts_in(imported, source, target) == texts_in(own, source, target)
     with pytest.raises(UsageError, match="several directions fit"):
-        exported.translate(["the dog"])
+        imported.translate(["the dog"])
 
 
 def test_a_quantized_export_of_several_directions_is_scored_in_the_first(

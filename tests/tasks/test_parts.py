@@ -16,6 +16,8 @@ from tests.tasks.translation.test_translator import (
     watch_sources,
 )
 
+from manyheads.decoding.auto_engine import engine_of
+from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import NativeModel
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.tasks.parts import Line, Splitter, _blank_between
@@ -227,8 +229,10 @@ def test_a_stream_returns_whether_it_was_truncated() -> None:
     assert not truncated(make_translator(end_bias=30.0), "", "auto")
 
 
-def test_a_piece_is_yielded_before_the_next_token_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", ["auto", "torch"])
+def test_a_piece_is_yielded_before_the_next_token_is_computed(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_translator(end_bias=-5.0)
+    made = made.copy(engine=engine_of(made.model, engine))
     steps: list[int] = []
     for owner, name in ((EncoderDecoderStepper, "step"), (NativeModel, "beam_steps")):
         step = getattr(owner, name)
@@ -238,7 +242,7 @@ def test_a_piece_is_yielded_before_the_next_token_is_computed(monkeypatch: pytes
     for count in range(1, 6):
         next(pieces)
         assert len(steps) == count
-    assert not made.model.training
+    assert made.model.training == (engine == "auto" and library() is not None)
     pieces.close()
     assert made.model.training, "the mode is restored when the stream is closed"
 

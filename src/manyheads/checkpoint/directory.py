@@ -63,6 +63,9 @@ class RunDirectory:
         Raises:
             RunError: there is no such directory, or it is not a run directory.
         """
+        if (path / "model.bin").is_file():
+            command = command_line("manyheads", "import", path, "-o", "RUN")
+            raise RunError(f"{path} is a model of CTranslate2, not a run. Make a run of it: {command}")
         if (path / _CONFIG).is_file():
             return cls(path)
         problem = f"is not a run of manyheads: it has no {_CONFIG}" if path.is_dir() else "is not a directory"

@@ -28,13 +28,24 @@ class OutputPath(click.Path):
     """A path that a verb writes. Every other `click.Path` is one that it reads."""
 
 
+class _Engine(click.Choice[str]):
+    """The engines by name; that of an earlier version is refused with what to use in its place."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "ctranslate2":
+            from manyheads.decoding.auto_engine import check_engine
+
+            check_engine(value)
+        return super().convert(value, param, ctx)
+
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 PATH = click.Path(path_type=Path)
 OUTPUT = OutputPath(path_type=Path, readable=False)
 OUTPUT_FOLDER = OutputPath(path_type=Path, file_okay=False, readable=False)
 OUTPUT_FILE = OutputPath(path_type=Path, dir_okay=False, readable=False)
 _MAX_COUNT = 1_000_000_000  # of a number without a narrower limit; helps leave it out
-ENGINE = click.Choice(["auto", "native", "torch", "ctranslate2"])
+ENGINE = _Engine(["auto", "native", "torch"])
 COUNT = click.IntRange(1, _MAX_COUNT)
 NOT_NEGATIVE = click.IntRange(0, _MAX_COUNT)
 

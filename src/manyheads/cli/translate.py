@@ -154,8 +154,8 @@ def translate(
 ) -> None:
     """Translate FILE or standard input: one output line for each input line, empty lines included.
 
-    RUN is a run directory, or with --engine ctranslate2 also an exported one. FILE may be compressed (.gz, .xz or
-    .zst), and so may the file of --output, as its name says.
+    RUN is a run directory. FILE may be compressed (.gz, .xz or .zst), and so may the file of --output, as its name
+    says.
 
     The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
     is given again: finished shards are saved beside the output file.

@@ -11,10 +11,11 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.decoding.batching import ContinuousBatching, greedy_options
 from manyheads.decoding.native.beams import can_search
+from manyheads.decoding.native.build import why_none
 from manyheads.decoding.native.model import FloatArray, NativeModel
 from manyheads.decoding.native.weights import Precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native
-from manyheads.errors import refuse_pickling, require
+from manyheads.errors import UsageError, refuse_pickling, require
 from manyheads.search.cancellation import cancelled_among
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
@@ -54,13 +55,6 @@ class AutoEngine:
         self.packed: object = None  # the weights of the engine with torch that `native` has too
         if native is None:
             self.loaded = load()
-
-    @classmethod
-    def of_model(cls, model: EncoderDecoder) -> AutoEngine:
-        """Make an engine of a model in memory."""
-        from manyheads.decoding.engine import TorchEngine  # imports torch
-
-        return cls(lambda: TorchEngine([model]))
 
     @property
     def torch_engine(self) -> TorchEngine:
@@ -138,6 +132,38 @@ class AutoEngine:
         native = self.native_engine
         assert native is not None
         return native.begin(options)
+
+
+def check_engine(name: str) -> None:
+    """Raise `UsageError` unless there is an engine of this name."""
+    if name == "ctranslate2":
+        raise UsageError(
+            "the engine ctranslate2 is gone: manyheads decodes runs faster itself. Leave --engine out; of a folder "
+            "of CTranslate2 make a run: manyheads import FOLDER -o RUN."
+        )
+    if name not in ENGINES:
+        raise UsageError(f'there is no engine "{name}". Use one of {", ".join(ENGINES)}.')
+
+
+def engine_of(model: EncoderDecoder, name: str = "auto") -> Engine:
+    """Return an engine of a model in memory.
+
+    Raises:
+        UsageError: there is no such engine, or it cannot compute the model where it is.
+    """
+    from manyheads.decoding.engine import TorchEngine  # imports torch
+
+    check_engine(name)
+    with_torch = TorchEngine([model])
+    if name == "torch":
+        return with_torch
+    engine = AutoEngine(lambda: with_torch)
+    if name == "auto":
+        return engine
+    if (native := engine.native_engine) is None:
+        why = why_none() if with_torch.device.type == "cpu" else f"the device is {with_torch.device}"
+        raise UsageError(f"the engine native cannot compute this model ({why}). Use the engine auto.")
+    return native
 
 
 def open_engine(

@@ -32,7 +32,7 @@ _FORMAT = 1
 
 
 def is_export(folder: Path) -> bool:
-    """Return whether a folder is an export of manyheads, which only the engine of the other program can use."""
+    """Return whether a folder is an export of manyheads, for another program to use."""
     return (folder / METADATA).is_file()
 
 

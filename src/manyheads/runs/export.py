@@ -16,7 +16,6 @@ from manyheads.interop.bundle import LoadedModel, is_export, load_run
 from manyheads.interop.ctranslate2.convert import (
     QUANTIZATIONS,
     check_ctranslate2,
-    load_ctranslate2,
     write_ctranslate2,
 )
 from manyheads.interop.hub import is_hub_name, push_folder
@@ -33,11 +32,8 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.evaluate import card_line, with_line
 from manyheads.runs.export_settings import (
-    TextComparison,
-    compare_texts,
     compare_without_lost_settings,
     join_comparisons,
-    setting_lines,
 )
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
@@ -46,7 +42,6 @@ from manyheads.shell import command_line
 from manyheads.tasks.corpus import available_pairs, name_files, samples_of
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
@@ -115,7 +110,7 @@ def export(
                     version = PACKAGE_VERSION if package_version is None else package_version
                     writer = partial(_as_argos, version=version, language=language)
                 parity = writer(draft, opened, numbers)
-                texts = join_comparisons([_compare_lines(draft, view, to, numbers) for view in opened.directions()])
+                texts = join_comparisons([compare_without_lost_settings(view, to) for view in opened.directions()])
             if to == "huggingface" and not starts_from_zero(opened.model):
                 listener.message(f"warning: {TRAINED_START}")
             if to != "argos":
@@ -175,24 +170,6 @@ def _reference(opened: LoadedModel) -> Reference:
 def _worst(parities: Sequence[Parity]) -> Parity:
     """Return the largest differences of an export, of all directions."""
     return max(parities, key=lambda parity: parity.largest)
-
-
-def _compare_lines(draft: Path, opened: LoadedModel, to: str, numbers: str) -> TextComparison:
-    """Compare an export with its run on lines of text that use the settings of the run.
-
-    manyheads opens CTranslate2 folders, and applies the settings that are in them. The programs of the other
-    formats do not, and what that changes is computed by manyheads.
-
-    Raises:
-        ParityError: the results differ.
-    """
-    if to != "ctranslate2":
-        return compare_without_lost_settings(opened, to)
-    metadata, engine = load_ctranslate2(draft, compute_type="float32", device="cpu")
-    translator = Translator(opened.config, metadata.tokenizers, engine)
-    lines = setting_lines(opened)
-    outputs = [result.translation for result in translator.translate(lines, beam_size=1)]
-    return compare_texts(opened, to, lines, outputs, exact=numbers == "float32")
 
 
 def _check_conversion(opened: LoadedModel) -> None:

@@ -15,16 +15,17 @@ from manyheads.tasks.corpus import available_pairs, with_normal_form
 from manyheads.tasks.translation.translator import Translator
 
 # Settings of [search] that the programs of a format do not take from an export, with the value that they use.
-# manyheads itself opens html, javascript and ctranslate2, and applies all others; a page refuses what it lacks.
+# Pages and modules apply all others, and refuse what they lack.
 _OFF = {"copy_literals": False, "lower_capitals": False}
 _DEFAULT_LENGTHS = {
     name: SearchConfig.model_fields[name].default for name in ("max_length_ratio", "max_length_offset")
 }
 _INSTEAD: dict[str, dict[str, Any]] = {
+    "ctranslate2": _OFF,
     "argos": {**_OFF, "no_repeat_ngram": 0, "beam_size": 4, "length_penalty": 0.2, **_DEFAULT_LENGTHS},
     "huggingface": {**_OFF, **_DEFAULT_LENGTHS},
 }
-_UNSPLIT = ("huggingface",)  # formats whose programs do not split long lines into sentences
+_UNSPLIT = ("ctranslate2", "huggingface")  # formats whose programs do not split long lines into sentences
 _SENTENCES = 6
 _MOST_DIFFERENT = 0.1  # share of lines that a tie between two tokens may change in float32
 

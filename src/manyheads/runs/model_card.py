@@ -70,6 +70,7 @@ def _with_direction(usage: str, config: Config) -> str:
     symbol = f'tokenizer.convert_tokens_to_ids("{language_symbol("TARGET")}")'
     chosen = {
         "translate DIRECTORY": "translate DIRECTORY --from SOURCE --to TARGET",
+        "translate RUN": "translate RUN --from SOURCE --to TARGET",
         'translate(["..."])': 'translate(["..."], target="TARGET", source="SOURCE")',
         "{ beam: 5 }": '{ beam: 5, target: "TARGET", source: "SOURCE" }',
         "padding=True))": f"padding=True), forced_bos_token_id={symbol})",

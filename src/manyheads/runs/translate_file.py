@@ -46,7 +46,7 @@ class TranslationJob:
     """The files of a translator and how a file is translated, as a small value to send to other processes.
 
     Attributes:
-        run: run directory, or a folder exported for CTranslate2.
+        run: run directory.
         overrides: settings of the configuration, each as section.key=value.
         ensemble: further runs; see `Translator.load`, also for the next four.
         geometric: see `Translator.load`.

@@ -63,7 +63,7 @@ async def translate(request: Request) -> Response:
         return _translate_sentences(queued, text, beam, SearchOptions())
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with _isolated(run.torch_model, changes, cancelled) as copied:
+        with _isolated(run.loaded, changes, cancelled) as copied:
             assert isinstance(copied, Translator)
             return _translate_sentences(copied, text, beam, SearchOptions(alignment=False))
 
@@ -97,7 +97,7 @@ async def inspect(request: Request) -> Response:
     options = _options_of(fields, run)
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with _isolated(run.torch_model, changes, cancelled) as copied:
+        with _isolated(run.loaded, changes, cancelled) as copied:
             inspected: dict[str, Any] = inspecting("inspect").inspect_loaded(copied, text, options).packed_dict()
             return inspected
 
@@ -112,7 +112,7 @@ async def head(request: Request) -> Response:
     name = HeadName(fields.required("kind"), fields.integer("layer", 0), fields.integer("head", 0))
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
-        with _isolated(run.torch_model, changes, cancelled) as copied:
+        with _isolated(run.loaded, changes, cancelled) as copied:
             inspect_head = require("manyheads.tasks.head_steps", purpose="Inspection").inspect_head
             to_json_values = require("manyheads.inspection.codec", purpose="Inspection").to_json_values
             steps: dict[str, Any] = to_json_values(inspect_head(copied, text, name, options), packed=True)

@@ -20,7 +20,6 @@ from manyheads.data.glossary import Glossary
 from manyheads.decoding.native_engine import is_cpu
 from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
-from manyheads.interop.bundle import is_export
 from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.processors import available_processors
 from manyheads.runs.about import describe, direction_name, examples_of
@@ -73,7 +72,7 @@ class ServedRun:
 
     Attributes:
         name: unique name by which the page chooses the run.
-        folder: the run directory, or the exported folder.
+        folder: the run directory.
         loaded: the model that computes.
         description: see `manyheads.runs.about.describe`.
     """
@@ -84,22 +83,9 @@ class ServedRun:
     description: dict[str, Any]
 
     @cached_property
-    def torch_model(self) -> Loaded:
-        """The model in PyTorch, which can be inspected; loaded at the first inspection where `loaded` is an export.
-
-        Raises:
-            RunError: the folder holds an export instead of a run.
-        """
-        if not (isinstance(self.loaded, Translator) and is_export(self.folder)):
-            return self.loaded
-        model: Loaded = inspecting("inspect").load_for_inspection(self.folder, "cpu")
-        assert isinstance(model, Translator)
-        return model.to(self.loaded.config.data.target, self.loaded.config.data.source)
-
-    @cached_property
     def document(self) -> dict[str, Any]:
         """The tensors, position encodings, schedule, code and card of the model, for the page."""
-        inspection = inspecting("inspect").inspect_weights(self.torch_model, self.folder, self.name)
+        inspection = inspecting("inspect").inspect_weights(self.loaded, self.folder, self.name)
         document: dict[str, Any] = inspecting("page").model_document(inspection, RunDirectory(self.folder).card())
         return document
 
@@ -184,10 +170,8 @@ class Models:
         name = name or folder.name
         names = chain([name], (f"{name}-{number}" for number in count(2)))
         name = next(name for name in names if name not in self.runs)
-        is_run = not is_export(run)
-        watched = is_run and is_installed("torch")
         config = loaded.config if isinstance(loaded, Translator) and loaded.prefix else None
-        examples = examples_of(run, config) if is_run else ()
+        watched, examples = is_installed("torch"), examples_of(run, config)
         description = describe(loaded.config, name, examples=examples, watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
@@ -232,7 +216,7 @@ def load_models(
 
 def _load_model(run: Path, settings: ServeSettings) -> Loaded:
     """Load the model of a run; raises `RunError` as `load_models`."""
-    task = "translation" if is_export(run) else RunDirectory.existing(run).config().task
+    task = RunDirectory.existing(run).config().task
     if not TASKS[task].command:
         raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
     loaded: Loaded = opened_by(task).load_to_serve(
@@ -244,7 +228,7 @@ def _load_model(run: Path, settings: ServeSettings) -> Loaded:
 def _make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetector:
     """Return a detector of the translators' languages; counts of a language in several runs are added up.
 
-    Exported folders have no profiles; `log` gets a warning where a language has none.
+    `log` gets a warning where a language has no profile.
     """
     first: dict[Pair, str] = {}  # the first code of each language
     for language in models.languages:
@@ -253,9 +237,8 @@ def _make_detector(models: Models, log: Callable[[str], None]) -> LanguageDetect
     counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
     translators = [run for run in models.runs.values() if isinstance(run.loaded, Translator)]
     for folder in dict.fromkeys(run.folder for run in translators):  # once for all directions of a run
-        if not is_export(folder):
-            for language, profile in languages_of(RunDirectory(folder)).items():
-                counts[first[libretranslate_code(language), script_of(language)]].update(profile.counts)
+        for language, profile in languages_of(RunDirectory(folder)).items():
+            counts[first[libretranslate_code(language), script_of(language)]].update(profile.counts)
     profiles = {language: LanguageProfile(grams) for language, grams in counts.items() if grams}
     missing = [language for language in languages if language not in profiles]
     if missing:
@@ -281,10 +264,10 @@ def _warm_up(models: Models, batcher: Batcher) -> None:
 
 
 def make_batcher(settings: ServeSettings) -> Batcher:
-    """Return the queue with one single-threaded worker per core; with one worker for a GPU or CTranslate2."""
+    """Return the queue with one single-threaded worker per core; with one worker for a GPU."""
     cores = num_threads()
-    one_worker = settings.engine == "ctranslate2" or not is_cpu(settings.device)
-    workers = 1 if one_worker else min(cores, available_processors(), _MAX_WORKERS)
+    on_cpu = settings.engine == "native" or is_cpu(settings.device)
+    workers = min(cores, available_processors(), _MAX_WORKERS) if on_cpu else 1
     return Batcher(
         workers=workers,
         max_tokens=settings.max_batch_tokens,

@@ -25,7 +25,6 @@ import uvicorn
 from manyheads.checkpoint import RunDirectory
 from manyheads.data.suggestions import SuggestionFile
 from manyheads.errors import UsageError
-from manyheads.interop.bundle import is_export
 from manyheads.serving.access import Access
 from manyheads.serving.app import App
 from manyheads.serving.connections import MAX_CONNECTIONS, Connection
@@ -45,7 +44,7 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
     """Serve runs until a signal ends the server.
 
     Args:
-        runs: run directories, or with CTranslate2 also exported folders.
+        runs: run directories.
         settings: address, limits and options of the computation.
         log: writes a line for the operator; called from any thread.
 
@@ -55,8 +54,7 @@ def serve(runs: Sequence[Path], settings: ServeSettings, log: Callable[[str], No
         DataError: the file of keys cannot be read, or that of suggestions cannot be written.
     """
     for run in runs:
-        if not (settings.engine == "ctranslate2" and is_export(run)):
-            RunDirectory.existing(run)
+        RunDirectory.existing(run)
     access = Access(settings)
     suggestions = SuggestionFile(settings.suggestions) if settings.suggestions else None
     if suggestions is not None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import UsageError
-from manyheads.interop.bundle import is_export
 from manyheads.interop.hub import folder_of
 from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.marian.reader import is_marian
@@ -18,15 +17,15 @@ from manyheads.tasks.translation.translator import Translator
 
 
 def from_pretrained(
-    name: str | Path, *, device: str = "auto", engine: str | None = None
+    name: str | Path, *, device: str = "auto", engine: str = "auto"
 ) -> Translator | Classifier | Generator | Encoder:
     """Open a model of any task from the Hugging Face hub or a folder; each class has this method for its own task.
 
     Args:
-        name: user/name on the hub (extra hf), or a folder: a run, its export for CTranslate2, or a model of
-            transformers (MarianMT, BERT, DistilBERT, RoBERTa, GPT-2).
+        name: user/name on the hub (extra hf), or a folder: a run, or a model of transformers
+            (MarianMT, BERT, DistilBERT, RoBERTa, GPT-2).
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
-        engine: engine of a translator, as of `Translator.load`; None selects the engine that fits the folder.
+        engine: engine of a translator, as of `Translator.load`.
 
     Raises:
         RunError: there is no such model, or it cannot be read.
@@ -38,7 +37,7 @@ def from_pretrained(
     opener = opened_by(task)
     if issubclass(opener, Translator):
         return opener.from_pretrained(str(folder), device=device, engine=engine)
-    if engine not in (None, "auto"):
+    if engine != "auto":
         raise UsageError(f'engine = "{engine}" is for translators, and {name} is for {task}.')
     loaded: Classifier | Generator | Encoder = opener.from_pretrained(str(folder), device=device)
     return loaded
@@ -46,7 +45,7 @@ def from_pretrained(
 
 def _task_in(folder: Path) -> str:
     """Return the task of the model in a folder; an encoder without labels is a masked language model."""
-    if is_export(folder) or is_marian(folder):
+    if is_marian(folder):
         return "translation"
     if not is_pretrained(folder):
         return RunDirectory.existing(folder).config().task

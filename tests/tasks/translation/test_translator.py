@@ -229,12 +229,6 @@ def test_the_cost_of_a_line_of_100_000_tokens_is_bounded(monkeypatch: pytest.Mon
 # --- from a run directory, to JSON ---
 
 
-@pytest.mark.parametrize("choice", [{"precision": "bf16"}, {"ensemble": ["other"]}])
-def test_an_option_that_another_engine_does_not_support_is_refused(tmp_path: Path, choice: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=next(iter(choice))):
-        Translator.load(tmp_path, engine="ctranslate2", **choice)
-
-
 def test_a_translator_loaded_from_a_run_translates_like_the_original(tmp_path: Path) -> None:
     translator = make_translator()
     loaded = Translator.load(str(save_run(translator, tmp_path / "run")), device="cpu")

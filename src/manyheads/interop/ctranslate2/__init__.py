@@ -1,4 +1,4 @@
-"""CTranslate2 (extra ``ct2``): manyheads models in its format, and its decoder as an engine of manyheads.
+"""CTranslate2 (extra ``ct2``): manyheads models in its format, and its decoder to compare them with.
 
 ```
 model.bin  config.json  shared_vocabulary.json     files of CTranslate2, which needs no others

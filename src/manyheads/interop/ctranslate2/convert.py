@@ -1,31 +1,21 @@
-"""Write a model as a CTranslate2 folder, compare it, and load it; a run is converted once."""
+"""Write a model as a CTranslate2 folder, and compare it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from weakref import finalize
 
-from manyheads.checkpoint import RunDirectory, sha256, write_atomically
+from manyheads.checkpoint import write_atomically
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
-from manyheads.files import MOST_BYTES, discard, locked_beside, new_folder, plain_file, refuse_links
-from manyheads.interop.bundle import (
-    BundleMetadata,
-    is_export,
-    load_run,
-    read_metadata,
-    write_metadata,
-)
+from manyheads.files import MOST_BYTES, plain_file
+from manyheads.interop.bundle import BundleMetadata, is_export, read_metadata, write_metadata
 from manyheads.interop.ctranslate2.binary import read_model
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
-from manyheads.interop.parity import Parity, Reference, compare, random_samples
-from manyheads.interop.reference import reference
+from manyheads.interop.parity import Parity, Reference, compare
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.marian import MarianTokenizer
@@ -33,7 +23,6 @@ from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.tokenizer import BOS, PAD, TokenizerPair
 
 _KIND = "ctranslate2"
-_CACHED = "ctranslate2-"  # beginning of the names of converted runs in their cache
 FORBIDDEN_BIASES = "biases_of_padding_and_begin_mark"  # the model itself has others, which forbid both
 QUANTIZATIONS = ("float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16")
 
@@ -119,60 +108,13 @@ def load_ctranslate2(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTra
         read_model(folder / "model.bin")  # a file that is no such model is refused before it is read whole
     metadata = read_metadata(folder)
     if metadata.kind != _KIND:
-        raise RunError(f"{folder} was exported to {metadata.kind}, which this engine cannot open.")
+        raise RunError(f"{folder} was exported to {metadata.kind}, which is no model of CTranslate2.")
     for path in (folder / "config.json", *folder.glob("*vocabulary*")):  # what the library itself reads
         plain_file(path, MOST_BYTES)
-    model = metadata.config.model
     engine = CTranslate2Engine(
         folder,
         (piece_names(metadata.tokenizers.source), piece_names(metadata.tokenizers.target)),
-        max_positions=model.max_positions,
-        num_layers=model.num_decoder_layers,
-        quantization=str(metadata.details.get("quantization", "float32")),
+        max_positions=metadata.config.model.max_positions,
         **choices,
     )
-    return metadata, engine
-
-
-def engine_for(folder: Path, **choices: Any) -> tuple[BundleMetadata, CTranslate2Engine]:
-    """Load an exported folder or a run; `choices` are device, workers and threads of the engine.
-
-    A run is converted to float32 in its cache, and compared, unless that was done since its weights changed; if the
-    cache cannot be written, is a link, or is being written, in a temporary folder.
-
-    Raises:
-        RunError: the folder is neither an export nor a run, or cannot be read.
-        ParityError: the results of the converted model differ.
-        MissingExtraError: ctranslate2 is not installed.
-    """
-    if is_export(folder):
-        return load_ctranslate2(folder, **choices)
-    weights = RunDirectory.existing(folder).weights_path
-    converted = folder / "cache" / f"{_CACHED}{sha256(weights)[:16]}"
-    if not is_export(converted):
-        try:
-            refuse_links(folder, ["cache"])
-            with locked_beside(converted.with_name(_CACHED), RunError):
-                with new_folder(converted) as draft:
-                    _convert(folder, draft)
-                older = [path for path in converted.parent.glob(f"{_CACHED}*") if path != converted]
-                for path in sorted(older, key=lambda path: path.stat().st_mtime)[:-1]:
-                    discard(path)  # all but the newest, which a program may still use
-        except RunError:  # the cache cannot be written, or another process writes it now
-            return _convert_temporarily(folder, choices)
-    return load_ctranslate2(converted, **choices)
-
-
-def _convert(run: Path, draft: Path) -> None:
-    loaded = load_run(run)
-    write_ctranslate2(draft, loaded.config, loaded.tokenizers, loaded.model)
-    check_ctranslate2(draft, reference(loaded.model, random_samples(loaded.tokenizers.source)))
-
-
-def _convert_temporarily(run: Path, choices: dict[str, Any]) -> tuple[BundleMetadata, CTranslate2Engine]:
-    with ExitStack() as cleanup:
-        folder = Path(cleanup.enter_context(TemporaryDirectory(prefix="manyheads-")))
-        _convert(run, folder)
-        metadata, engine = load_ctranslate2(folder, **choices)
-        finalize(engine, cleanup.pop_all().close)
     return metadata, engine

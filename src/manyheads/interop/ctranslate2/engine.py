@@ -1,10 +1,11 @@
-"""CTranslate2 as an engine of translators: greedy and beam search."""
+"""CTranslate2's own search and scores, to compare exports and imported models with them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,6 @@ from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import EOS
 
 _MAX_BATCH_TOKENS = 1024  # more are no faster on a CPU, and leave fewer batches for the workers
-_REASONS = {
-    "sampling": "what it draws for a row depends on the rows beside it",
-    "attention_layer": "it gives the attention of the last decoder layer only",
-    "prefixes": "it gives no attention of an output that begins with a prefix",
-}
 
 
 @dataclass(frozen=True)
@@ -31,33 +27,24 @@ class RowGroup:
         rows: indices of the rows of the search.
         limit: maximum length of an output in tokens, without the end mark.
         least: minimum length.
-        forbidden: forbidden sequences of pieces; None without.
         prefixes: pieces of the forced beginning of each row; None without.
     """
 
     rows: list[int]
     limit: int
     least: int
-    forbidden: list[tuple[str, ...]] | None
     prefixes: list[list[str]] | None
 
 
 class CTranslate2Engine:
-    """A model in CTranslate2's format.
-
-    Many rows go to one worker for each core, each with one thread; a single row of a model that is not int8 goes to
-    one worker with all cores, which is fastest on a CPU (`benchmarks/decode_peers.py`).
+    """A model in CTranslate2's format, with one worker for each core, each with one thread.
 
     Args:
         folder: a CTranslate2 model.
         names: source and target vocabularies, the piece of each id.
         max_positions: maximum length of input and output with the mark at its end or beginning.
-        num_layers: number of decoder layers.
-        quantization: number format of its matrices: "float32", "int8" and so on.
-        compute_type: number format of the computation; "default" is the quantisation if the device can compute it.
+        compute_type: number format of the computation; "default" is that of the matrices, if the device can.
         device: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one.
-        workers: number of parallel workers (default: chosen by the number of cores).
-        threads: threads of each worker (default: chosen by the number of cores).
 
     Raises:
         MissingExtraError: ctranslate2 is not installed.
@@ -71,34 +58,23 @@ class CTranslate2Engine:
         names: tuple[Sequence[str], Sequence[str]],
         *,
         max_positions: int,
-        num_layers: int,
-        quantization: str,
         compute_type: str = "default",
         device: str = "auto",
-        workers: int | None = None,
-        threads: int | None = None,
     ) -> None:
         self.library: Any = require("ctranslate2", extra="ct2", purpose="CTranslate2")
         self.folder = folder
         self.source_names, self.target_names = names
         self.ids = {name: i for i, name in enumerate(self.target_names)}
         self.longest = max_positions - 1
-        self.last_layer = num_layers - 1
         kind, _, index = device.partition(":")
-        on_gpu = kind == "cuda" or (kind == "auto" and self.library.get_cuda_device_count() > 0)
-        self.on_gpu = on_gpu
-        self.device = {"device": "cuda" if on_gpu else "cpu", "device_index": int(index or 0)}
+        self.on_gpu = kind == "cuda" or (kind == "auto" and self.library.get_cuda_device_count() > 0)
+        self.device = {"device": "cuda" if self.on_gpu else "cpu", "device_index": int(index or 0)}
         self.requested_type = compute_type
-        cores = 1 if on_gpu else torch.get_num_threads()
-        self.many = (workers or max(1, cores // (threads or 1)), threads or max(1, cores // (workers or cores)))
-        automatic = workers is None and threads is None
-        self.single = (1, cores) if automatic and not quantization.startswith("int8") else self.many
-        self.translators: dict[tuple[int, int], Any] = {}
 
     @property
     def compute_type(self) -> str:
         """Return the number format of the computation on this device, such as "int8_float32"."""
-        return str(self.translator(2).compute_type)
+        return str(self.translator.compute_type)
 
     def search(
         self,
@@ -107,23 +83,24 @@ class CTranslate2Engine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """Search for each row; see `manyheads.search.interface.Engine`.
+        """Search for each row, greedily or with a beam.
 
         The beam stops by CTranslate2's rule, so that the output may differ from that of the beam search of
-        manyheads. A call of the library cannot be interrupted: cancelled rows are computed to the end of their
-        call.
+        manyheads. A search is never cancelled.
 
         Raises:
-            UsageError: an option is set that CTranslate2 does not have.
+            UsageError: more is asked for than outputs with their scores and prefixes.
             RunError: CTranslate2 cannot read the model.
         """
+        if any(constraint.required or constraint.forbidden for constraint in constraints) or (
+            options.sampling or options.alternatives or options.alignment
+        ):
+            raise UsageError("CTranslate2 is compared by greedy and beam search alone. Use a run.")
         constraints = constraints or [UNCONSTRAINED] * len(rows)
-        self.refuse(options, constraints)
         texts = [self.source_text(row) for row in rows]
         results: list[list[Hypothesis]] = [[] for _ in rows]
         for group in self.row_groups(rows, options, constraints, range(len(rows))):
-            if not set(group.rows) <= set(cancelled()):
-                self.search_group(group, texts, options, results)
+            self.search_group(group, texts, options, results)
         limits = options.longest(rows, self.longest, constraints)
         long = [i for i, outputs in enumerate(results) if any(len(output.tokens) > limits[i] for output in outputs)]
         again = long if options.beam_size > 1 else []  # a greedy output has only to be cut
@@ -140,7 +117,7 @@ class CTranslate2Engine:
 
     def score(self, rows: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> list[list[float]]:
         """Return the log-probabilities of the tokens of given outputs and their end marks, in nats."""
-        translator = self.translator(len(rows))
+        translator = self.translator
         results = translator.score_batch(
             [self.source_text(row) for row in rows],
             [self.target_pieces(output) for output in outputs],
@@ -153,40 +130,8 @@ class CTranslate2Engine:
     def stream(
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
-        """Yield the tokens of the greedy output of one row, without marks, each as soon as it is computed.
-
-        Raises:
-            UsageError: an option is set that CTranslate2 does not have.
-            RunError: CTranslate2 cannot read the model.
-        """
-        self.refuse(options, [constraints])
-        (group,) = self.row_groups([row], options, [constraints], [0])
-        steps = self.translator(1).generate_tokens(
-            self.source_text(row),
-            target_prefix=group.prefixes[0] if group.prefixes else None,
-            max_decoding_length=group.limit,
-            min_decoding_length=group.least,
-            no_repeat_ngram_size=options.no_repeat_ngram or 0,
-            suppress_sequences=group.forbidden,
-        )
-        for step in steps:
-            token = self.ids[step.token]
-            if token == EOS:
-                return
-            yield token
-
-    def refuse(self, options: SearchOptions, constraints: Sequence[Constraints]) -> None:
-        """Raise `UsageError` with the names of the options that the library does not have."""
-        lacking = {
-            "sampling": options.sampling is not None,
-            "alternatives": options.alternatives > 0,
-            "required": any(constraint.required for constraint in constraints),
-            "attention_layer": options.alignment and options.attention_layer not in (-1, self.last_layer),
-            "prefixes": options.alignment and any(constraint.prefix for constraint in constraints),
-        }
-        if wrong := [name for name, is_set in lacking.items() if is_set]:
-            reasons = [f"{name} ({_REASONS[name]})" if name in _REASONS else name for name in wrong]
-            raise UsageError(f"--engine ctranslate2 cannot do: {', '.join(reasons)}. Use --engine torch.")
+        """Raise `UsageError`: outputs that are compared are not streamed."""
+        raise UsageError("CTranslate2 computes whole outputs here. Use a run.")
 
     def row_groups(
         self,
@@ -195,29 +140,27 @@ class CTranslate2Engine:
         constraints: Sequence[Constraints],
         chosen: Iterable[int],
     ) -> list[RowGroup]:
-        """Group the chosen rows by the options that a call shares: minimum length and forbidden sequences."""
+        """Group the chosen rows by their minimum length, which the rows of a call share."""
         limits, shortest = options.longest(rows, self.longest, constraints), options.shortest(rows)
         prefixed = any(constraint.prefix for constraint in constraints)
-        groups: defaultdict[tuple[int, tuple[tuple[str, ...], ...]], list[int]] = defaultdict(list)
+        groups: defaultdict[int, list[int]] = defaultdict(list)
         for i in chosen:
-            words = tuple(tuple(self.target_pieces(sequence)) for sequence in constraints[i].forbidden)
-            groups[min(shortest[i], limits[i]), words].append(i)
+            groups[min(shortest[i], limits[i])].append(i)
         return [
             RowGroup(
                 members,
                 max(limits[i] for i in members),
                 least,
-                [*words] or None,
                 [self.target_pieces(constraints[i].prefix) for i in members] if prefixed else None,
             )
-            for (least, words), members in groups.items()
+            for least, members in groups.items()
         ]
 
     def search_group(
         self, group: RowGroup, texts: list[list[str]], options: SearchOptions, results: list[list[Hypothesis]]
     ) -> None:
         """Search for the rows of a group, and store the hypotheses in `results`."""
-        translator, beam = self.translator(len(group.rows)), options.beam_size
+        translator, beam = self.translator, options.beam_size
         outputs = translator.translate_batch(
             [texts[i] for i in group.rows],
             target_prefix=group.prefixes,
@@ -229,25 +172,20 @@ class CTranslate2Engine:
             num_hypotheses=options.n_best,
             length_penalty=options.length_penalty,
             no_repeat_ngram_size=options.no_repeat_ngram or 0,
-            suppress_sequences=group.forbidden,
             max_input_length=0,
             max_decoding_length=group.limit + 1,
             min_decoding_length=group.least,
             return_scores=True,
             return_end_token=True,
-            return_attention=options.alignment,
         )
         for i, output in zip(group.rows, outputs, strict=True):
-            attentions = output.attention or [None] * len(output.hypotheses)
             results[i] = [
-                self.hypothesis(pieces, score, attention, options.length_penalty)
-                for pieces, score, attention in zip(output.hypotheses, output.scores, attentions, strict=True)
+                self.hypothesis(pieces, score, options.length_penalty)
+                for pieces, score in zip(output.hypotheses, output.scores, strict=True)
             ]
 
-    def hypothesis(
-        self, pieces: Sequence[str], score: float, attention: list[list[float]] | None, length_penalty: float
-    ) -> Hypothesis:
-        """Convert a hypothesis; the library's attention lacks the source's end mark, which gets the rest."""
+    def hypothesis(self, pieces: Sequence[str], score: float, length_penalty: float) -> Hypothesis:
+        """Convert a hypothesis."""
         ended = bool(pieces) and pieces[-1] == self.target_names[EOS]
         return Hypothesis(
             tokens=tuple([self.ids[piece] for piece in (pieces[:-1] if ended else pieces)]),
@@ -255,7 +193,6 @@ class CTranslate2Engine:
             score=score,
             token_scores=(),
             ended=ended,
-            attention=None if attention is None else tuple((*row, max(0.0, 1 - sum(row))) for row in attention),
         )
 
     def add_scores(
@@ -285,22 +222,23 @@ class CTranslate2Engine:
         """Return the pieces of target ids."""
         return [self.target_names[token] for token in tokens]
 
-    def translator(self, rows: int) -> Any:
-        """Return the library's translator for a number of rows."""
-        shape = self.single if rows == 1 else self.many
-        if shape not in self.translators:
-            workers, threads = shape
-            try:
-                self.translators[shape] = self.library.Translator(
-                    str(self.folder),
-                    inter_threads=workers,
-                    intra_threads=threads,
-                    compute_type=self.requested_type,
-                    **self.device,
-                )
-            except (RuntimeError, ValueError, IndexError) as error:
-                raise RunError(f"CTranslate2 cannot open {self.folder}: {error}") from error
-        return self.translators[shape]
+    @cached_property
+    def translator(self) -> Any:
+        """The library's translator.
+
+        Raises:
+            RunError: CTranslate2 cannot read the model.
+        """
+        try:
+            return self.library.Translator(
+                str(self.folder),
+                inter_threads=1 if self.on_gpu else torch.get_num_threads(),
+                intra_threads=1,
+                compute_type=self.requested_type,
+                **self.device,
+            )
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise RunError(f"CTranslate2 cannot open {self.folder}: {error}") from error
 
 
 def _batch_tokens(lengths: Sequence[int], most: int, translator: Any) -> int:
@@ -313,5 +251,4 @@ def _shorten(output: Hypothesis, limit: int) -> Hypothesis:
     """Cut an output to `limit` tokens; its score stays."""
     if len(output.tokens) <= limit:
         return output
-    attention = None if output.attention is None else output.attention[:limit]
-    return replace(output, tokens=output.tokens[:limit], token_scores=(), ended=False, attention=attention)
+    return replace(output, tokens=output.tokens[:limit], token_scores=(), ended=False)

@@ -342,8 +342,6 @@ def check_imported(folder: Path, imported: ImportedModel, expected: Reference) -
         folder,
         imported.names,
         max_positions=config.max_positions,
-        num_layers=config.num_decoder_layers,
-        quantization="float32",
         compute_type="float32",
         device="cpu",
     )

@@ -19,7 +19,7 @@ from manyheads.data.corpus import Pair
 from manyheads.data.letters import has_text
 from manyheads.data.locate import Split
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.decoding.auto_engine import AutoEngine
+from manyheads.decoding.auto_engine import engine_of
 from manyheads.errors import UsageError
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
@@ -147,7 +147,7 @@ class TranslationTask(Task[Translator]):
         """See `Task.evaluate`; without a choice of languages, every direction is scored."""
         if config.data.pairs and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
-        translator = model.copy(config=config, engine=AutoEngine.of_model(model.model)).to(*text.languages[::-1])
+        translator = model.copy(config=config, engine=engine_of(model.model)).to(*text.languages[::-1])
         config = translator.config
         sources, references = text.pairs(config)
         result = evaluate_texts(translator, sources, references, listener, str(text.source or f"data.{text.split}"))

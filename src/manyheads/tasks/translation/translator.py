@@ -12,10 +12,9 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.glossary import Glossary
-from manyheads.decoding.auto_engine import ENGINES, AutoEngine, open_engine
+from manyheads.decoding.auto_engine import AutoEngine, check_engine, engine_of, open_engine
 from manyheads.decoding.native.weights import parse_precision
 from manyheads.errors import MissingExtraError, RunError, UsageError, require
-from manyheads.interop.bundle import is_export
 from manyheads.search.interface import (
     Engine,
     Hypothesis,
@@ -77,7 +76,7 @@ class Translator:
         """Make a translator from objects in memory; a model gets a new `AutoEngine`. `load` opens a run."""
         self.config = config
         self.tokenizers = tokenizers
-        self.engine = engine if isinstance(engine, Engine) else AutoEngine.of_model(engine)
+        self.engine = engine if isinstance(engine, Engine) else engine_of(engine)
         self.sources = sources
         self.confidence = confidence
         self.glossary: Glossary | None = None
@@ -156,13 +155,13 @@ class Translator:
         geometric: bool = False,
         precision: str = "fp32",
     ) -> Self:
-        """Open a run directory, or a folder exported for CTranslate2.
+        """Open a run directory.
 
         Args:
             run: the directory.
             device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one.
             engine: search backend: "native" is the C code, "torch" are torch operators; "auto" takes C where it can
-                compute, on a CPU. Or "ctranslate2" (extra ct2), which opens a run or an exported folder.
+                compute, on a CPU.
             ensemble: further runs with the same tokenizers, whose probabilities are averaged with those of the
                 first run; the settings are those of the first run.
             geometric: average log-probabilities instead of probabilities.
@@ -173,16 +172,7 @@ class Translator:
             UsageError: the tokenizers of two runs differ, or the engine is unknown or does not support an option.
             MissingExtraError: the engine is not installed.
         """
-        if engine not in (*ENGINES, "ctranslate2"):
-            raise UsageError(f'there is no engine "{engine}". Use one of {", ".join(ENGINES)}, ctranslate2.')
-        if engine == "ctranslate2":
-            _check_ctranslate2_options(precision, ensemble)
-            from manyheads.interop.ctranslate2.convert import engine_for  # imports torch
-
-            bundle, other_engine = engine_for(Path(run), device=device)
-            return cls(bundle.config, bundle.tokenizers, other_engine)
-        if is_export(Path(run)):
-            raise UsageError(f"{run} is an export, not a run. Use it with --engine ctranslate2.")
+        check_engine(engine)
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of(cls.task)
         tokenizers = directory.tokenizers(config)
@@ -217,13 +207,13 @@ class Translator:
         return loaded.copy(config=with_overrides(loaded.config, overrides))
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, *, device: str = "auto", engine: str | None = None) -> Self:
+    def from_pretrained(cls, name: str | Path, *, device: str = "auto", engine: str = "auto") -> Self:
         """Open a translator from the Hugging Face hub (extra hf) or from a folder.
 
         Args:
-            name: user/name on the hub, or a folder: a run, its export for CTranslate2, or a MarianMT model.
+            name: user/name on the hub, or a folder: a run, or a MarianMT model.
             device: see `load`.
-            engine: see `load`; None selects the engine that fits the folder.
+            engine: see `load`.
 
         Raises:
             RunError: there is no such translator, or it cannot be read.
@@ -234,11 +224,11 @@ class Translator:
         from manyheads.training.precision import pick_device
 
         folder = folder_of(name)
-        if is_export(folder) or engine == "ctranslate2" or not is_marian(folder):
-            default_engine = "ctranslate2" if is_export(folder) else "auto"
-            return cls.load(folder, device=device, engine=engine or default_engine)
+        if not is_marian(folder):
+            return cls.load(folder, device=device, engine=engine)
         marian = read_marian(folder)
-        return cls(marian.config, marian.tokenizers, marian.model.to(pick_device(device)))
+        made = engine_of(marian.model.to(pick_device(device)), engine)
+        return cls(marian.config, marian.tokenizers, made)
 
     def translate(
         self,
@@ -410,7 +400,7 @@ class Translator:
         """Search for the outputs of rows, and again where an output lacks a phrase or the translation of a term.
 
         That is first with hints, if the model knows them, then with constraints. After hints, an output stays as
-        it is, with a warning, if there is no constrained search (CTranslate2, or no torch). `parts` are the
+        it is, with a warning, if there is no constrained search (no torch). `parts` are the
         constraints on the line of each row, and the number of the row in that line.
         """
         cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
@@ -529,17 +519,6 @@ class Translator:
         if isinstance(self.engine, LimitedEngine):  # for an ensemble, the lowest limit of its models
             return self.engine.longest
         return self.config.model.max_positions - 1
-
-
-def _check_ctranslate2_options(precision: str, ensemble: Sequence[str | Path]) -> None:
-    """Raise `UsageError` if CTranslate2 does not support an option."""
-    if precision != "fp32":
-        raise UsageError(
-            f"--precision {precision} is for --engine torch. CTranslate2 has that of the folder it opens: "
-            "manyheads export RUN --to ctranslate2 -o FOLDER --quantization int8."
-        )
-    if ensemble:
-        raise UsageError("an ensemble is for --engine torch. CTranslate2 searches with one model alone.")
 
 
 def _read_source_model(run: RunDirectory, tokenizers: TokenizerPair) -> SourceModel | None:
