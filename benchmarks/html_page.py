@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from playwright.sync_api import Error
 from safetensors.torch import load_file, save_file
 
@@ -47,7 +48,7 @@ import tiny
 from exported_page.chromium import Chromium, Heaps, open_chromium, script
 from exported_page.mutations import ModelMutations, model_texts, mutated_file
 from manyheads.checkpoint import RunDirectory
-from manyheads.decoding.linear import round_weight
+from manyheads.decoding.native.weights import quantize_int8
 from manyheads.evaluation import score
 from manyheads.inspection.codec import array_from_json
 from manyheads.runs.html_export import html_document, pack_run
@@ -142,7 +143,8 @@ def round_run(run: Path, folder: Path) -> Path:
     tensors = load_file(folder / "model.safetensors")
     for name, tensor in tensors.items():
         if tensor.ndim == 2 and ".positions." not in name and ".types." not in name:
-            tensors[name] = round_weight(tensor, "int8")
+            integers, scale = quantize_int8(tensor.numpy())
+            tensors[name] = torch.from_numpy(integers * scale[:, None])
     save_file(tensors, folder / "model.safetensors")
     return folder
 

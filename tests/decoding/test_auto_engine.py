@@ -13,8 +13,9 @@ import torch
 from tests.tasks.translation.test_translator import lines, make_translator, save_run
 from tests.tolerances import approx
 
+from manyheads.decoding import auto_engine as auto_engine_module
 from manyheads.decoding import native_engine, prepare
-from manyheads.decoding.auto_engine import ENGINES, AutoEngine
+from manyheads.decoding.auto_engine import ENGINES, AutoEngine, engine_of
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native_engine import NativeEngine
@@ -47,7 +48,8 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the library of the C code unavailable."""
     for module in (native_engine, prepare):
         monkeypatch.setattr(module, "library", lambda: None)
-    monkeypatch.setattr(native_engine, "why_none", lambda: "no C compiler was found")
+    for module in (native_engine, auto_engine_module):
+        monkeypatch.setattr(module, "why_none", lambda: "no C compiler was found")
 
 
 def auto_engine(run: Path) -> tuple[AutoEngine, list[list[int]]]:
@@ -170,8 +172,48 @@ def test_the_engine_native_says_why_it_cannot_compute(run, no_compiler) -> None:
         Translator.load(run, engine="native", ensemble=[run])
 
 
+@needs_compiler
+def test_a_model_in_memory_has_each_engine_too() -> None:
+    model = make_translator().model
+    assert [type(engine_of(model, name)) for name in ENGINES] == [AutoEngine, NativeEngine, TorchEngine]
+    with pytest.raises(UsageError, match="cannot compute this model: the device is meta"):
+        engine_of(model.to("meta"), "native")
+
+
+def test_a_model_in_memory_says_why_the_engine_native_cannot_compute_it(no_compiler) -> None:
+    with pytest.raises(UsageError, match=r"there is no C code \(no C compiler was found\)\. Use auto"):
+        engine_of(make_translator().model, "native")
+
+
 def test_an_ensemble_is_searched_by_torch(run) -> None:
     for name in ("auto", "torch"):
         engine = Translator.load(run, device="cpu", engine=name, ensemble=[run]).engine
         assert isinstance(engine, TorchEngine)
         assert len(engine.models) == 2
+
+
+@needs_compiler
+def test_int8_is_computed_in_c_and_float32_where_torch_searches_for_required_words(run) -> None:
+    engine, rows = Translator.load(run, device="cpu", precision="int8").engine, auto_engine(run)[1]
+    assert isinstance(engine, AutoEngine)
+    assert engine.native is not None
+    assert engine.native.model.precision == "int8"
+    assert engine.search(rows, OPTIONS) != auto_engine(run)[0].search(rows, OPTIONS), "the weights are rounded"
+    required = [REQUIRED] * len(rows)
+    assert engine.search(rows, OPTIONS, required) == auto_engine(run)[0].search(rows, OPTIONS, required)
+    with torch.no_grad():
+        engine.torch_engine.models[0].output.bias += 1
+    assert engine.native_engine is not None
+    assert engine.native_engine.model.precision == "int8", "a changed model is rounded again"
+
+
+def test_int8_is_refused_where_torch_searches_with_the_reason(run, no_compiler, monkeypatch) -> None:
+    for options, reason in (
+        ({"engine": "torch"}, "the engine is torch"),
+        ({"ensemble": [run]}, "an ensemble is searched by torch operators"),
+        ({}, r"there is no C code \(no C compiler was found\)"),
+    ):
+        with pytest.raises(
+            UsageError, match=rf'"int8" is computed in C alone, and {reason}\. Use "bf16" or "fp32"'
+        ):
+            Translator.load(run, device="cpu", precision="int8", **options)

@@ -1,4 +1,4 @@
-"""Packing of a model for decoding: in C where that is possible, in the precision that was chosen."""
+"""Packing of a model for decoding: in C where that is possible."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from tests.model.samples import scrambled_model
 
 from manyheads.decoding import prepare
 from manyheads.decoding.native.build import library
-from manyheads.decoding.prepare import pack, pack_native
-from manyheads.errors import UsageError
+from manyheads.decoding.prepare import pack_native
 
 
 @pytest.mark.skipif(library() is None, reason="no C compiler here")
@@ -21,8 +20,3 @@ def test_models_that_the_c_code_does_not_support_are_not_packed_for_it(monkeypat
     assert pack_native(scrambled_model().float().to("meta")) is None
     monkeypatch.setattr(prepare, "library", lambda: None)
     assert pack_native(scrambled_model().float()) is None
-
-
-def test_int8_is_refused_on_other_devices_than_a_cpu() -> None:
-    with pytest.raises(UsageError, match='"int8" is for a CPU'):
-        pack(scrambled_model().to("meta"), "int8")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from tests.devices.pretended import CUDA, MixedDevicesError, WithoutDevice, pretended_cuda
+from tests.tasks.translation.test_translator import make_translator, save_run
 from tests.tolerances import approx
 from tests.training.parts import CPU, EOS, PAD, VOCABULARY, random_pairs, tiny_model
 from torch import Tensor
@@ -19,12 +21,14 @@ from manyheads.decoding import model as inference
 from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper
+from manyheads.errors import UsageError
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.search.ensemble import mean_logarithm
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, SpecialIds
 from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.search.sampling import sample
+from manyheads.tasks.translation.translator import Translator
 
 ROWS = random_pairs(7)[0]
 BASE: dict[str, Any] = {
@@ -105,6 +109,13 @@ def test_on_a_gpu_torch_searches_in_place_of_c() -> None:
         engine = AutoEngine(lambda: engine_on(device))
         assert not engine.can_batch_continuously(options)
         assert tokens_of(engine.search(ROWS, options)) == tokens_of(expected)
+
+
+def test_int8_is_refused_on_a_gpu(tmp_path: Path) -> None:
+    run = save_run(make_translator(), tmp_path / "run")
+    message = 'precision "int8" is computed in C alone, and the device is cuda:0'
+    with pretended_cuda(), pytest.raises(UsageError, match=message):
+        Translator.load(run, device="cuda:0", precision="int8")
 
 
 def language_model_on(device: torch.device, positions: str) -> DecoderOnly:

@@ -51,7 +51,7 @@ def test_a_second_signal_ends_the_server_at_once(endless_run: Path) -> None:
             assert long.result(10).status_code == 200
 
 
-def test_without_the_c_code_requests_at_the_same_time_are_translated_by_torch(
+def test_without_the_c_code_torch_translates_what_is_asked_at_the_same_time_in_float32(
     server: Server, translator_run: Path
 ) -> None:
     def translate(where: Server, text: str) -> str:
@@ -63,9 +63,10 @@ def test_without_the_c_code_requests_at_the_same_time_are_translated_by_torch(
 
     texts = [*GERMAN, " ".join(GERMAN)] * 3
     with (
-        serving(translator_run, environment={"MANYHEADS_NATIVE": "0"}) as without,
+        serving(translator_run, "--precision", "int8", environment={"MANYHEADS_NATIVE": "0"}) as without,
         ThreadPoolExecutor(8) as pool,
     ):
+        assert "there is no C code (MANYHEADS_NATIVE=0): translating in float32\n" in without.text
         assert [*pool.map(partial(translate, without), texts)] == [*pool.map(partial(translate, server), texts)]
 
 

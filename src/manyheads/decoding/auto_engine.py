@@ -13,7 +13,7 @@ from manyheads.decoding.batching import ContinuousBatching, greedy_options
 from manyheads.decoding.native.beams import can_search
 from manyheads.decoding.native.build import why_none
 from manyheads.decoding.native.model import FloatArray, NativeModel
-from manyheads.decoding.native.weights import Precision
+from manyheads.decoding.native.weights import Precision, torch_precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native
 from manyheads.errors import UsageError, refuse_pickling, require
 from manyheads.search.cancellation import cancelled_among
@@ -45,7 +45,7 @@ class AutoEngine:
         Args:
             load: called once: at the first use, or immediately without `native`.
             native: the model in C.
-            precision: number format of the weights that are packed for C.
+            precision: number format of the weights that are packed for C; for "int8", torch computes in "fp32".
         """
         self.load = load
         self.native = native
@@ -89,24 +89,23 @@ class AutoEngine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """See `Engine.search`; the rows that need torch are searched first."""
+        """See `Engine.search`; each row is searched in C, or with torch if it has required words."""
         constraints = constraints or [UNCONSTRAINED] * len(rows)
         native = self.native_for(options)
+        engines = [
+            self.torch_engine if native is None or constraint.required else native for constraint in constraints
+        ]
         outputs: list[list[Hypothesis]] = [[] for _ in rows]
-        for in_c in (False, True):
-            chosen = [
-                row for row, one in enumerate(constraints) if (native is not None and not one.required) == in_c
-            ]
-            if chosen:
-                engine = native if in_c and native is not None else self.torch_engine
-                found = engine.search(
-                    [rows[row] for row in chosen],
-                    options,
-                    [constraints[row] for row in chosen],
-                    cancelled_among(cancelled, chosen),
-                )
-                for row, hypotheses in zip(chosen, found, strict=True):
-                    outputs[row] = hypotheses
+        for engine in dict.fromkeys(engines):
+            chosen = [row for row, chosen_engine in enumerate(engines) if chosen_engine is engine]
+            found = engine.search(
+                [rows[row] for row in chosen],
+                options,
+                [constraints[row] for row in chosen],
+                cancelled_among(cancelled, chosen),
+            )
+            for row, hypotheses in zip(chosen, found, strict=True):
+                outputs[row] = hypotheses
         return outputs
 
     def native_for(self, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> NativeEngine | None:
@@ -161,9 +160,13 @@ def engine_of(model: EncoderDecoder, name: str = "auto") -> Engine:
     if name == "auto":
         return engine
     if (native := engine.native_engine) is None:
-        why = why_none() if with_torch.device.type == "cpu" else f"the device is {with_torch.device}"
-        raise UsageError(f"the engine native cannot compute this model ({why}). Use the engine auto.")
+        raise UsageError(f"the engine native cannot compute this model: {_why_torch(with_torch)}. Use auto.")
     return native
+
+
+def _why_torch(engine: TorchEngine) -> str:
+    """Return the reason why C does not compute the model of an engine."""
+    return f"the device is {engine.device}" if engine.device.type != "cpu" else f"there is no C code ({why_none()})"
 
 
 def open_engine(
@@ -185,10 +188,11 @@ def open_engine(
         module = require("manyheads.decoding.engine", purpose="This search, or the model itself,")
         pick_device = require("manyheads.training.precision", purpose="The model itself").pick_device
         model = run.model(config, tokenizers).to(pick_device(device))
-        engine: TorchEngine = module.TorchEngine([model], precision=precision)
+        engine: TorchEngine = module.TorchEngine([model], precision="fp32" if precision == "int8" else precision)
         return engine
 
     if name == "torch":
+        torch_precision(precision, "the engine is torch")
         return load()
     try:
         on_cpu = name == "native" and device == "auto"
@@ -197,5 +201,8 @@ def open_engine(
         if name == "native":
             raise reason.refusal() from reason
         reason.check_torch()
-        return AutoEngine(load, precision=precision)
+        engine = AutoEngine(load, precision=precision)
+        if engine.native_engine is None:
+            torch_precision(precision, _why_torch(engine.torch_engine))
+        return engine
     return native if name == "native" else AutoEngine(load, native, precision)

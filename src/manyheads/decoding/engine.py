@@ -19,7 +19,7 @@ from manyheads.decoding.batching import (
     search_in_batches,
 )
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.weights import Precision
+from manyheads.decoding.native.weights import TorchPrecision
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.rescoring import review
 from manyheads.decoding.stepper import EncoderDecoderStepper
@@ -49,7 +49,7 @@ class TorchEngine:
         self,
         models: Sequence[EncoderDecoder],
         combine: Combine = mean_probability,
-        precision: Precision = "fp32",
+        precision: TorchPrecision = "fp32",
     ) -> None:
         """Make an engine of models with the same tokenizers, all on one device; for the precision see `pack`."""
         self.models = models

@@ -6,15 +6,12 @@ E head width, N cached tokens of a sentence (`KVCache`).
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.decoding.kv_cache import KVCache
-from manyheads.decoding.linear import InferenceLinear, TensorFunction, round_weight
-from manyheads.decoding.native.weights import Precision
+from manyheads.decoding.linear import InferenceLinear, TensorFunction
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer, EncoderLayer, KeysValues, PostNorm, PreNorm
@@ -24,12 +21,9 @@ _MAX_SENTENCES_FOR_FUSED_ATTENTION = 4  # more sentences are faster as separate 
 
 
 class WeightLayout:
-    """The number format of weights: the dtype of the computation, and the rounding of matrices.
+    """The dtype of the computation, and the dtype to which matrices are rounded before, if any."""
 
-    "int8" rounds token embeddings too.
-    """
-
-    def __init__(self, dtype: torch.dtype, rounding: Precision = "fp32") -> None:
+    def __init__(self, dtype: torch.dtype, rounding: torch.dtype | None = None) -> None:
         self.dtype = dtype
         self.rounding = rounding
 
@@ -56,12 +50,12 @@ class InferenceEmbedding:
     """`TokenEmbedding` in evaluation mode.
 
     Attributes:
+        table: token embeddings (V, D).
         limit: number of learned positions; None where positions are unlimited.
     """
 
     def __init__(self, embedding: TokenEmbedding, layout: WeightLayout) -> None:
-        self.original = embedding.tokens.weight.detach()
-        self.rounding = layout.rounding
+        self.table = embedding.tokens.weight.detach()
         self.scale = embedding.scale
         self.positions = embedding.positions
         self.type = None if embedding.types is None else embedding.types.weight.detach()[0]
@@ -70,11 +64,6 @@ class InferenceEmbedding:
         self.limit: int | None = None
         if isinstance(embedding.positions, LearnedPositions):
             self.limit = embedding.positions.table.num_embeddings
-
-    @cached_property
-    def table(self) -> Tensor:
-        """The token embeddings (V, D); for int8 they are rounded at the first use."""
-        return round_weight(self.original, "int8") if self.rounding == "int8" else self.original
 
     def signals(self, positions: Tensor, length: int) -> Tensor | None:
         """Return the sum of position and type embeddings at positions (B, S), all < `length`: (B, S, D)."""

@@ -19,7 +19,6 @@ from manyheads.decoding.layers import (
     WeightLayout,
     rotary_for_qkv,
 )
-from manyheads.decoding.native.weights import Precision
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.layers import KeysValues
 from manyheads.model.masks import position_ids, source_mask
@@ -43,9 +42,9 @@ class InferenceModel:
     """
 
     def __init__(
-        self, model: EncoderDecoder, dtype: torch.dtype | None = None, *, rounding: Precision = "fp32"
+        self, model: EncoderDecoder, dtype: torch.dtype | None = None, *, rounding: torch.dtype | None = None
     ) -> None:
-        """Pack the weights, rounded before their conversion to `dtype`, which is by default that of the model."""
+        """Pack the weights in `dtype`, by default that of the model, after rounding matrices to `rounding`."""
         weight = model.output.weight.detach()
         self.model = model
         self.dtype = dtype or weight.dtype

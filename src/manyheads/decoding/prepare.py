@@ -10,29 +10,23 @@ import torch
 from manyheads.decoding.model import InferenceModel
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.weights import Precision
-from manyheads.errors import UsageError
+from manyheads.decoding.native.weights import Precision, TorchPrecision
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 
-def pack(model: EncoderDecoder, precision: Precision = "fp32") -> InferenceModel:
+def pack(model: EncoderDecoder, precision: TorchPrecision = "fp32") -> InferenceModel:
     """Pack the weights of a model for decoding with torch on its device.
 
     Args:
         model: the model, on the device that decodes.
         precision: "fp32" computes what the model computes. On a CPU "bf16" rounds the matrices to 8 significant
-            bits; "int8" rounds them to 8 bits with a scale for each output, and the inputs of linear layers to 8
-            bits with a scale for each row. On another device "bf16" computes in bfloat16.
-
-    Raises:
-        UsageError: "int8" on another device than a CPU.
+            bits; on another device it computes in bfloat16.
     """
-    device = model.output.weight.device
-    if device.type == "cpu":
-        return InferenceModel(model, rounding=precision)
-    if precision == "int8":
-        raise UsageError(f'precision "int8" is for a CPU, not for {device.type}. Use "bf16".')
-    return InferenceModel(model, torch.bfloat16 if precision == "bf16" else None)
+    if precision == "fp32":
+        return InferenceModel(model)
+    if model.output.weight.device.type == "cpu":
+        return InferenceModel(model, rounding=torch.bfloat16)
+    return InferenceModel(model, torch.bfloat16)
 
 
 def pack_native(model: EncoderDecoder, precision: Precision = "fp32") -> NativeModel | None:

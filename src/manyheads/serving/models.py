@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS
 from manyheads.data.glossary import Glossary
+from manyheads.decoding.native.build import library, why_none
 from manyheads.decoding.native_engine import is_cpu
 from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
@@ -203,6 +204,9 @@ def load_models(
         UsageError: two runs have the same language pair or name, or the glossary is not for the runs.
         DataError: the glossary cannot be read.
     """
+    if (settings.engine, settings.precision) == ("auto", "int8") and library() is None:
+        log(f"int8 is computed in C alone, and there is no C code ({why_none()}): translating in float32")
+        settings = replace(settings, precision="fp32")
     models = Models()
     for run in runs:
         models.add(run, _load_model(run, settings))

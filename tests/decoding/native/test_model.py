@@ -21,7 +21,6 @@ from torch import nn
 from manyheads.config.schema import ModelConfig
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.batching import finish
-from manyheads.decoding.linear import round_weight
 from manyheads.decoding.native.beams import NativeBeams
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.model import _ENCODER_BATCH_TOKENS, NativeModel
@@ -99,10 +98,12 @@ def rounded(model: EncoderDecoder, precision: Precision) -> EncoderDecoder:
     """Return a copy of a model with the weights of linear layers in bf16, or computing them in int8."""
     if precision == "int8":
         return rounded_model(model)
+    if precision == "fp32":
+        return model
     other = copy.deepcopy(model)
     for module in other.modules():
         if isinstance(module, nn.Linear):
-            module.weight = nn.Parameter(round_weight(module.weight.detach(), precision))
+            module.weight = nn.Parameter(module.weight.detach().bfloat16().float())
     return other
 
 

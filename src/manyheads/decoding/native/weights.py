@@ -18,7 +18,8 @@ from manyheads.decoding.native.positions import Positions
 from manyheads.decoding.native.structs import Activation, Format, Layer, LayerNorm, Linear, Model
 from manyheads.errors import UsageError
 
-Precision = Literal["fp32", "bf16", "int8"]
+TorchPrecision = Literal["fp32", "bf16"]  # of torch operators
+Precision = Literal["fp32", "bf16", "int8"]  # of the C code
 _PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 _FORMATS: dict[Precision, Format] = {"fp32": Format.FLOAT32, "bf16": Format.BFLOAT16, "int8": Format.INT8}
 _CACHE_LINE = 64  # bytes: a vector of weights that crosses two lines is read twice
@@ -37,6 +38,13 @@ def parse_precision(precision: str) -> Precision:
         if name == precision:
             return name
     raise UsageError(f'there is no precision "{precision}". Use one of {", ".join(_PRECISIONS)}.')
+
+
+def torch_precision(precision: Precision, why: str) -> TorchPrecision:
+    """Return a precision of torch operators; raise `UsageError` with the reason for torch if it is int8."""
+    if precision == "int8":
+        raise UsageError(f'precision "int8" is computed in C alone, and {why}. Use "bf16" or "fp32".')
+    return precision
 
 
 class PackedWeights:

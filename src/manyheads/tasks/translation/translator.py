@@ -13,7 +13,7 @@ from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.glossary import Glossary
 from manyheads.decoding.auto_engine import AutoEngine, check_engine, engine_of, open_engine
-from manyheads.decoding.native.weights import parse_precision
+from manyheads.decoding.native.weights import parse_precision, torch_precision
 from manyheads.errors import MissingExtraError, RunError, UsageError, require
 from manyheads.search.interface import (
     Engine,
@@ -165,7 +165,7 @@ class Translator:
             ensemble: further runs with the same tokenizers, whose probabilities are averaged with those of the
                 first run; the settings are those of the first run.
             geometric: average log-probabilities instead of probabilities.
-            precision: number format of the computation: "fp32", "bf16" or "int8" (`pack`).
+            precision: number format of the computation: "fp32", "bf16", or "int8", which the C code alone has.
 
         Raises:
             RunError: a directory is missing, not a run, or damaged.
@@ -192,10 +192,11 @@ class Translator:
         from manyheads.training.precision import pick_device
 
         torch_device = pick_device(device)
+        checked = torch_precision(number_format, "an ensemble is searched by torch operators")
         models = [directory.model(config, tokenizers).to(torch_device)]
         models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
         combine = mean_logarithm if geometric else mean_probability
-        loaded = cls(config, tokenizers, TorchEngine(models, combine, number_format), sources, confidence)
+        loaded = cls(config, tokenizers, TorchEngine(models, combine, checked), sources, confidence)
         loaded.run = directory
         return loaded
 
