@@ -322,6 +322,7 @@ def test_a_completion_imports_neither_torch_nor_numpy() -> None:
         ("bench decode runs/mine", "the verb bench is gone. Measure with benchmarks/training_speed.py CONFIG or"),
         ("export runs/mine out --force", "the option export --force is gone. Leave it out: manyheads evaluate RUN"),
         ("export runs/mine --device=cpu", "the option export --device is gone. Give it to the command that scores"),
+        ("translate runs/mine --geometric", "the option translate --geometric is gone. Leave it out: --ensemble"),
     ],
 )
 def test_a_verb_or_option_of_an_earlier_version_says_what_to_use_in_its_place(

@@ -179,7 +179,7 @@ def test_blank_lines_stay_as_they_are(trained, tmp_path, monkeypatch, data) -> N
 
 def test_an_ensemble_of_runs_translates(trained, tmp_path, monkeypatch) -> None:
     alone = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch)
-    both = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch, "--ensemble", str(trained), "--geometric")
+    both = translated(trained, b"Abc.\n", tmp_path / "out", monkeypatch, "--ensemble", str(trained))
     assert both == alone
 
 

@@ -23,7 +23,6 @@ from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.errors import UsageError
 from manyheads.model.decoder_only import DecoderOnly
-from manyheads.search.ensemble import mean_logarithm
 from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, SpecialIds
 from manyheads.search.options import Constraints, Sampling, SearchOptions
@@ -58,7 +57,7 @@ POSITIONS = ("sinusoidal", "learned", "rotary")
 
 def engine_on(device: torch.device, models: int = 1, positions: str = "sinusoidal") -> TorchEngine:
     built = [tiny_model(seed, positions=positions, num_decoder_layers=2) for seed in range(1, models + 1)]
-    return TorchEngine([model.to(device) for model in built], mean_logarithm)
+    return TorchEngine([model.to(device) for model in built])
 
 
 def tokens_of(outputs: Sequence[Sequence[Hypothesis]]) -> list[list[Any]]:

@@ -54,7 +54,7 @@ FILES_NOT_MODULES = {
     "manyheads.schema.json", "manyheads.fish", "manyheads.service", "manyheads.js", "manyheads.d.ts",
     "manyheads.translate",  # of window, in an exported page
 }  # fmt: skip
-REMOVED_OPTIONS = {"--compile": "design names it as removed"}
+REMOVED_OPTIONS = {"--compile": "design names it as removed", "--geometric": "the changelog names it as removed"}
 OTHERS_OPTIONS = {
     "fairseq": {
         "--activation-dropout", "--arch", "--attention-dropout", "--clip-norm", "--dropout", "--encoder-embed-dim",

@@ -167,10 +167,9 @@ def test_an_unknown_split_is_refused() -> None:
 def test_an_ensemble_of_a_model_with_itself_is_the_model(tmp_path: Path) -> None:
     run = save_run(make_translator(), tmp_path / "run")
     expected = Translator.load(run, device="cpu").translate(lines(), n_best=3)
-    for geometric in (False, True):
-        both = Translator.load(run, device="cpu", ensemble=[run, run], geometric=geometric)
-        for found, one in zip(both.translate(lines(), n_best=3), expected, strict=True):
-            assert_same(found, one)
+    both = Translator.load(run, device="cpu", ensemble=[run, run])
+    for found, one in zip(both.translate(lines(), n_best=3), expected, strict=True):
+        assert_same(found, one)
 
 
 def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> None:

@@ -94,7 +94,6 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
     help="File of terms and the translations that they must have: a term, a tab, its translation, one pair a line.",
 )
 @run_option("--ensemble", multiple=True, help="Another run to ensemble with; may be repeated.")
-@option("--geometric", is_flag=True, help="Average log-probabilities instead of probabilities (--ensemble).")
 @option(
     "--columns",
     metavar="NAMES",
@@ -139,7 +138,6 @@ def translate(
     require_file: Path | None,
     glossary: Path | None,
     ensemble: tuple[Path, ...],
-    geometric: bool,
     columns: tuple[str, ...],
     form: str | None,
     stream: bool,
@@ -198,7 +196,6 @@ def translate(
         run=run,
         overrides=overrides,
         ensemble=ensemble,
-        geometric=geometric,
         engine=engine,
         device=device,
         precision=precision,

@@ -30,6 +30,7 @@ _REMOVED = {  # a verb or option of an earlier version -> what to use in its pla
     "bench": "Measure with benchmarks/training_speed.py CONFIG or benchmarks/decoding_speed.py RUN.",
     "export --device": "Give it to the command that scores the export: manyheads evaluate RUN --against DEST.",
     "export --force": "Leave it out: manyheads evaluate RUN --against DEST measures what a quantization costs.",
+    "translate --geometric": "Leave it out: --ensemble averages the probabilities of the models.",
 }
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help

@@ -30,7 +30,7 @@ from manyheads.search.beam import beam_search
 from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.constrained import grid_beam_search
-from manyheads.search.ensemble import Combine, EnsembleStepper, mean_probability
+from manyheads.search.ensemble import EnsembleStepper
 from manyheads.search.greedy import decode_steps, greedy_choice, greedy_search
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
@@ -45,15 +45,9 @@ class TorchEngine:
     The mode of the models (training or evaluation) is restored after a search.
     """
 
-    def __init__(
-        self,
-        models: Sequence[EncoderDecoder],
-        combine: Combine = mean_probability,
-        precision: TorchPrecision = "fp32",
-    ) -> None:
+    def __init__(self, models: Sequence[EncoderDecoder], precision: TorchPrecision = "fp32") -> None:
         """Make an engine of models with the same tokenizers, all on one device; for the precision see `pack`."""
         self.models = models
-        self.combine = combine
         self.precision = precision
         self.packed: list[InferenceModel] = []
 
@@ -80,7 +74,7 @@ class TorchEngine:
             outputs = search_in_batches(
                 rows, options, constraints, cancelled, workers=self.workers, search=self.search_batch
             )
-            return review(self.models, self.combine, rows, outputs, options)
+            return review(self.models, rows, outputs, options)
 
     @property
     def workers(self) -> int:
@@ -127,7 +121,7 @@ class TorchEngine:
     ) -> Stepper:
         """Return the stepper of some rows: the models, the rules of the options and the constraints."""
         steppers = self.steppers(pad_rows(rows, PAD, last=EOS).to(self.device))
-        stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers, self.combine)
+        stepper = steppers[0] if len(steppers) == 1 else EnsembleStepper(steppers)
         rules: list[Rule] = []
         if options.min_length_ratio:
             limits = options.longest(rows, self.longest, constraints)

@@ -20,7 +20,7 @@ from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.native.rescoring import likeliest_alternatives
 from manyheads.inspection.capture import recording
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.ensemble import Combine
+from manyheads.search.ensemble import mean_probability
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -31,7 +31,6 @@ _BATCH_TOKENS = 2_048  # source and target tokens of a batch
 
 def review(
     models: Sequence[EncoderDecoder],
-    combine: Combine,
     rows: Sequence[Sequence[int]],
     outputs: list[list[Hypothesis]],
     options: SearchOptions,
@@ -46,7 +45,7 @@ def review(
         batch_pairs = [pairs[number] for number in batch]
         batch_outputs = [outputs[row][rank] for row, rank in batch_pairs]
         attentions, alternatives = _teacher_force(
-            models, combine, [rows[row] for row, _ in batch_pairs], batch_outputs, options
+            models, [rows[row] for row, _ in batch_pairs], batch_outputs, options
         )
         for (row, rank), output, attention, token_alternatives in zip(
             batch_pairs, batch_outputs, attentions, alternatives, strict=True
@@ -61,7 +60,6 @@ def review(
 
 def _teacher_force(
     models: Sequence[EncoderDecoder],
-    combine: Combine,
     rows: Sequence[Sequence[int]],
     outputs: Sequence[Hypothesis],
     options: SearchOptions,
@@ -84,7 +82,7 @@ def _teacher_force(
     ]
     if not options.alternatives:
         return trimmed, [None] * len(outputs)
-    log_probs = combine(scores).cpu().double().numpy()
+    log_probs = mean_probability(scores).cpu().double().numpy()
     return trimmed, [
         likeliest_alternatives(output, log_probs[index, : len(output.token_scores)], options.alternatives)
         for index, output in enumerate(outputs)

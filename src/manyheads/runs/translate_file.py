@@ -48,8 +48,7 @@ class TranslationJob:
     Attributes:
         run: run directory.
         overrides: settings of the configuration, each as section.key=value.
-        ensemble: further runs; see `Translator.load`, also for the next four.
-        geometric: see `Translator.load`.
+        ensemble: further runs; see `Translator.load`, also for the next three.
         engine: see `Translator.load`.
         device: see `Translator.load`.
         precision: see `Translator.load`.
@@ -65,7 +64,6 @@ class TranslationJob:
     run: Path
     overrides: tuple[str, ...] = ()
     ensemble: tuple[Path, ...] = ()
-    geometric: bool = False
     engine: str = "auto"
     device: str = "auto"
     precision: str = "fp32"
@@ -84,7 +82,6 @@ class TranslationJob:
             device=self.device,
             engine=self.engine,
             ensemble=self.ensemble,
-            geometric=self.geometric,
             precision=self.precision,
         )
         if self.overrides:

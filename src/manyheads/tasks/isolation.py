@@ -68,7 +68,7 @@ class _CancellableEngine(TorchEngine):
     """An engine with separate modules around the weights of another engine; its searches can be cancelled."""
 
     def __init__(self, engine: TorchEngine, cancelled: Cancelled) -> None:
-        super().__init__(list(map(_with_same_weights, engine.models)), engine.combine, engine.precision)
+        super().__init__(list(map(_with_same_weights, engine.models)), engine.precision)
         self.packed = engine.packed
         self.cancelled = cancelled
 

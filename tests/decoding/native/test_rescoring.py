@@ -14,7 +14,6 @@ from tests.tolerances import assert_close
 from manyheads.decoding.native.build import library
 from manyheads.decoding.native.rescoring import review
 from manyheads.decoding.rescoring import review as review_with_torch
-from manyheads.search.ensemble import mean_probability
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
@@ -27,7 +26,7 @@ def test_attention_and_alternatives_are_those_of_torch(layer, positions) -> None
     outputs = search(native, BEAM)
     found = review(native, ROWS, outputs, options, workers=1)
     with torch.inference_mode():
-        right = review_with_torch([model.eval()], mean_probability, ROWS, outputs, options)
+        right = review_with_torch([model.eval()], ROWS, outputs, options)
     for own, other in zip(chain.from_iterable(found), chain.from_iterable(right), strict=True):
         assert replace(own, alternatives=None, attention=None) == replace(other, alternatives=None, attention=None)
         assert_close(torch.tensor(own.attention), torch.tensor(other.attention), dtype=torch.float32)

@@ -184,7 +184,7 @@ def _recorded_search(
     )
     with torch.inference_mode():
         hypotheses = engine.search_batch([ids], search, [Constraints(prefix)], never_cancelled, recorder)
-        (reviewed,) = review(engine.models, engine.combine, [ids], hypotheses, search)
+        (reviewed,) = review(engine.models, [ids], hypotheses, search)
     best = reviewed[0]
     return Outputs(reviewed, recorder.tree(with_end_mark(best)), len(prefix))
 

@@ -152,7 +152,6 @@ class Translator:
         device: str = "auto",
         engine: str = "auto",
         ensemble: Sequence[str | Path] = (),
-        geometric: bool = False,
         precision: str = "fp32",
     ) -> Self:
         """Open a run directory.
@@ -164,7 +163,6 @@ class Translator:
                 compute, on a CPU.
             ensemble: further runs with the same tokenizers, whose probabilities are averaged with those of the
                 first run; the settings are those of the first run.
-            geometric: average log-probabilities instead of probabilities.
             precision: number format of the computation: "fp32", "bf16", or "int8", which the C code alone has.
 
         Raises:
@@ -188,15 +186,13 @@ class Translator:
         require("torch", purpose="An ensemble")
 
         from manyheads.decoding.engine import TorchEngine
-        from manyheads.search.ensemble import mean_logarithm, mean_probability
         from manyheads.training.precision import pick_device
 
         torch_device = pick_device(device)
         checked = torch_precision(number_format, "an ensemble is searched by torch operators")
         models = [directory.model(config, tokenizers).to(torch_device)]
         models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
-        combine = mean_logarithm if geometric else mean_probability
-        loaded = cls(config, tokenizers, TorchEngine(models, combine, checked), sources, confidence)
+        loaded = cls(config, tokenizers, TorchEngine(models, checked), sources, confidence)
         loaded.run = directory
         return loaded
 
