@@ -63,14 +63,17 @@ def test_json_equals_the_object_of_the_python_api(call: Call) -> None:
     assert printed["run"] == "run"
 
 
-@pytest.mark.parametrize(
-    ("view", "suffix"),
-    [("attention", ".svg"), ("beam", ".svg"), ("alignment", ".html"), ("occlusion", ".csv"), ("heads", ".html")],
-)
+@pytest.mark.parametrize(("view", "suffix"), [("attention", ".svg"), ("beam", ".svg"), ("occlusion", ".csv")])
 def test_a_view_is_written_to_a_file(view: str, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"out{suffix}"
     assert run(["-q", "inspect", str(GOLDEN), SENTENCE, "--view", view, "-o", str(path)]) == 0
     assert len(path.read_text(encoding="utf-8")) > 50
+
+
+def test_a_kind_a_layer_and_a_head_are_chosen(call: Call) -> None:
+    words = ["--view", "attention", "--kind", "encoder", "--layer", "0", "--head", "1"]
+    printed = call("inspect", GOLDEN, SENTENCE, *words).out
+    assert printed.startswith("Encoder self-attention, layer 0, head 1\n")
 
 
 def test_a_picture_has_the_requested_width(tmp_path: Path) -> None:
@@ -123,6 +126,8 @@ def test_a_text_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatch, cal
         (["inspect", str(GOLDEN), "Hund", "--kind", "self"], 2, "'self' is not one of 'encoder', 'decoder'"),
         (["inspect", str(GOLDEN), "Hund", "--head", "-1"], 2, "--head -1"),
         (["inspect", str(GOLDEN), "Hund", "-o", "x.gif"], 2, "must end in one of .html, .svg"),
+        (["inspect", str(GOLDEN), "Hund", "--view", "beam", "-o", "x.html"], 2, "Leave out --view beam, or write"),
+        (["curves", str(GOLDEN), "-o", "x.html"], 2, "Write FILE.svg, or the page of one run with its curves"),
         (
             ["inspect", str(GOLDEN), "Hund", "-o", "/nowhere/at/all/x.svg"],
             2,
@@ -216,7 +221,7 @@ def test_curves_of_two_runs_are_printed_and_written(trained: dict[str, Path], ca
     assert "run: validation loss" in printed
     document = json.loads(call("curves", *both, "--json").out)
     assert [one["name"] for one in document["runs"]] == ["translation", "run"]
-    for suffix in (".svg", ".html", ".csv", ".json"):
+    for suffix in (".svg", ".csv", ".json"):
         assert run(["-q", "curves", *both, "-o", str(tmp_path / f"x{suffix}")]) == 0
     assert "layer 0 head 1" in call("curves", both[0], "--view", "attention-entropy").out
 

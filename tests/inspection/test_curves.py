@@ -12,6 +12,7 @@ from manyheads.errors import RunError, UsageError
 from manyheads.inspection.charts import HeatMap
 from manyheads.inspection.curves import _CURVE_NAMES, _VIEWS, Curves
 from manyheads.inspection.metrics import RunCurves, read_metrics
+from manyheads.inspection.views import Picture
 from manyheads.runs.inspect import curves
 
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
@@ -81,8 +82,7 @@ def test_a_run_without_validations_or_without_records_can_be_shown() -> None:
         shown = Curves((found,))
         assert "no validation yet" in "\n".join(shown.lines())
         for name in shown.views:
-            assert shown.to_svg(name)
-        assert shown.to_html()
+            assert shown.render(Picture(name), "svg")
         assert Curves.from_dict(json.loads(shown.to_json())) == shown
 
 
@@ -93,19 +93,19 @@ def test_entropies_are_a_row_for_each_head() -> None:
     assert one is not None
     assert (one.steps, one.values) == ((20, 40), (0.25, 0.25))
     shown = Curves((found,))
-    (chart,) = shown.charts("attention-entropy")
+    (chart,) = shown.charts(Picture("attention-entropy"))
     assert isinstance(chart, HeatMap)
     assert chart.rows.names == ["layer 0 head 0", "layer 0 head 1", "layer 1 head 0", "layer 1 head 1"]
     assert chart.columns.names == ["20", "40"]
     assert chart.values.tolist() == [[1.0, 1.0], [0.5, 0.5], [0.25, 0.25], [0.125, 0.125]]
     assert chart.hidden is None
-    assert "entropy of the attention (nats)" in shown.to_svg("attention-entropy")
+    assert "entropy of the attention (nats)" in shown.render(Picture("attention-entropy"), "svg").decode()
 
 
 def test_a_head_without_a_value_at_a_step_has_an_empty_cell() -> None:
     found = read(validation(20, attention_entropy={"cross": [[1.0]]}),
                  validation(40, attention_entropy={"cross": [[1.0, 2.0]]}))  # fmt: skip
-    (chart,) = Curves((found,)).charts("attention-entropy")
+    (chart,) = Curves((found,)).charts(Picture("attention-entropy"))
     assert isinstance(chart, HeatMap)
     assert chart.hidden is not None
     assert chart.hidden.tolist() == [[False, False], [True, False]]
@@ -116,8 +116,8 @@ def test_every_series_has_a_readable_name_and_axes_a_unit() -> None:
     assert set(_CURVE_NAMES) == series
     assert not any("_" in name for name in _CURVE_NAMES.values())
     found = Curves((read(step(10), step(20), validation(20)),))
-    assert [line.name for line in found.charts("loss")[0].lines] == ["training loss", "validation loss"]  # type: ignore[union-attr]
-    svg = found.to_svg("loss")
+    assert [line.name for line in found.charts(Picture("loss"))[0].lines] == ["training loss", "validation loss"]  # type: ignore[union-attr]
+    svg = found.render(Picture("loss"), "svg").decode()
     for text in ("training step", "cross-entropy (nats per token), logarithmic", "validation loss: 2"):
         assert text in svg
 
@@ -125,7 +125,7 @@ def test_every_series_has_a_readable_name_and_axes_a_unit() -> None:
 def test_samples_are_grouped_by_sentence() -> None:
     more = [["ein", "a", "b"], ["zwei", "two", "t"]]
     found = read(validation(20, samples=more), validation(40, samples=more), validation(60, samples="x"))
-    table = Curves((found,)).charts("samples")[0].data
+    table = Curves((found,)).charts(Picture("samples"))[0].data
     assert [(row[0], row[2], row[3]) for row in table.rows] == [
         ("ein", 20, "b"), ("ein", 40, "b"), ("ein", 60, "a60"), ("zwei", 20, "t"), ("zwei", 40, "t"),
     ]  # fmt: skip
@@ -134,9 +134,9 @@ def test_samples_are_grouped_by_sentence() -> None:
 def test_runs_are_distinguished_by_name_dash_and_marker() -> None:
     one, other = read(step(10), step(20)), read(step(10), step(30))
     both = Curves((one, RunCurves("other", *list(vars(other).values())[1:])))
-    (chart,) = both.charts("loss")
+    (chart,) = both.charts(Picture("loss"))
     assert [line.name for line in chart.lines] == ["run: training loss", "other: training loss"]  # type: ignore[union-attr]
-    svg = both.to_svg("loss")
+    svg = both.render(Picture("loss"), "svg").decode()
     assert 'stroke-dasharray="7 3"' in svg
     assert "run: training loss" in svg
     assert {row[0] for row in chart.data.rows} == {"run", "other"}
@@ -144,7 +144,7 @@ def test_runs_are_distinguished_by_name_dash_and_marker() -> None:
 
 def test_long_curves_are_thinned_in_the_picture_and_complete_in_the_table() -> None:
     found = Curves((read(*(step(number) for number in range(1, 2_002))),))
-    (chart,) = found.charts("loss")
+    (chart,) = found.charts(Picture("loss"))
     (line,) = chart.lines  # type: ignore[union-attr]
     assert len(line.x) <= 402
     assert (line.x[0], line.x[-1]) == (1.0, 2001.0)
@@ -156,7 +156,7 @@ def test_a_real_run_of_an_old_version_is_drawn() -> None:
     assert found.runs[0].total_steps > 0
     for view in ("loss", "perplexity", "scores", "learning-rate", "gradient-norm", "speed", "samples"):
         assert view in found.views
-        assert found.lines(view)
+        assert found.lines(Picture(view))
     assert [one.name for one in curves([GOLDEN, GOLDEN]).runs] == [str(GOLDEN), str(GOLDEN)]
 
 

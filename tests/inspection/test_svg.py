@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from tests.inspection.svg.drawing import marks, size_of, view_of
+from tests.inspection.svg.drawing import marks, size_of, texts, view_of
 from tests.inspection.test_png import CHARTS
 from tests.tolerances import within
 
@@ -27,12 +27,16 @@ def test_every_text_and_box_is_inside_the_view_box(kind: str, width: float | Non
 
 @pytest.mark.parametrize("width", [77.0, 160.0])
 @pytest.mark.parametrize("kind", sorted(CHARTS))
-def test_the_width_is_in_millimetres_and_the_picture_is_laid_out_for_it(kind: str, width: float) -> None:
+def test_the_width_is_in_millimetres_and_the_picture_is_laid_out_for_it_without_a_title(
+    kind: str, width: float
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # text that is too small
-        svg = svg_of([CHARTS[kind]], width=width, titled=False)
+        svg = svg_of([CHARTS[kind]], width=width)
     written, high = size_of(svg)
     assert written == f"{width:g}mm"
+    assert CHARTS[kind].title in texts(svg_of([CHARTS[kind]]))
+    assert CHARTS[kind].title not in texts(svg)
     view = view_of(svg)
     assert view[0] == within(width * PIXELS_PER_MM, 1), "not scaled"
     assert float(high.removesuffix("mm")) / width == within(view[1] / view[0], 0.01 * view[1] / view[0])

@@ -18,6 +18,7 @@ from manyheads.inspection.base import Document
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import read_metrics
+from manyheads.inspection.views import Picture
 from manyheads.languages import _ENGLISH_NAMES
 
 SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
@@ -93,9 +94,8 @@ def test_all_views_are_drawn_without_a_missing_text(
     monkeypatch.setattr(words, "_words_of", lambda language: recorder)
     for document in documents:
         for view in document.views:
-            document.to_svg(view, language="ko")
-            document.lines(view, language="ko")
-        document.to_html(language="ko")
+            document.render(Picture(view, language="ko"), "svg")
+            document.lines(Picture(view, language="ko"))
     assert recorder.missing == set()
 
 
@@ -107,7 +107,7 @@ def test_titles_axes_and_legends_are_korean(documents: list[Document], attribute
     for document in documents:
         for view in document.views:
             with words.written_in("ko"):
-                charts = document.charts(view)
+                charts = document.charts(Picture(view))
             for chart in charts:
                 owner, _, name = attribute.rpartition(".")
                 text = getattr(getattr(chart, owner, None) if owner else chart, name, None)
@@ -118,49 +118,41 @@ def test_titles_axes_and_legends_are_korean(documents: list[Document], attribute
 
 
 def test_sides_languages_layers_and_heads_are_named_in_korean(documents: list[Document]) -> None:
-    drawn = ", ".join(texts(documents[0].to_svg("heads", language="ko")))
+    drawn = ", ".join(texts(documents[0].render(Picture("heads", language="ko"), "svg")))
     assert {"소스(독일어)", "타깃(영어)", "쿼리", "키", "0번 층", "1번 헤드"} <= set(drawn.split(", "))
-    lines = documents[0].lines("attention", language="ko")
+    lines = documents[0].lines(Picture("attention", language="ko"))
     assert "행: 타깃(영어), 쿼리. 열: 소스(독일어), 키." in lines
-    assert "검증 손실: 1.5" in texts(documents[4].to_svg("loss", language="ko"))
+    assert "검증 손실: 1.5" in texts(documents[4].render(Picture("loss", language="ko"), "svg"))
 
 
 def test_tokens_and_numbers_are_the_same_in_both_languages(documents: list[Document]) -> None:
-    english, korean = (set(texts(documents[0].to_svg("attention", language=code))) for code in words._LANGUAGES)
+    pictures = [Picture("attention", language=code) for code in words._LANGUAGES]
+    english, korean = (set(texts(documents[0].render(picture, "svg"))) for picture in pictures)
     assert english - korean == {text for text in english - korean if re.search("[a-z]{3}", text)}
     assert {piece.replace("▁", "␣") for piece in documents[0].source.pieces} <= english & korean  # type: ignore[attr-defined]
 
 
 def test_files_of_values_stay_english(documents: list[Document]) -> None:
     for document in documents:
-        for kind in ("csv", "json"):
-            view = document.views[0]
-            assert document.to_format(kind, view, language="ko") == document.to_format(kind, view), kind
+        for form in ("csv", "json"):
+            assert document.render(Picture(language="ko"), form) == document.render(Picture(), form), form
 
 
 @pytest.mark.filterwarnings("ignore:no font here")
 def test_a_png_has_the_language_of_its_svg(documents: list[Document]) -> None:
     pytest.importorskip("resvg_py")
-    english, korean = (documents[0].to_format("png", language=code) for code in words._LANGUAGES)
+    english, korean = (documents[0].render(Picture(language=code), "png") for code in words._LANGUAGES)
     assert english != korean
 
 
-def test_a_page_declares_its_language(documents: list[Document]) -> None:
-    page = documents[0].to_html(language="ko")
-    assert '<html lang="ko">' in page
-    assert "표로 보기" in page
-    assert '<html lang="en">' in documents[0].to_html()
-
-
 def test_the_language_is_reset_after_a_picture_in_korean_and_after_an_error(documents: list[Document]) -> None:
-    before = documents[0]._repr_html_()
-    assert documents[0].to_svg(language="ko") != documents[0].to_svg()
+    before = documents[0]._repr_svg_()
+    assert documents[0].render(Picture(language="ko"), "svg").decode() != before
     with pytest.raises(UsageError, match='no view "nothing"'):
-        documents[0].to_svg("nothing", language="ko")
-    assert words.reader_language() == "en"
-    assert documents[0]._repr_html_() == before
+        documents[0].render(Picture("nothing", language="ko"), "svg")
+    assert documents[0]._repr_svg_() == before
 
 
 def test_another_language_is_refused(documents: list[Document]) -> None:
     with pytest.raises(UsageError, match=r'no words in "fr" for charts\. Use en or ko\.'):
-        documents[0].to_svg(language="fr")
+        documents[0].render(Picture(language="fr"), "svg")

@@ -83,7 +83,7 @@ FILES = [
 CHECKPOINT = [
     f"checkpoints/step-12/{name}" for name in ("state.json", "model.safetensors", "optimizer.safetensors")
 ]
-QUICK = ["translate RUN TEXT", "inspect RUN -o OUT/page.html", "curves RUN -o OUT/curves.html"]
+QUICK = ["translate RUN TEXT", "inspect RUN -o OUT/page.html", "curves RUN -o OUT/curves.svg"]
 SLOW = [
     "inspect RUN Hund -o OUT/page.html",
     "score RUN TEXT TEXT -o OUT/scores",

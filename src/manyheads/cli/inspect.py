@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,23 +29,14 @@ from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
     from manyheads.inspection.base import Document
-    from manyheads.inspection.views import AttentionSelection
+    from manyheads.inspection.views import Picture
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 160  # columns
-_FORMATS = ("html", "svg", "png", "json", "csv")
+_SUFFIXES = (".svg", ".png", ".json", ".csv")
 
 
-_view_option = partial(option, "--view", metavar="NAME")
-_drawing_option = option(
-    "-o",
-    "--output",
-    type=OUTPUT_FILE,
-    metavar="FILE",
-    help="Write to FILE instead of printing, in the format of its suffix: .html, .svg, .png (extra plot), .json or "
-    ".csv.",
-)
-
-
+_view_option = partial(option, "--view", metavar="NAME", show_default="the first view of the list")
+_drawing_option = partial(option, "-o", "--output", type=OUTPUT_FILE, metavar="FILE")
 _width_option = option(
     "--width",
     type=click.FloatRange(min=20.0, max=1_000.0),
@@ -56,7 +47,7 @@ _width_option = option(
 )
 
 
-def _check_drawing(path: Path | None, *, as_json: bool, width: float | None = None) -> None:
+def _check_drawing(path: Path | None, suffixes: Sequence[str], *, as_json: bool, width: float | None) -> None:
     """Check the path of --output before the computation.
 
     Raises:
@@ -66,54 +57,41 @@ def _check_drawing(path: Path | None, *, as_json: bool, width: float | None = No
         raise UsageError(f"--width {width:g} is the width of a picture. Write one: --output FILE.svg or FILE.png.")
     if path is None:
         return
-    if path.suffix.removeprefix(".").lower() not in _FORMATS:
-        raise UsageError(f"--output {path}: the name must end in one of .{', .'.join(_FORMATS)}.")
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(f"--output {path}: the name must end in one of {', '.join(suffixes)}.")
     if as_json:
         raise click.UsageError("--json prints, and --output writes a file: give one of them.")
 
 
-def _deliver(
-    document: Document,
-    output: Path | None,
-    view: str | None,
-    selection: AttentionSelection,
-    *,
-    as_json: bool,
-    width: float | None = None,
-    page: Callable[[], str] | None = None,
-) -> None:
-    """Write the result to the file of --output, or print it; `page` returns the HTML page of all views."""
-    language = current_settings().language or "en"
+def _deliver(document: Document, picture: Picture, output: Path | None, *, as_json: bool) -> None:
+    """Write a view to the file of --output, or print it."""
     if output is not None:
-        kind = output.suffix.removeprefix(".").lower()
-        if kind == "html" and view is None and page is not None:
-            content = page().encode()
-        else:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                content = document.to_format(kind, view, selection, width=width, language=language)
-            for warning in caught:
-                warn(str(warning.message))
-        with open_output(output) as file:
-            file.write(content)
-        if not current_settings().quiet:
-            click.echo(f"wrote {output}", err=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            content = document.render(picture, output.suffix.removeprefix(".").lower())
+        for warning in caught:
+            warn(str(warning.message))
+        _write(output, content)
         return
     if as_json:
         click.echo(document.to_json())
         return
     columns = min(_MAX_WIDTH, max(_MIN_WIDTH, shutil.get_terminal_size((100, 24)).columns))
-    for line in document.lines(view, selection, width=columns, language=language):
+    for line in document.lines(picture, columns):
         click.echo(line)
+
+
+def _write(output: Path, content: bytes) -> None:
+    with open_output(output) as file:
+        file.write(content)
+    if not current_settings().quiet:
+        click.echo(f"wrote {output}", err=True)
 
 
 @verb("inspect")
 @run_argument
 @click.argument("text", required=False)
-@_view_option(
-    show_default="the first view of the list; all views in HTML",
-    help="View to show, from the list below.",
-)
+@_view_option(help="View to show, from the list below.")
 @option(
     "--kind",
     type=click.Choice(["encoder", "decoder", "cross"]),
@@ -151,7 +129,10 @@ def _deliver(
 @direction_options
 @option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
 @device_option
-@_drawing_option
+@_drawing_option(
+    help="Write to FILE instead of printing, in the format of its suffix: .html (a page of all views), .svg, .png "
+    "(extra plot), .json or .csv.",
+)
 @_width_option
 @json_option
 def inspect(
@@ -179,11 +160,14 @@ def inspect(
 
     RUN is a run directory. Without TEXT, show the weights and the structure of the model itself.
     """
-    _check_drawing(output, as_json=as_json, width=width)
+    _check_drawing(output, (".html", *_SUFFIXES), as_json=as_json, width=width)
+    page = output if output is not None and output.suffix.lower() == ".html" else None
+    if page is not None and view is not None:
+        raise UsageError(f"--output {page}: a page holds all views. Leave out --view {view}, or write FILE.svg.")
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
-    from manyheads.inspection.views import AttentionSelection
+    from manyheads.inspection.views import Picture
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
 
@@ -205,15 +189,21 @@ def inspect(
             device=device,
             listener=progress,
         )
-    selection = AttentionSelection(kind, layer, None if head == "mean" else int(head))
-    page = partial(stand_alone, run, inspection, language=current_settings().language)
-    _deliver(inspection, output, view, selection, as_json=as_json, width=width, page=page)
+    language = current_settings().language
+    if page is not None:
+        _write(page, stand_alone(run, inspection, language=language).encode())
+        return
+    head_number = None if head == "mean" else int(head)
+    picture = Picture(view, kind, layer, head_number, width, language or "en")
+    _deliver(inspection, picture, output, as_json=as_json)
 
 
 @verb("curves")
 @click.argument("run", type=PATH, nargs=-1, required=True)
-@_view_option(show_default="loss; all views in HTML", help="View to show, from the list above.")
-@_drawing_option
+@_view_option(help="View to show, from the list above.")
+@_drawing_option(
+    help="Write to FILE instead of printing, in the format of its suffix: .svg, .png (extra plot), .json or .csv.",
+)
 @_width_option
 @json_option
 def curves(
@@ -227,14 +217,20 @@ def curves(
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
-    _check_drawing(output, as_json=as_json, width=width)
+    if output is not None and output.suffix.lower() == ".html":
+        raise UsageError(
+            f"--output {output}: curves are written as pictures. Write FILE.svg, or the page of one run with its "
+            "curves: manyheads inspect RUN -o FILE.html."
+        )
+    _check_drawing(output, _SUFFIXES, as_json=as_json, width=width)
 
     from manyheads.evaluation.verdicts import verdict_lines
-    from manyheads.inspection.views import AttentionSelection
+    from manyheads.inspection.views import Picture
     from manyheads.runs.inspect import curves
     from manyheads.runs.outcome import training_verdict
 
-    _deliver(curves(run), output, view, AttentionSelection(), as_json=as_json, width=width)
+    picture = Picture(view, width=width, language=current_settings().language or "en")
+    _deliver(curves(run), picture, output, as_json=as_json)
     if output is None and not as_json:
         for path in run:
             for line in map(in_chosen_language, verdict_lines(training_verdict(path))):

@@ -1,4 +1,4 @@
-"""Base class of inspections and curves: views as text, SVG, PNG, HTML and CSV, and the data as JSON.
+"""Base class of inspections and curves: views as text, SVG, PNG and CSV, and the data as JSON.
 
 The JSON is described in docs/inspecting.md. `_VERSION` changes when a field changes its meaning or is removed, but
 not when fields are added.
@@ -15,27 +15,24 @@ from typing import Any, ClassVar, Self
 from manyheads.errors import UsageError
 from manyheads.inspection.charts import Chart
 from manyheads.inspection.codec import from_json_values, to_json_values
-from manyheads.inspection.html import fragment_of, page_of
 from manyheads.inspection.lines import chart_lines, csv_of
 from manyheads.inspection.parts import ModelFacts
 from manyheads.inspection.png import png_of
 from manyheads.inspection.svg import svg_of
-from manyheads.inspection.views import AttentionSelection
+from manyheads.inspection.views import Picture
 from manyheads.inspection.words import written_in
 
-_FORMATS = ("html", "svg", "png", "json", "csv")
+_FORMATS = ("svg", "png", "json", "csv")
 _VERSION = 1
 _MAX_COLUMNS = 100  # default number of columns of a terminal
-_DEFAULT_SELECTION = AttentionSelection()
-ViewFunction = Callable[[AttentionSelection], list[Chart]]
+_FIRST_VIEW = Picture()
+ViewFunction = Callable[[Picture], list[Chart]]
 
 
 class Document(ABC):
     """Data with named views, each a list of charts.
 
-    Every method that takes a view and a selection raises `UsageError` if there is no such view or attention.
-    `language` is the language of titles, axes and legends, one of `words.LANGUAGES`; csv and json are always in
-    English.
+    Every method that takes a `Picture` raises `UsageError` if there is no such view or attention.
 
     Attributes:
         format: name of the JSON format.
@@ -44,11 +41,6 @@ class Document(ABC):
 
     format: ClassVar[str]
     noun: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """Return the subject in one line."""
 
     @abstractmethod
     def view_functions(self) -> dict[str, ViewFunction]:
@@ -59,108 +51,51 @@ class Document(ABC):
         """Return the names of the available views."""
         return tuple(self.view_functions())
 
-    def charts(self, view: str | None = None, selection: AttentionSelection = _DEFAULT_SELECTION) -> list[Chart]:
-        """Return the charts of one view, or of all."""
+    def charts(self, picture: Picture = _FIRST_VIEW) -> list[Chart]:
+        """Return the charts of a view."""
         functions = self.view_functions()
-        if view is None:
-            return [chart for function in functions.values() for chart in function(selection)]
+        view = picture.view or next(iter(functions))
         if view not in functions:
             raise UsageError(f'there is no view "{view}" here. Use one of {", ".join(functions)}.')
-        return functions[view](selection)
+        return functions[view](picture)
 
-    def view_charts(self, view: str | None, selection: AttentionSelection) -> list[Chart]:
-        """Return the charts of one view, by default of the first."""
-        return self.charts(view or self.views[0], selection)
-
-    def lines(
-        self,
-        view: str | None = None,
-        selection: AttentionSelection = _DEFAULT_SELECTION,
-        *,
-        width: int = _MAX_COLUMNS,
-        language: str = "en",
-    ) -> list[str]:
-        """Return a view, by default the first, as text for a terminal of `width` columns."""
+    def lines(self, picture: Picture = _FIRST_VIEW, columns: int = _MAX_COLUMNS) -> list[str]:
+        """Return a view as text for a terminal of so many columns."""
         lines: list[str] = []
-        with written_in(language):
-            for chart in self.view_charts(view, selection):
-                lines += [*([""] if lines else []), *chart_lines(chart, width)]
+        with written_in(picture.language):
+            for chart in self.charts(picture):
+                lines += [*([""] if lines else []), *chart_lines(chart, columns)]
         return lines
 
-    def to_svg(
-        self,
-        view: str | None = None,
-        selection: AttentionSelection = _DEFAULT_SELECTION,
-        *,
-        width: float | None = None,
-        language: str = "en",
-    ) -> str:
-        """Return a view, by default the first, as SVG.
+    def render(self, picture: Picture, form: str) -> bytes:
+        """Return a view as the content of a file.
 
-        With a `width` in millimetres the picture is laid out for print: without titles, which belong into the
-        caption. A `UserWarning` says when its text becomes too small.
-        """
-        with written_in(language):
-            return svg_of(self.view_charts(view, selection), titled=width is None, width=width)
+        A picture with a `width` is laid out for print: without titles, which belong into the caption. A
+        `UserWarning` says when its text becomes too small.
 
-    def to_png(
-        self,
-        view: str | None = None,
-        selection: AttentionSelection = _DEFAULT_SELECTION,
-        *,
-        width: float | None = None,
-        language: str = "en",
-    ) -> bytes:
-        """Render the SVG of a view as PNG (extra `plot`), with a `width` at 300 dpi; see `to_svg`."""
-        with written_in(language):
-            return png_of(self.view_charts(view, selection), width=width)
-
-    def to_csv(self, view: str | None = None, selection: AttentionSelection = _DEFAULT_SELECTION) -> str:
-        """Return the values of a view, by default the first, as CSV."""
-        return csv_of(self.view_charts(view, selection))
-
-    def to_html(
-        self,
-        view: str | None = None,
-        selection: AttentionSelection = _DEFAULT_SELECTION,
-        *,
-        language: str = "en",
-    ) -> str:
-        """Return a self-contained page with one view, or all."""
-        with written_in(language):
-            return page_of(self.title, self.charts(view, selection))
-
-    def to_format(
-        self,
-        name: str,
-        view: str | None = None,
-        selection: AttentionSelection = _DEFAULT_SELECTION,
-        *,
-        width: float | None = None,
-        language: str = "en",
-    ) -> bytes:
-        """Return the content of a file in one of `_FORMATS`; `width` in millimetres is for svg and png.
+        Args:
+            picture: the view; JSON holds the whole document.
+            form: one of `_FORMATS`; csv and json are always in English.
 
         Raises:
             UsageError: there is no such format.
             MissingExtraError: png without resvg_py (extra `plot`).
         """
-        match name:
-            case "html":
-                return self.to_html(view, selection, language=language).encode()
-            case "svg":
-                return self.to_svg(view, selection, width=width, language=language).encode()
-            case "png":
-                return self.to_png(view, selection, width=width, language=language)
-            case "json":
-                return self.to_json().encode() + b"\n"
-            case "csv":
-                return self.to_csv(view, selection).encode()
-            case _:
-                raise UsageError(f'there is no format "{name}". Use one of {", ".join(_FORMATS)}.')
+        if form == "json":
+            return self.to_json().encode() + b"\n"
+        with written_in("en" if form == "csv" else picture.language):
+            match form:
+                case "svg":
+                    return svg_of(self.charts(picture), picture.width).encode()
+                case "png":
+                    return png_of(self.charts(picture), width=picture.width)
+                case "csv":
+                    return csv_of(self.charts(picture)).encode()
+                case _:
+                    raise UsageError(f'there is no format "{form}". Use one of {", ".join(_FORMATS)}.')
 
-    def _repr_html_(self) -> str:
-        return fragment_of(self.charts())
+    def _repr_svg_(self) -> str:
+        return self.render(_FIRST_VIEW, "svg").decode()
 
     def header(self) -> dict[str, Any]:
         """Return the first fields of the JSON."""

@@ -52,11 +52,6 @@ class Curves(Document):
 
     runs: tuple[RunCurves, ...]
 
-    @property
-    def title(self) -> str:
-        """Return the names of the runs."""
-        return localize("Training of {runs}", runs=", ".join(run.name for run in self.runs))
-
     def view_functions(self) -> dict[str, ViewFunction]:
         """Return the views for which a run has values; see `Document.view_functions`."""
         names = {series.name.partition("/")[0] for run in self.runs for series in run.series}

@@ -52,9 +52,9 @@ __all__ = [
 
 def _attention_views(attentions: tuple[Attention, ...], axes: Axes) -> dict[str, ViewFunction]:
     return {
-        "attention": lambda selection: [attention_chart(attentions, selection, axes)],
-        "heads": lambda selection: [heads_chart(attentions, selection, axes)],
-        "masks": lambda selection: [mask_chart(attentions, selection, axes)],
+        "attention": lambda picture: [attention_chart(attentions, picture, axes)],
+        "heads": lambda picture: [heads_chart(attentions, picture, axes)],
+        "masks": lambda picture: [mask_chart(attentions, picture, axes)],
     }
 
 
@@ -107,11 +107,6 @@ class TranslationInspection(Inspection):
     occlusion: Occlusion | None
     source_neighbours: tuple[Neighbours, ...]
     target_neighbours: tuple[Neighbours, ...]
-
-    @property
-    def title(self) -> str:
-        """Return both texts."""
-        return f"{self.source.text} -> {self.target.text}"
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
@@ -170,11 +165,6 @@ class ClassificationInspection(Inspection):
     occlusion: Occlusion | None
     neighbours: tuple[Neighbours, ...]
 
-    @property
-    def title(self) -> str:
-        """Return text and label."""
-        return f"{self.text.text} -> {self.label}"
-
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
         attention = _attention_views(self.attention, _self_axes("encoder", localize("text"), self.text.pieces))
@@ -215,11 +205,6 @@ class LanguageModelInspection(Inspection):
     log_probability: float
     prefix: int
     neighbours: tuple[Neighbours, ...]
-
-    @property
-    def title(self) -> str:
-        """Return the text."""
-        return self.text.text
 
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""

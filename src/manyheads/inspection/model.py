@@ -130,12 +130,6 @@ class ModelInspection(Inspection):
     learning_rate: LearningRate
     symbols: tuple[Symbol, ...]
 
-    @property
-    def title(self) -> str:
-        """Return the run and its task."""
-        name, task = self.run or localize("model"), localize(self.model.task)
-        return localize("{run}: {task}, {count:,} parameters", run=name, task=task, count=self.parameters)
-
     def view_functions(self) -> dict[str, ViewFunction]:
         """See `Document.view_functions`."""
         return {

@@ -37,7 +37,7 @@ def png_of(charts: Sequence[Chart], scale: float = _SCALE, *, width: float | Non
         UsageError: no installed font can be used, so that the picture would be without any text.
     """
     render: Callable[..., bytes] = require("resvg_py", extra="plot", purpose="PNG").svg_to_bytes
-    svg = svg_of(charts, titled=width is None, width=width)
+    svg = svg_of(charts, width)
     root = ElementTree.fromstring(svg)
     _check_fonts("".join(mark.text or "" for mark in root.iter("{http://www.w3.org/2000/svg}text")), render)
     unit = 1.0 if width is None else PIXELS_PER_MM

@@ -50,18 +50,24 @@ def side_title(side: str, text: Text) -> str:
 
 
 @dataclass(frozen=True)
-class AttentionSelection:
-    """The attention to show.
+class Picture:
+    """A view of an inspection or of curves, and how to draw it.
 
     Attributes:
-        kind: "encoder", "decoder" or "cross"; None is the last kind that the model has.
+        view: name of the view; None is the first.
+        kind: attention to show: "encoder", "decoder" or "cross"; None is the last kind that the model has.
         layer: number of the layer, from 0, the lowest; -1 is the highest.
         head: number of the head, from 0; None is the mean of all heads.
+        width: width of an SVG or PNG in millimetres for print; None is as wide as the view needs.
+        language: language of titles, axes and legends, one of `words._LANGUAGES`.
     """
 
+    view: str | None = None
     kind: str | None = None
     layer: int = -1
     head: int | None = None
+    width: float | None = None
+    language: str = "en"
 
     def select(self, attentions: Sequence[Attention]) -> tuple[Attention, int]:
         """Return the selected attention and the number of its layer.
@@ -81,12 +87,12 @@ class AttentionSelection:
         return attention, self.layer % layers
 
 
-def attention_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> HeatMap:
+def attention_chart(attentions: Sequence[Attention], picture: Picture, axes: Axes) -> HeatMap:
     """Chart the weights of a head."""
-    attention, layer = selection.select(attentions)
+    attention, layer = picture.select(attentions)
     head = localize("mean of the heads")
-    if selection.head is not None:
-        head = localize("head {head}", head=selection.head)
+    if picture.head is not None:
+        head = localize("head {head}", head=picture.head)
     kind = localize(KIND_TITLES[attention.kind])
     rows, columns = axes[attention.kind]
     return HeatMap(
@@ -94,15 +100,15 @@ def attention_chart(attentions: Sequence[Attention], selection: AttentionSelecti
         localize("Each row adds up to 1: the attention of the token at the left to each token above."),
         rows,
         columns,
-        attention.of(layer, selection.head),
+        attention.of(layer, picture.head),
         legend=localize(_ATTENTION_LEGEND),
         hidden=attention.mask == 0,
     )
 
 
-def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> Thumbnails:
+def heads_chart(attentions: Sequence[Attention], picture: Picture, axes: Axes) -> Thumbnails:
     """Chart all heads of a kind of attention as small heat maps."""
-    attention, _ = selection.select(attentions)
+    attention, _ = picture.select(attentions)
     data = Table(
         localize("All heads of the {kind}", kind=localize(KIND_TITLES[attention.kind])),
         localize(
@@ -122,9 +128,9 @@ def heads_chart(attentions: Sequence[Attention], selection: AttentionSelection, 
     )
 
 
-def mask_chart(attentions: Sequence[Attention], selection: AttentionSelection, axes: Axes) -> HeatMap:
+def mask_chart(attentions: Sequence[Attention], picture: Picture, axes: Axes) -> HeatMap:
     """Chart the mask of a kind of attention."""
-    attention, _ = selection.select(attentions)
+    attention, _ = picture.select(attentions)
     rows, columns = axes[attention.kind]
     return HeatMap(
         localize("Mask of the {kind}", kind=localize(KIND_TITLES[attention.kind])),

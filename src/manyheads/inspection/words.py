@@ -30,11 +30,6 @@ def written_in(language: str) -> Iterator[None]:
         _CURRENT.reset(token)
 
 
-def reader_language() -> str:
-    """Return the code of the language in which charts are made now."""
-    return _CURRENT.get()
-
-
 def localize(text: str, **values: object) -> str:
     """Return an English text in the language of the reader, with its values; English where it has no entry."""
     chosen = _words_of(_CURRENT.get()).get(text, text)

@@ -11,6 +11,7 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
+from manyheads.inspection.views import Picture
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
@@ -104,4 +105,4 @@ def _useful_threads(most: int, seconds: float = 0.2) -> int:
 def _cross_attention(translator: Translator, text: str) -> list[str]:
     """Return a heat map of the cross-attention of the last layer, averaged over the heads."""
     inspection = inspect_loaded(translator, text, InspectOptions(occlusion=False, neighbours=0))
-    return inspection.lines("attention", width=_MAP_WIDTH)
+    return inspection.lines(Picture("attention"), _MAP_WIDTH)

@@ -28,12 +28,12 @@ class Mark:
     attributes: dict[str, str]
 
 
-def marks(svg: str) -> list[Mark]:
+def marks(svg: str | bytes) -> list[Mark]:
     """Return every text and box of a document."""
     return list(marks_below(ElementTree.fromstring(svg), 0.0, 0.0, 1.0))
 
 
-def texts(svg: str) -> dict[str, Mark]:
+def texts(svg: str | bytes) -> dict[str, Mark]:
     """Return the texts of a document."""
     return {mark.text: mark for mark in marks(svg) if mark.tag == "text"}
 

@@ -31,7 +31,7 @@ def curves(count: int, name: str = "run {}: validation loss") -> Lines:
 def test_names_and_last_values_do_not_overlap_and_are_below_a_plot_that_has_no_room(
     count: int, width: float | None
 ) -> None:
-    svg = svg_of([curves(count)], width=width, titled=False)
+    svg = svg_of([curves(count)], width=width)
     plot = plot_of(svg)
     named = [mark for mark in marks(svg) if mark.text.startswith("run ")]
     assert len(named) == count
@@ -105,7 +105,7 @@ def test_an_alignment_names_both_languages_above_their_words_and_the_weight_of_l
 
 def test_a_table_is_cut_to_the_width() -> None:
     long = "word " * 60
-    svg = svg_of([Table("title", "", ("rank", "text", "more"), ((1, long, long),))], width=120, titled=False)
+    svg = svg_of([Table("title", "", ("rank", "text", "more"), ((1, long, long),))], width=120)
     assert view_of(svg)[0] == within(120 / 25.4 * 96, 1)
     assert sum(mark.text.endswith("…") for mark in marks(svg)) == 2
 

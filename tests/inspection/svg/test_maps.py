@@ -88,7 +88,7 @@ def test_a_masked_cell_is_explained() -> None:
 @pytest.mark.parametrize("width", [None, 77.0, 160.0])
 @pytest.mark.parametrize("count", [1, 4, 8])
 def test_heads_are_side_by_side_and_wrap_to_the_width(count: int, width: float | None) -> None:
-    svg = svg_of([heads(count)], width=width, titled=False)
+    svg = svg_of([heads(count)], width=width)
     drawn = [mark for mark in marks(svg) if mark.tag == "rect" and mark.attributes.get("stroke-width") == "0.5"]
     assert len(drawn) == 2 * count
     assert max(mark.right for mark in drawn) <= view_of(svg)[0]

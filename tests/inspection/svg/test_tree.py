@@ -27,7 +27,7 @@ def boxes(svg: str) -> list[Mark]:
 def test_steps_are_columns_where_they_fit_and_rows_elsewhere() -> None:
     steps = 1 + max(node.step for node in TREE.nodes)
     for width, across in ((PAGE, steps), (COLUMN, max(node.rank for node in TREE.nodes))):
-        found = boxes(svg_of([CHART], width=width, titled=False))
+        found = boxes(svg_of([CHART], width=width))
         assert len(found) == len(TREE.nodes)
         assert len({mark.left for mark in found}) == across, width
     assert steps != max(node.rank for node in TREE.nodes)
@@ -36,7 +36,7 @@ def test_steps_are_columns_where_they_fit_and_rows_elsewhere() -> None:
 @pytest.mark.parametrize("width", [60.0, COLUMN, PAGE])
 @pytest.mark.filterwarnings("error")  # text that is too small
 def test_no_box_covers_another_and_nothing_is_scaled(width: float) -> None:
-    svg = svg_of([CHART], width=width, titled=False)
+    svg = svg_of([CHART], width=width)
     assert view_of(svg)[0] == within(width * 96 / 25.4, 1)
     for one, other in combinations(boxes(svg), 2):
         apart = one.right < other.left or other.right < one.left

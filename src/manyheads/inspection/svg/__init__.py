@@ -30,21 +30,21 @@ _DRAW: dict[type, Callable[[Any, float], Canvas]] = {
 }
 
 
-def svg_of(charts: Sequence[Chart], *, titled: bool = True, width: float | None = None) -> str:
+def svg_of(charts: Sequence[Chart], width: float | None = None) -> str:
     """Draw all charts in one document, on white.
 
     Args:
         charts: charts, drawn below each other.
-        titled: whether to draw titles and notes.
-        width: width of the picture in millimetres for print; the charts are laid out for it, and a chart that needs
-            more is scaled down. A `UserWarning` says when its smallest text gets less than 5 points.
+        width: width of the picture in millimetres for print; the charts are laid out for it, without titles and
+            notes, and a chart that needs more is scaled down. A `UserWarning` says when its smallest text gets less
+            than 5 points.
     """
     margin = _MARGIN if width is None else _NARROW_MARGIN
     page = _WIDTH if width is None else width * PIXELS_PER_MM
     canvas = Canvas()
     y = float(margin)
     for chart in charts:
-        if titled:
+        if width is None:
             y = _draw_heading(canvas, chart, margin, y)
         available = _WIDEST if width is None and isinstance(chart, Thumbnails) else page
         canvas.put(_DRAW[type(chart)](chart, available - 2 * margin), margin, y)
