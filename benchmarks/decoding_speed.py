@@ -62,7 +62,8 @@ def measure_decoding(
 ) -> list[Mode]:
     """Measure a translator of a run, the first direction of several; beams are 1 and its own by default."""
     if translator.config.data.pairs:
-        translator = translator.to(*translator.config.directions[0][::-1])
+        source, target = translator.config.directions[0]
+        translator = translator.to(source=source, target=target)
     split: Split = "valid" if translator.config.data.test is None else "test"
     sources = ScoredText(split).pairs(translator.config)[0][:sentences]
     beams = beams or sorted({1, translator.config.search.beam_size})

@@ -65,7 +65,7 @@ CURES = {
 
 
 def cure_of(error: Exception, otherwise: str = "Check the name, and whether its folder exists.") -> str:
-    """Return what to do about an error of the system; `otherwise` for another error."""
+    """Return the cure of an error of the system; `otherwise` for another error."""
     return CURES.get(getattr(error, "errno", None) or 0, otherwise)
 
 

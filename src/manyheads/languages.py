@@ -208,7 +208,7 @@ def has_blanks_between_words(code: str) -> bool:
 
 
 def sentence_separator(code: str) -> str:
-    """Return what stands between two sentences: "" for Chinese and Japanese, else a blank."""
+    """Return the separator of two sentences: "" for Chinese and Japanese, else a blank."""
     return "" if script_of(code) in _EAST_ASIAN else " "
 
 
@@ -232,7 +232,7 @@ def end_mark(kind: str, code: str) -> str:
 
 @lru_cache(4096)
 def case_rules(code: str) -> _Rules:
-    """Return what a language replaces before a text is lower-cased, and before it is capitalised."""
+    """Return the letters that a language replaces before lower-casing, and before capitalising."""
     return _CASE_RULES.get(base_language(code), ((), ()))
 
 

@@ -180,7 +180,7 @@ def test_the_page_translates_and_inspects_in_the_direction_of_a_request(
     assert isinstance(own, Translator)
     text = "the dog sings. a child reads"
     for target in ("de", "fr"):
-        translator, model = own.to(target, "en"), f"languages en-{target}"
+        translator, model = own.to(source="en", target=target), f"languages en-{target}"
         (expected,) = translator.translate([text], beam_size=2, n_best=2)
         found = answer(page, "api/translate", q=text, beam=2, model=model)
         assert_near(found["sentences"][0], expected.to_json())

@@ -498,7 +498,7 @@ def test_a_run_of_one_direction_that_starts_from_one_of_several_has_the_symbol_o
 ) -> None:
     model = {"init_from": str(languages / "both")}
     train(make_config(languages / "text", model=model, training=NO_LEARNING), tmp_path / "run")
-    before, after = Translator.load(languages / "both").to("en"), Translator.load(tmp_path / "run")
+    before, after = Translator.load(languages / "both").to(target="en"), Translator.load(tmp_path / "run")
     assert after.prefix == before.prefix != ()
     texts = ["der Hund singt"]
     assert after.translate(texts)[0].translation == before.translate(texts)[0].translation

@@ -26,7 +26,7 @@ from manyheads.training.log import Listener
 
 REVERSAL = TaskSpec(
     module=__name__,
-    opened_by=f"{__name__}:Reverser",
+    model_class=f"{__name__}:Reverser",
     architecture="encoder-decoder",
     reads="documents",
     command="translate",

@@ -258,11 +258,11 @@ class RunDirectory:
 
     def load(self, config: Config, build: Callable[[], _Model]) -> _Model:
         """Build a model of the configuration and load the best weights into it; see `model`."""
-        from manyheads.checkpoint.weights import Unfilled, check_header, load_weights  # imports torch
+        from manyheads.checkpoint.weights import SkipInitialization, check_header, load_weights  # imports torch
 
         path = self.weights_path
         check_header(config.model, build, read_header(path), str(path))  # before any memory is taken
-        with Unfilled():
+        with SkipInitialization():
             model = build()
         load_weights(model, self.weights(), str(path))
         return model.eval()

@@ -15,7 +15,7 @@ from manyheads.config.schema import ModelConfig
 from manyheads.errors import RunError
 
 
-class Unfilled(TorchFunctionMode):
+class SkipInitialization(TorchFunctionMode):
     """Skip the random initialisation of tensors in this context: for models whose weights are loaded afterwards.
 
     It saves time and memory; on the meta device, drawing random numbers would make torch import 70 MiB of its
@@ -45,7 +45,7 @@ def check_header(
     layers = config.num_encoder_layers + config.num_decoder_layers
     if layers > len(header):
         raise RunError(f"{origin} does not fit: its {len(header)} tensors cannot be those of {layers} layers.")
-    with torch.device("meta"), Unfilled():
+    with torch.device("meta"), SkipInitialization():
         expected = dict(build().named_parameters())
     actual = {name: tensor.shape for name, tensor in header.items()}
     _compare({name: tuple(parameter.shape) for name, parameter in expected.items()}, actual, origin)

@@ -18,7 +18,7 @@ from manyheads.checks.subjects import TrainedClassifier
 from transformer_doctor.report import Finding
 
 _BETTER = 0.02  # accuracy above that of the most frequent class
-_ALONE = 12  # texts that are classified one by one
+_SINGLE_TEXTS = 12  # texts that are classified one by one
 
 
 def check_texts(trained: TrainedClassifier) -> Iterator[Finding]:
@@ -48,9 +48,9 @@ def check_classes(trained: TrainedClassifier) -> Iterator[Finding]:
 
 def check_class_batches(trained: TrainedClassifier) -> Iterator[Finding]:
     """Compare the loss of some texts in a batch with their loss one by one (invariant L)."""
-    labels = _label_ids(trained)[:_ALONE]
-    alone = np.concatenate([trained.probabilities([row]) for row in trained.rows[:_ALONE]])
-    return batching_findings(_class_loss(trained.predicted[:_ALONE], labels), _class_loss(alone, labels))
+    labels = _label_ids(trained)[:_SINGLE_TEXTS]
+    alone = np.concatenate([trained.probabilities([row]) for row in trained.rows[:_SINGLE_TEXTS]])
+    return batching_findings(_class_loss(trained.predicted[:_SINGLE_TEXTS], labels), _class_loss(alone, labels))
 
 
 def _label_ids(trained: TrainedClassifier) -> NDArray[np.int64]:

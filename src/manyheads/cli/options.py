@@ -130,7 +130,7 @@ def check_outputs(context: click.Context) -> None:
 
 
 def _file_id(path: str, stream: int) -> object:
-    """Return what all names of a file have in common, and None for no file; "-" is a standard stream."""
+    """Return the identity of a file under any of its names, None for no file; "-" is a standard stream."""
     status = os.fstat(stream) if path == "-" else os.stat(path)
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 

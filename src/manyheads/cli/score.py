@@ -72,7 +72,7 @@ def score(
     size = lines_at_once(source_file, "score")
     translator = Translator.load(run, device=device)
     if target or source or translator.config.data.pairs:
-        translator = translator.to(target, source)
+        translator = translator.to(source=source, target=target)
     targets, warned = ConstraintFiles(prefix=target_file), WarnedLines(list)
     with open_output(output) as sink, line_progress("scoring", source_file, sink) as advance:
         results = translate_batches(

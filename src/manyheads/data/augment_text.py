@@ -17,7 +17,7 @@ WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _NUMBER = re.compile(r"(?<![\w.,:])\d{2,}(?![\w:]|[.,]\d)")
 _LETTERS = re.compile(r"[^\W\d_]{4,}")
 _WORDS_A_TYPO = 8  # words for each misspelt word
-_ALONE = 0.15  # share of copies that are a complete line
+_WHOLE_LINES = 0.15  # share of copies that are a complete line
 _IN_PLACE = 0.6  # share of the other copies that are put at a word
 _AT_END = 0.7  # share of the remaining copies that are put at the end
 _TAGGED = 0.2  # share of copies that are a pair of tags
@@ -88,7 +88,7 @@ def add_copy(
     if number is not None and rng.random() < _IN_PLACE:
         replacement = str(rng.randrange(10 ** len(number)))
         return _replace_number(source, number, replacement), _replace_number(target, number, replacement)
-    if rng.random() < _ALONE:
+    if rng.random() < _WHOLE_LINES:
         text = make_copy(rng, scripts, alone=True)
         return text, text
     start, end = make_tag(rng) if rng.random() < _TAGGED else (make_copy(rng, scripts), "")

@@ -44,7 +44,7 @@ class Kind:
     forms: tuple[str, ...]
 
     def for_page(self) -> dict[str, str | bool]:
-        """Return what a page needs (web/text/literals.js)."""
+        """Return the literals for a page (web/text/literals.js)."""
         return {"pattern": self.pattern, "needs": self.needs, "layout": self.layout}
 
 

@@ -85,7 +85,7 @@ class Challenge:
         yield from ("", f"verdict: {found}")
 
     def cure(self, names: Sequence[str]) -> str:
-        """Return what to do about groups of inputs, beyond what the configuration does already."""
+        """Return the cure for groups of inputs, beyond the present settings."""
         settings = dict.fromkeys(setting for name in names for setting in settings_to_try(name, self.config))
         at_once = ", ".join(setting for setting in settings if setting.startswith("search."))
         trained = ", ".join(setting for setting in settings if not setting.startswith("search."))

@@ -52,7 +52,7 @@ class Review:
 
     def of(self, *verdicts: Verdict) -> list[Correction]:
         """Return the corrections with one of the verdicts."""
-        return [one for one in self.corrections if one.verdict in verdicts]
+        return [correction for correction in self.corrections if correction.verdict in verdicts]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `corrections review --json`."""
@@ -68,7 +68,9 @@ class Review:
 
     def reasons(self) -> dict[str, int]:
         """Return the number of corrections that each reason speaks against, the most frequent first."""
-        return dict(Counter(reason for one in self.corrections for reason in one.reasons).most_common())
+        return dict(
+            Counter(reason for correction in self.corrections for reason in correction.reasons).most_common()
+        )
 
     def lines(self) -> list[str]:
         """Return the lines for people."""
@@ -87,22 +89,35 @@ class Review:
 
     def accepted_rows(self) -> list[str]:
         """Return the accepted corrections as rows of a TSV file: source and correction."""
-        return [join_row([one.source, one.text]) for one in self.of("accepted")]
+        return [join_row([correction.source, correction.text]) for correction in self.of("accepted")]
 
     def other_rows(self) -> list[str]:
         """Return the other corrections as rows of a TSV file, after a row of titles."""
         rows: list[list[object]] = [["verdict", "reasons", "senders", "time", "source", "output", "correction"]]
         rows += [
-            [one.verdict, ", ".join(one.reasons), len(one.senders), one.time, one.source, one.output, one.text]
-            for one in self.of("doubtful", "rejected")
+            [
+                correction.verdict,
+                ", ".join(correction.reasons),
+                len(correction.senders),
+                correction.time,
+                correction.source,
+                correction.output,
+                correction.text,
+            ]
+            for correction in self.of("doubtful", "rejected")
         ]
         return [join_row(row) for row in rows]
 
     def page(self) -> str:
         """Return a page on which a person ticks the doubtful corrections that are right, and saves these as TSV."""
         rows = [
-            {"source": one.source, "output": one.output, "text": one.text, "reasons": one.reasons}
-            for one in self.of("doubtful")
+            {
+                "source": correction.source,
+                "output": correction.output,
+                "text": correction.text,
+                "reasons": correction.reasons,
+            }
+            for correction in self.of("doubtful")
         ]
         return fill_page("corrections.html", {"languages": self.languages, "rows": rows})
 
@@ -121,7 +136,7 @@ def review_corrections(file: Path, run: Path | None = None, *, device: str = "au
     """
     suggestions, damaged = SuggestionFile(file).read()
     translator = None if run is None else Translator.load(run, device=device)
-    pairs = Counter(_pair_of(one) for one in suggestions)
+    pairs = Counter(_pair_of(correction) for correction in suggestions)
     if translator is not None:
         require_one_direction(translator.config, "corrections review --run")
         data = translator.config.data
@@ -136,7 +151,7 @@ def review_corrections(file: Path, run: Path | None = None, *, device: str = "au
         raise DataError(
             f"{file} has no suggestion{wanted}; {len(suggestions):,} others, {len(damaged):,} damaged lines."
         )
-    own = [one for one in suggestions if _pair_of(one) == chosen]
+    own = [correction for correction in suggestions if _pair_of(correction) == chosen]
     corrections = collect_corrections(own)
     judge_corrections(corrections, chosen, None if translator is None else _score(translator, corrections))
     return Review(file, chosen, corrections, len(own), len(suggestions) - len(own), damaged)
@@ -149,9 +164,9 @@ def _pair_of(suggestion: Suggestion) -> tuple[str, str]:
 
 def _score(translator: Translator, corrections: Sequence[Correction]) -> ModelScores:
     """Return the log-probabilities of corrections (N,)."""
-    sources = translator.tokenizers.source.encode([one.source for one in corrections])
+    sources = translator.tokenizers.source.encode([correction.source for correction in corrections])
     texts, outputs = (
-        translator.tokenizers.target.encode([getattr(one, name) for one in corrections])
+        translator.tokenizers.target.encode([getattr(correction, name) for correction in corrections])
         for name in ("text", "output")
     )
     longest = translator.config.data.max_length

@@ -200,7 +200,7 @@ def _compare_exports(run: Path, opened: LoadedModel, facts: dict[str, str]) -> R
 
 
 def _paths_near(run: Path) -> list[Path]:
-    """Return what is inside a run, or beside it with the name of the run at the beginning."""
+    """Return the paths inside a run, and beside it those that begin with the name of the run."""
     run = run.resolve()
     near = [path for path in run.parent.iterdir() if path.name.startswith(run.name) and path != run]
     return sorted([*run.iterdir(), *near])

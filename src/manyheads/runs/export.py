@@ -163,7 +163,7 @@ def _card_of(opened: LoadedModel, to: str) -> str:
 
 
 def _reference(opened: LoadedModel) -> Reference:
-    """Return what a direction of a run gives, to compare an export with it."""
+    """Return the results of a direction of a run, to compare an export with them."""
     return reference(opened.model, samples_of(opened), opened.prefix)
 
 
@@ -220,9 +220,9 @@ def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str) -> Parity:
     expected = [_reference(view) for view in opened.directions()]
     if has_transformers():
         their_ids = marian_numbers(opened.model)
-        return _worst([check_marian(draft, their_ids, their_ids, one) for one in expected])
+        return _worst([check_marian(draft, their_ids, their_ids, wanted) for wanted in expected])
     exported = read_marian(draft).model
-    again = [reference(exported, one.samples, one.prefix) for one in expected]
+    again = [reference(exported, wanted.samples, wanted.prefix) for wanted in expected]
     return _worst(
         [
             compare(one, other.scores, other.outputs, "float32", "the MarianMT folder")

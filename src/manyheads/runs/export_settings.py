@@ -38,7 +38,7 @@ def _lost_settings(config: Config, to: str) -> dict[str, Any]:
 
 
 def described_losses(config: Config, to: str) -> list[str]:
-    """Return what a format loses, in words."""
+    """Return the settings that a format loses, in words."""
     lost = [
         f"search.{name} = {_toml(getattr(config.search, name))}{'' if not value else f' ({_toml(value)} instead)'}"
         for name, value in _lost_settings(config, to).items()

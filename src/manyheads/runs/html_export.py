@@ -203,7 +203,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
     else:
         expected = [reference.reference_of_text_model(loaded.model, _marked_samples(loaded))]
     decodes, head, block = loaded.config.spec.decodes, model.head(), model.packed.block()
-    parities = [compare_packed(head, block, one, numbers, decodes=decodes) for one in expected]
+    parities = [compare_packed(head, block, wanted, numbers, decodes=decodes) for wanted in expected]
     compared = [parity for parity in parities if parity is not None]
     return max(compared, key=lambda parity: parity.largest, default=None)
 

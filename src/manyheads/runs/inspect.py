@@ -14,7 +14,7 @@ from manyheads.runs.about import curves_of
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.loading import opened_by
+from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
@@ -52,7 +52,8 @@ def inspect(
     loaded = load_for_inspection(Path(run), device) if isinstance(run, str | Path) else run
     name = RunDirectory(path).name if path else ""
     if isinstance(loaded, Translator) and any(languages):
-        loaded = loaded.to(*languages[::-1])
+        source, target = languages
+        loaded = loaded.to(source=source, target=target)
     if text is None:
         if not isinstance(loaded, Loaded):
             raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")
@@ -103,7 +104,7 @@ def load_for_inspection(run: Path, device: str = "auto") -> Loaded:
             f'{run} was trained for task = "{config.task}", and cannot be inspected by itself. '
             "Inspect a classifier that starts from it (model.init_from)."
         )
-    loaded: Loaded = opened_by(config.task).load(run, device=device)
+    loaded: Loaded = model_class_of(config.task).load(run, device=device)
     return loaded
 
 

@@ -119,7 +119,7 @@ def _challenge(before: Translator, after: Translator, listener: Listener) -> lis
 
 
 def _reasons(document: Mapping[str, Any], *, own_translations: bool) -> Iterator[str]:
-    """Yield what speaks against the tuned model."""
+    """Yield the reasons against the tuned model."""
     for name, most in (("general", MOST_LOST), ("held_out", math.inf)):
         if name not in document:
             continue

@@ -86,7 +86,7 @@ class TranslationJob:
         )
         if self.overrides:
             translator = translator.copy(config=with_overrides(translator.config, self.overrides))
-        translator = translator.to(self.target, self.source)
+        translator = translator.to(source=self.source, target=self.target)
         if self.glossary is None:
             return translator
         return translator.with_glossary(Glossary.read(self.glossary, translator.config.languages))

@@ -207,7 +207,7 @@ def _restore_other_tokens(base: RunDirectory, trained: RunDirectory, text: Tunin
 
 
 def _plan(model: str, corrections: Path, general: Sequence[Path], *, replay: bool) -> dict[str, Any]:
-    """Return what a tuning depends on: the files by their sums, and the options."""
+    """Return the inputs of a tuning: the files by their sums, and the options."""
     path = Path(model)
     files = [path, *(path / name for name in ("model.safetensors", "model.bin", "model/model.bin"))]
     sums = {str(file): sum_of(file) for file in (*files, corrections, *general) if file.is_file()}
@@ -327,8 +327,8 @@ def _card_line(document: dict[str, Any]) -> str:
     text, proof = document["text"], document["proof"]
     results = {key: proof[key]["bleu"] for key in ("general", "held_out") if key in proof}
     scores = [
-        f"{key} BLEU {one['baseline']:.2f} -> {one['score']:.2f} ({one['signature']})"
-        for key, one in results.items()
+        f"{key} BLEU {result['baseline']:.2f} -> {result['score']:.2f} ({result['signature']})"
+        for key, result in results.items()
     ]
     return tuned_line(
         model=Path(document["plan"]["model"]).name,

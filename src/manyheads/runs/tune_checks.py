@@ -21,7 +21,7 @@ from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener
 
 _LEAST_HITS, _OUTWEIGHED = 20, 2  # frequent words that tell a language, and how many times those of the right one
-_GROUP = 64  # corrections that are translated at once
+_CORRECTIONS_PER_CALL = 64  # corrections that are translated at once
 _LEAST_PAIRS, _MOST_ODD = 10, 0.2  # pairs of which a share says something, and the largest share of odd ones
 _MOST_RATIO = 2.0  # of the lengths of both sides, compared with general text
 _MOST_COMPARED, _OTHERS = 100, 3  # pairs whose target is compared with the sources of others, and those others
@@ -44,8 +44,8 @@ def check_languages(path: Path, pairs: Sequence[Pair], config: Config) -> None:
 
 def check_news(path: Path, pairs: Sequence[Pair], translator: Translator) -> None:
     """Raise `DataError` if the model says already what the corrections say."""
-    for start in range(0, len(pairs), _GROUP):
-        group = pairs[start : start + _GROUP]
+    for start in range(0, len(pairs), _CORRECTIONS_PER_CALL):
+        group = pairs[start : start + _CORRECTIONS_PER_CALL]
         outputs = translator.translate([pair.source for pair in group])
         if any(output.translation != pair.target for output, pair in zip(outputs, group, strict=True)):
             return

@@ -36,7 +36,7 @@ CORRECTIONS, HELD_OUT, GENERAL = "corrections.tsv", "held-out.tsv", "general.tsv
 _REPLAY, _VALID, _SUMMARY = "replay.tsv", "valid.tsv", "summary.json"
 _LEAST_TO_HOLD_OUT, _HELD_OUT_SHARE, _MOST_HELD_OUT = 20, 0.2, 500  # of the corrections
 _MOST_READ, _MOST_REPLAYED, _MOST_TRANSLATED = 500_000, 20_000, 3_000  # general pairs
-_JUDGES = 0.5  # letters of corrections for one of general text, in the text that ends the training early
+_CORRECTED_LETTERS = 0.5  # letters of corrections for one of general text, in the text that ends the training early
 _PROOF_SHARE, _MOST_PROOF, _MOST_VALID = 0.25, 1_000, 300  # of the general text
 _NAMED = 8  # lines in a message
 
@@ -73,7 +73,7 @@ class TuningText:
         count = len(judges)
         if self.valid:
             letters, others = (sum(len(pair.target) for pair in pairs) for pairs in (judges, self.valid))
-            count = max(1, round(_JUDGES * others * len(judges) / letters))
+            count = max(1, round(_CORRECTED_LETTERS * others * len(judges) / letters))
         early = [*self.valid, *islice(cycle(judges), count)]
         names = (CORRECTIONS, HELD_OUT, _REPLAY, _VALID, GENERAL)
         return dict(zip(names, (self.corrections, self.held_out, self.replay, early, self.general), strict=True))

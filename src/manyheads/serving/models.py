@@ -33,7 +33,7 @@ from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
-from manyheads.tasks.loading import opened_by
+from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 
@@ -150,7 +150,7 @@ class Models:
         folder = run.resolve()
         if isinstance(loaded, Translator) and loaded.config.data.pairs:
             for source, target in loaded.config.directions:
-                direction = loaded.to(target, source)
+                direction = loaded.to(source=source, target=target)
                 self.add(run, direction, direction_name(folder.name, direction.config))
             return
         if isinstance(loaded, Translator):
@@ -223,7 +223,7 @@ def _load_model(run: Path, settings: ServeSettings) -> Loaded:
     task = RunDirectory.existing(run).config().task
     if not TASKS[task].command:
         raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')
-    loaded: Loaded = opened_by(task).load_to_serve(
+    loaded: Loaded = model_class_of(task).load_to_serve(
         run, settings.device, engine=settings.engine, precision=settings.precision, beam=settings.beam
     )
     return loaded

@@ -34,7 +34,7 @@ def join(first: Translation, second: Translation) -> Translation:
 
     Its confidence is the lower one of the two.
     """
-    known = [one for one in (first, second) if one.confidence is not None]
+    known = [translation for translation in (first, second) if translation.confidence is not None]
     least = min(known, key=lambda one: one.confidence or 0.0, default=second)
     return replace(
         second,

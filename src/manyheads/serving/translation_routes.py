@@ -253,7 +253,7 @@ def _translate_documents(
     Returns:
         For each document its translations, best first, the names of its warnings, and the level of its confidence.
     """
-    *before, translator = (queued_translator(one, service.batcher, handle) for one in served)
+    *before, translator = (queued_translator(direction, service.batcher, handle) for direction in served)
     if before and query.terms:
         raise ApiError(400, "Invalid request: a glossary is for a direct translation, and this one has a pivot")
     count = 0 if query.html else query.alternatives
@@ -263,7 +263,7 @@ def _translate_documents(
     try:
         if query.terms:
             translator = translator.with_glossary((translator.glossary or Glossary(())).extended(query.terms))
-        middle = [translation for one in before for translation in one.translate(texts, options=options)]
+        middle = [translation for step in before for translation in step.translate(texts, options=options)]
         inputs = [translation.translation for translation in middle] if before else texts
         translated = translator.translate(inputs, n_best=count + 1, options=options)
         if before:

@@ -106,8 +106,8 @@ class ConfidenceModel:
 
 def fit_confidence(measures: Sequence[OutputMeasures], chrf: Sequence[float]) -> ConfidenceModel:
     """Fit the model on outputs and their sentence chrF, from 0 to 1, by ridge regression."""
-    usual = float(np.median([one.length_ratio for one in measures]))
-    terms = np.array([_terms(one, usual) for one in measures])  # (outputs, terms)
+    usual = float(np.median([measure.length_ratio for measure in measures]))
+    terms = np.array([_terms(measure, usual) for measure in measures])  # (outputs, terms)
     targets, means, deviations = np.array(chrf), terms.mean(0), terms.std(0) + 1e-9
     standard = (terms - means) / deviations
     matrix = standard.T @ standard + _RIDGE * len(targets) * np.eye(terms.shape[1])

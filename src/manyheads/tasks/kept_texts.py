@@ -99,7 +99,7 @@ def _split_at_symbols(tokenizer: Tokenizer, tokens: Sequence[int]) -> tuple[list
 
 
 def _blank(source: str, output: str, no_blank: str, *, tag: bool) -> str:
-    """Return what separates a kept text from the output beside it: a blank, or nothing.
+    """Return the separator of a kept text from the output beside it: a blank, or nothing.
 
     Args:
         source: character beside the text in the source; "" at its border.

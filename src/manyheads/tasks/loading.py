@@ -64,9 +64,9 @@ def open_model(
         return load()
 
 
-def opened_by(task: str) -> type[Any]:
+def model_class_of(task: str) -> type[Any]:
     """Return the class that opens a run of a task and applies its model to raw text; its module is imported."""
-    module, _, name = TASKS[task].opened_by.partition(":")
+    module, _, name = TASKS[task].model_class.partition(":")
     found: type[Any] = vars(import_module(module))[name]
     return found
 

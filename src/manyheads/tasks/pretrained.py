@@ -11,7 +11,7 @@ from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
 from manyheads.interop.marian.reader import is_marian
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.loading import opened_by
+from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.translation.translator import Translator
 
@@ -34,7 +34,7 @@ def from_pretrained(
     """
     folder = folder_of(name)
     task = _task_in(folder)
-    opener = opened_by(task)
+    opener = model_class_of(task)
     if issubclass(opener, Translator):
         return opener.from_pretrained(str(folder), device=device, engine=engine)
     if engine != "auto":

@@ -24,7 +24,7 @@ from manyheads.inspection.documents import Inspection
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.inspecting.options import InspectOptions
-from manyheads.tasks.loading import opened_by
+from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 from manyheads.training.batches import BatchSource
@@ -168,7 +168,7 @@ class Task(ABC, Generic[Model]):
         Raises:
             RunError: the run cannot be read, or is of another task.
         """
-        loaded: Model = opened_by(self.name).load(run, device=device)
+        loaded: Model = model_class_of(self.name).load(run, device=device)
         return loaded
 
     @abstractmethod

@@ -20,7 +20,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
 
 
 def test_groups_translate_like_all_texts_at_once(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouped, "_GROUP", 7)
+    monkeypatch.setattr(grouped, "_TEXTS_PER_CALL", 7)
     sources = ["", *(source for source, _ in SENTENCES), " "]
     counted: list[int] = []
     found = translate_in_groups(translator, sources, counted.append, beam_size=2)
@@ -33,4 +33,4 @@ def test_groups_translate_like_all_texts_at_once(translator: Translator, monkeyp
 def test_spread_groups_hold_every_index_once_and_none_is_too_large(count: int) -> None:
     groups = spread_groups(count)
     assert sorted(index for group in groups for index in group) == list(range(count))
-    assert all(len(group) <= grouped._GROUP for group in groups)
+    assert all(len(group) <= grouped._TEXTS_PER_CALL for group in groups)

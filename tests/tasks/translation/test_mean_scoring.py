@@ -126,7 +126,7 @@ def test_the_target_language_decides_the_output(run: Path) -> None:
     translator = Translator.load(run, device="cpu")
     texts = [SENTENCE, "a child reads. the man sings"]
     options = SearchOptions(split="sentences")
-    to_french, to_german = (translator.to(target, "en") for target in ("fr", "de"))
+    to_french, to_german = (translator.to(source="en", target=target) for target in ("fr", "de"))
     found = [one.translate(texts, options=options) for one in (to_french, to_german)]
     assert found[0] != found[1]
     assert translator.translate(texts, target="fr", source="en", options=options) == found[0]
@@ -189,7 +189,7 @@ def test_a_run_of_several_directions_has_one_model_of_the_confidence_and_scores_
     pairs = [("der Hund", "the dog"), ("das Pferd springt", "horse jumps")]
     sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
     for source, target in (("de", "en"), ("de", "fr")):
-        own = translator.to(target, source)
+        own = translator.to(source=source, target=target)
         ids = own.tokenizers.source.encode(sources), own.tokenizers.target.encode(targets)
         nats, tokens = corpus_nll(own.model, *ids, bos=BOS, eos=EOS, prefix=own.prefix)
         scored = translator.score(sources, targets, target=target, source=source)

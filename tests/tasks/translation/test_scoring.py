@@ -120,7 +120,7 @@ def test_no_search_is_timed_for_a_validation_without_decoding(
 
 def use_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the validation translate two sentences at once."""
-    monkeypatch.setattr("manyheads.tasks.translation.grouped._GROUP", 2)
+    monkeypatch.setattr("manyheads.tasks.translation.grouped._TEXTS_PER_CALL", 2)
 
 
 def watch_validation(validation: Validation, **attributes: Any) -> CollectingListener:

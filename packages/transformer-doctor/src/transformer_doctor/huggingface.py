@@ -149,7 +149,7 @@ def _cached_call(
     fixed = empty if getattr(model, "_can_compile_fullgraph", False) else None
     call = CachedCall(step, plain, model, takes_positions=positions in accepted, static=fixed, cut=_cut)
     calls = [call, replace(call, step=step_of_a_state)] if getattr(model, "_is_stateful", False) else []
-    return next((one for one in calls if not differs_and_depends(one, adapter, samples)[0]), call)
+    return next((form for form in calls if not differs_and_depends(form, adapter, samples)[0]), call)
 
 
 def _cut(cache: Any, tokens: int) -> Any:

@@ -82,7 +82,7 @@ class Finding:
         return f"{self.program} --explain {self.name}"
 
     def title(self, language: Language = "en") -> str:
-        """Return what is wrong in a few words."""
+        """Return the defect in a few words."""
         return self.texts[language].title if language in self.texts else self.name
 
     def at(self, place: Place | None) -> Finding:

@@ -158,7 +158,7 @@ class ScorePart:
         return arranged.view(raw.shape)
 
     def axis(self, number: int) -> Axis:
-        """Return what an axis of the tensor runs over."""
+        """Return the meaning of an axis of the tensor."""
         along = self.index.movedim(number, -1)
         if along.size(-1) < 2:
             return "other"

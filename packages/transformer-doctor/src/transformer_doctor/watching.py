@@ -24,7 +24,7 @@ from transformer_doctor.checks.watched_optimizer import (
     GRADIENTS,
     TIMES,
     UPDATES,
-    Told,
+    TrainingFindings,
     WatchedOptimizer,
     is_examined,
     listed,
@@ -79,10 +79,10 @@ def watch(
         UsageError: an optimizer is none of torch.
     """
     several = optimizer if isinstance(optimizer, (list, tuple)) else [optimizer]
-    plain = [vars(one).get("optimizer", one) for one in several]
-    for one in plain:
-        if not isinstance(one, Optimizer):
-            raise UsageError(f"{type(one).__name__} is no optimizer of torch; give the one inside of it.")
+    plain = [vars(given).get("optimizer", given) for given in several]
+    for inner in plain:
+        if not isinstance(inner, Optimizer):
+            raise UsageError(f"{type(inner).__name__} is no optimizer of torch; give the one inside of it.")
     return Watch(model, plain, pad, plan, repeats, on_finding or _warn)
 
 
@@ -120,7 +120,7 @@ class Watch:
         self, model: nn.Module, optimizers: Sequence[Optimizer], pad: int | None,
         plan: Callable[[int], float] | None, repeats: bool, on_finding: Callable[[Finding], object],
     ) -> None:  # fmt: skip
-        self.model, self.told, self.failure = model, Told(on_finding), ""
+        self.model, self.told, self.failure = model, TrainingFindings(on_finding), ""
         self._plan, self._repeats, self._optimizers = plan, repeats, optimizers
         self._loss = SeenLoss(self.told.find, model, pad)
         self._held: list[WatchedOptimizer] = []
@@ -162,7 +162,8 @@ class Watch:
                 add(part.register_forward_pre_hook(self._before_call, with_kwargs=True).remove)
                 add(part.register_forward_hook(self._after_call, with_kwargs=True, always_call=True).remove)
         groups = [
-            {id(weight) for group in one.param_groups for weight in group["params"]} for one in self._optimizers
+            {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+            for optimizer in self._optimizers
         ]
         loose = {id(weight) for weight in named.values()}.difference(*groups)
         missing = [name for name, weight in named.items() if weight.requires_grad and id(weight) in loose]
@@ -230,7 +231,7 @@ class Watch:
         self.told.asked.add(_BATCHES)
         again = bool(self._recent) and self._recent[-1][1] == batch
         self._recent.append((self.told.update, batch))
-        last = {one for update, one in self._recent if update > self.told.update - TIMES}
+        last = {ids for update, ids in self._recent if update > self.told.update - TIMES}
         if again and self.told.update >= TIMES and len(last) == 1:
             self.told.find("batch-repeated", f"{TIMES} updates in a row read the same ids", _BATCHES)
         if again or not self._on_cpu:
@@ -297,10 +298,10 @@ class Watch:
                 -_TOLD_SUMS:
             ]
             self._compare_copies()
-        self.told.update = max(one.steps for one in self._held)
-        for one in self._held:
-            if not one.steps and one.waiting and self.told.update >= _MOST_UPDATES:
-                evidence = f"an optimizer ({type(one.optimizer).__name__}) of {len(self._held)} made no step"
+        self.told.update = max(held.steps for held in self._held)
+        for held in self._held:
+            if not held.steps and held.waiting and self.told.update >= _MOST_UPDATES:
+                evidence = f"an optimizer ({type(held.optimizer).__name__}) of {len(self._held)} made no step"
                 self.told.find("parameters-not-updated", evidence, UPDATES)
 
     def _compare_copies(self) -> None:

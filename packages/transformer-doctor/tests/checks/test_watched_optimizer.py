@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_doctor.checks.watched_optimizer import RATE, Told, WatchedOptimizer, is_examined
+from transformer_doctor.checks.watched_optimizer import RATE, TrainingFindings, WatchedOptimizer, is_examined
 
 
 def test_early_updates_and_then_every_64th_are_examined() -> None:
@@ -14,7 +14,7 @@ def test_early_updates_and_then_every_64th_are_examined() -> None:
 
 
 def test_something_repeated_is_told_at_the_third_time_and_once() -> None:
-    told = Told(lambda finding: None)
+    told = TrainingFindings(lambda finding: None)
     found = []
     for _ in range(4):
         told.find_repeated("rate-not-as-planned", "evidence", RATE)
@@ -26,7 +26,7 @@ def test_numbers_of_weights_follow_their_memory() -> None:
     """Weights whose memory is replaced, as by a move, are read anew."""
     module = nn.Linear(3, 5)
     optimizer = torch.optim.SGD(module.parameters(), 0.1)
-    watched = WatchedOptimizer(optimizer, dict(module.named_parameters()), Told(lambda finding: None))
+    watched = WatchedOptimizer(optimizer, dict(module.named_parameters()), TrainingFindings(lambda finding: None))
     first = watched.numbers()
     module.weight.data = module.weight.data + 1
     second = watched.numbers()
@@ -36,7 +36,7 @@ def test_numbers_of_weights_follow_their_memory() -> None:
 
 @pytest.mark.parametrize(("rate", "found"), [(0.1, []), (0.2, ["rate-not-as-planned"])])
 def test_a_rate_is_compared_with_the_plan(rate: float, found: list[str]) -> None:
-    module, told = nn.Linear(3, 5), Told(lambda finding: None)
+    module, told = nn.Linear(3, 5), TrainingFindings(lambda finding: None)
     optimizer = torch.optim.SGD(module.parameters(), rate)
     WatchedOptimizer(optimizer, dict(module.named_parameters()), told, plan=lambda update: 0.1).before_step([])
     assert [*told.findings] == found

@@ -50,7 +50,7 @@ class SettingsError(ValueError):
     """
 
     def __init__(self, wrong: list[Wrong]) -> None:
-        lines = (str(one.error or f"{'.'.join(map(str, one.path))}: {one.reason}") for one in wrong)
+        lines = (str(fault.error or f"{'.'.join(map(str, fault.path))}: {fault.reason}") for fault in wrong)
         super().__init__("; ".join(lines))
         self.wrong = wrong
 
@@ -145,7 +145,7 @@ class Section:
             try:
                 vars(self)[name] = _read(field.annotation, values[name]) if name in values else field.default
             except SettingsError as error:
-                wrong += [one._replace(path=(name, *one.path)) for one in error.wrong]
+                wrong += [fault._replace(path=(name, *fault.path)) for fault in error.wrong]
             if name not in values and field.default is _MISSING:
                 wrong.append(Wrong((name,), "missing"))
         wrong += [Wrong((name,), "unknown") for name in values if name not in self.model_fields]
@@ -274,7 +274,7 @@ def _read_items(kinds: Iterable[Any], values: Mapping[Any, Any]) -> list[Any]:
         try:
             items.append(_read(kind, value))
         except SettingsError as error:
-            wrong += [one._replace(path=(key, *one.path)) for one in error.wrong]
+            wrong += [fault._replace(path=(key, *fault.path)) for fault in error.wrong]
     if wrong:
         raise SettingsError(wrong)
     return items

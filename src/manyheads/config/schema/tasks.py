@@ -18,7 +18,7 @@ class TaskSpec:
 
     Attributes:
         module: module whose `TASK` is the `tasks.task.Task`; it is imported when it is first used.
-        opened_by: module and name of the class that opens a run and applies its model to raw text.
+        model_class: module and name of the class that opens a run and applies its model to raw text.
         architecture: model of the task.
         reads: text that the task learns from: sentence pairs, texts with a label each, documents (a line each), or
             one stream of text, cut into blocks.
@@ -28,7 +28,7 @@ class TaskSpec:
     """
 
     module: str
-    opened_by: str
+    model_class: str
     architecture: Architecture
     reads: Reads
     metrics: tuple[str, ...] = ("loss",)
@@ -64,7 +64,7 @@ class TaskSpec:
 TASKS: dict[str, TaskSpec] = {
     "translation": TaskSpec(
         module="manyheads.tasks.translation.task",
-        opened_by="manyheads.tasks.translation.translator:Translator",
+        model_class="manyheads.tasks.translation.translator:Translator",
         architecture="encoder-decoder",
         reads="pairs",
         metrics=("loss", "bleu", "chrf"),
@@ -73,7 +73,7 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "classification": TaskSpec(
         module="manyheads.tasks.classification.task",
-        opened_by="manyheads.tasks.classification.classifier:Classifier",
+        model_class="manyheads.tasks.classification.classifier:Classifier",
         architecture="classifier",
         reads="labelled",
         metrics=("loss", "accuracy", "macro_f1"),
@@ -82,7 +82,7 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "language-modeling": TaskSpec(
         module="manyheads.tasks.language_modeling.task",
-        opened_by="manyheads.tasks.language_modeling.generator:Generator",
+        model_class="manyheads.tasks.language_modeling.generator:Generator",
         architecture="decoder",
         reads="stream",
         command="generate",
@@ -90,7 +90,7 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "masked-lm": TaskSpec(
         module="manyheads.tasks.masked_lm.task",
-        opened_by="manyheads.tasks.masked_lm.encoder:Encoder",
+        model_class="manyheads.tasks.masked_lm.encoder:Encoder",
         architecture="masked-encoder",
         reads="documents",
     ),

@@ -68,7 +68,7 @@ class Correction:
 
     @property
     def verdict(self) -> Verdict:
-        """Return what the reasons say together."""
+        """Return the verdict of all reasons."""
         if len(self.reasons) > 1 or _CERTAIN.intersection(self.reasons):
             return "rejected"
         return "doubtful" if self.reasons else "accepted"
@@ -120,7 +120,8 @@ def judge_corrections(
 ) -> None:
     """Fill in the reasons against each correction (N)."""
     sources, outputs, texts = (
-        [tsv_field(getattr(one, name)) for one in corrections] for name in ("source", "output", "text")
+        [tsv_field(getattr(correction, name)) for correction in corrections]
+        for name in ("source", "output", "text")
     )
     profile = learn_profile(sources, outputs, languages)
     rules, *_ = apply_rules(sources, texts, profile, CleanConfig().max_ratio, OTHER_LANGUAGE, set())
@@ -194,9 +195,9 @@ def _share_of_source_words(correction: Correction) -> float:
 def _mark_contradicted(corrections: Sequence[Correction]) -> None:
     """Keep one accepted correction of each source, that of most senders, then the newest; mark the others."""
     best: dict[str, Correction] = {}
-    accepted = [one for one in corrections if one.verdict == "accepted"]
-    for one in sorted(accepted, key=lambda one: (len(one.senders), one.time)):
-        best[one.source] = one
-    for one in accepted:
-        if best[one.source] is not one:
-            one.reasons.append("contradicted")
+    accepted = [correction for correction in corrections if correction.verdict == "accepted"]
+    for correction in sorted(accepted, key=lambda correction: (len(correction.senders), correction.time)):
+        best[correction.source] = correction
+    for correction in accepted:
+        if best[correction.source] is not correction:
+            correction.reasons.append("contradicted")

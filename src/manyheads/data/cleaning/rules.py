@@ -26,7 +26,7 @@ REASONS = (  # in the order in which they are tried; a pair is removed for the f
 # added to both lengths, so that a short phrase may be much shorter than its translation
 _CHARACTERS, _WORDS = (15, 4)
 _WITHOUT_CUT = 0.005  # share of uncut pairs that a missing mark, or a small first letter, may remove
-_CARELESS = 0.12  # share of pairs with an open side, above which only much too short sides are cut
+_MANY_OPEN = 0.12  # share of pairs with an open side, above which only much too short sides are cut
 _SHORTENED = 1.4  # factor by which these sides must be too short
 _SHORT_COPY = 2.0  # nats for the other language, above which a copy of few words is no name
 
@@ -84,7 +84,7 @@ def _least_shortness(
     """
     sides = [(open_side(*pair), pair) for pair in pairs]
     inverse = sorted(1 / _shortness(*pair, side, ratio) for side, pair in sides if side is not None)
-    if len(inverse) > _CARELESS * len(pairs):
+    if len(inverse) > _MANY_OPEN * len(pairs):
         return _SHORTENED
     most = int(_WITHOUT_CUT * len(pairs))
     return min(_SHORTENED, inverse[-most - 1]) if len(inverse) > most else 0.0

@@ -221,7 +221,7 @@ def instruction_set() -> str:
 
 
 def supported_instruction_sets() -> list[str]:
-    """Return what this processor has of AVX512, AVX2, SSSE3 and DEFAULT, in this order.
+    """Return those of AVX512, AVX2, SSSE3 and DEFAULT that this processor has, in this order.
 
     `ATEN_CPU_CAPABILITY` lowers them, as in torch, whose "default" is SSSE3 here. numpy asks the processor itself:
     under an emulator, /proc/cpuinfo describes another processor.

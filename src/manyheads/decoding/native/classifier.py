@@ -72,7 +72,7 @@ class NativeClassifier(NativePart):
         rotary = table.rotary_cos_sin
         return PositionTable(
             len(types) * longest,
-            np.concatenate([signals[:longest] + one for one in types]),
+            np.concatenate([signals[:longest] + row for row in types]),
             None if rotary is None else np.concatenate([rotary[:longest]] * len(types)),
         )
 

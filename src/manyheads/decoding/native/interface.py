@@ -80,7 +80,7 @@ def _ctype(text: str) -> Any:
     if words.count("*") == 2:
         return ctypes.POINTER(POINTER)
     if "*" in words:
-        struct = next((one for one in STRUCTS if one.__name__ == base), None)
+        struct = next((struct for struct in STRUCTS if struct.__name__ == base), None)
         return POINTER if struct is None else ctypes.POINTER(struct)
     return {"void": None, "int": ctypes.c_int, "int64_t": INT64}[base]
 
@@ -110,7 +110,7 @@ def _layout_in_python() -> dict[str, _Entry]:
             type_name = kind.__name__ if issubclass(kind, ctypes.Structure) else _TYPES.get(kind, "pointer")
             layout[f"{struct.__name__}.{name}"] = (field.offset, field.size, type_name)
     for enumeration in ENUMERATIONS:
-        layout |= {one.name: (one.value, 0, enumeration.__name__) for one in enumeration}
+        layout |= {constant.name: (constant.value, 0, enumeration.__name__) for constant in enumeration}
     return layout
 
 

@@ -72,5 +72,5 @@ def likeliest_alternatives(
     alternatives = []
     for token, log_probs in zip(tokens, rows, strict=True):
         ids = best_tokens(log_probs, count, (token, *SPECIAL_IDS.suppressed))
-        alternatives.append(tuple((int(one), float(log_probs[one])) for one in ids))
+        alternatives.append(tuple((int(token), float(log_probs[token])) for token in ids))
     return tuple(alternatives)

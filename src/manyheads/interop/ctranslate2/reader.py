@@ -211,7 +211,7 @@ def _take(tensor: Tensor, rows: list[int]) -> Tensor:
 
 
 def _old_config(stored: StoredModel) -> dict[str, Any]:
-    """Return what ``config.json`` says since version 6; before, it was in variables."""
+    """Return the settings of ``config.json``, where they are since version 6; before, they were variables."""
     texts = {name: stored.find(name) for name in ("unk_token", "bos_token", "eos_token")}
     tokens = dict(zip(texts, (SPECIALS[UNK], SPECIALS[BOS], SPECIALS[EOS]), strict=True))
     for name, variable in texts.items():
@@ -231,7 +231,7 @@ def _starts_from_zeros(stored: StoredModel) -> bool:
 
 
 def _unusual_marks(config: Mapping[str, Any]) -> list[str]:
-    """Return what marks a model has that manyheads does not have."""
+    """Return the marks of a model that manyheads does not have."""
     given = config.get("decoder_start_token") is None
     return [
         *(["a begin mark at the source (add_source_bos)"] if config.get("add_source_bos") else []),
@@ -312,7 +312,7 @@ def _tokenizers(
 
 
 def _tokenizer_makers(folder: Path, languages: tuple[str, str]) -> list[Callable[[list[str]], Tokenizer]]:
-    """Return what makes the tokenizers of source and target from their symbols.
+    """Return the function that makes the tokenizers of source and target from their symbols.
 
     SentencePiece models, or merges, are in the folder, or in the package around it.
     """

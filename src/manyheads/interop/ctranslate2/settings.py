@@ -260,7 +260,7 @@ def _check_variable(stored: StoredModel, name: str, shape: tuple[int, ...]) -> N
 
 
 def _unknown(stored: StoredModel, values: dict[str, Any], *, rotary: bool) -> list[str]:
-    """Return what variables mean that the model in manyheads does not have."""
+    """Return the meaning of variables that the model in manyheads does not have."""
     known = {f"{side}/{name}" for side in _SIDES for name in _ATTRIBUTES} | _TOP_ATTRIBUTES
     widest = ModelConfig().model_copy(update={**values, "positions": "learned", "bias": True})
     weights = {variable for entry in entries(widest) for variable in entry.variables}

@@ -36,7 +36,7 @@ from manyheads.training.log import Advance, Listener, ValidationReport
 
 _UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
 _FEW_LABELS = 10  # number of labels that never causes a warning, however few the examples
-_GROUP = 512  # texts classified between two reports of progress
+_TEXTS_PER_REPORT = 512  # texts classified between two reports of progress
 _WIDEST = 12  # classes whose confusion matrix is printed
 
 
@@ -293,8 +293,8 @@ def evaluate_labels(
 def classify_in_groups(classifier: Classifier, texts: Sequence[str], advance: Advance) -> list[Classification]:
     """Classify texts, and report the number of finished texts after each group."""
     results: list[Classification] = []
-    for first in range(0, len(texts), _GROUP):
-        group = texts[first : first + _GROUP]
+    for first in range(0, len(texts), _TEXTS_PER_REPORT):
+        group = texts[first : first + _TEXTS_PER_REPORT]
         results += classifier.classify(group)
         advance(len(group))
     return results

@@ -9,7 +9,7 @@ from manyheads.tasks.result import Translation
 from manyheads.tasks.translation.translator import DEFAULTS, Translator
 from manyheads.training.log import Advance, no_advance
 
-_GROUP = 64  # texts in one call; on a CPU as fast as all texts in one call
+_TEXTS_PER_CALL = 64  # texts in one call; on a CPU as fast as all texts in one call
 
 
 def translate_in_groups(
@@ -31,8 +31,8 @@ def translate_in_groups(
     """
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     results: dict[int, Translation] = {}
-    for start in range(0, len(order), _GROUP):
-        group = order[start : start + _GROUP]
+    for start in range(0, len(order), _TEXTS_PER_CALL):
+        group = order[start : start + _TEXTS_PER_CALL]
         translations = translator.translate(
             [sources[index] for index in group], beam_size=beam_size, options=options
         )
@@ -43,5 +43,5 @@ def translate_in_groups(
 
 def spread_groups(count: int) -> list[range]:
     """Divide the indices below `count` into groups, each spread evenly over all of them."""
-    number = -(-count // _GROUP)
+    number = -(-count // _TEXTS_PER_CALL)
     return [range(first, count, number) for first in range(number)]

@@ -147,7 +147,8 @@ class TranslationTask(Task[Translator]):
         """See `Task.evaluate`; without a choice of languages, every direction is scored."""
         if config.data.pairs and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
-        translator = model.copy(config=config, engine=engine_of(model.model)).to(*text.languages[::-1])
+        source, target = text.languages
+        translator = model.copy(config=config, engine=engine_of(model.model)).to(source=source, target=target)
         config = translator.config
         sources, references = text.pairs(config)
         result = evaluate_texts(translator, sources, references, listener, str(text.source or f"data.{text.split}"))

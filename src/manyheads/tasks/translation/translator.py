@@ -91,15 +91,15 @@ class Translator:
         copied.glossary, copied.trained, copied.run = self.glossary, self.trained, self.run
         return copied
 
-    def to(self, target: str = "", source: str = "") -> Self:
+    def to(self, *, source: str = "", target: str = "") -> Self:
         """Return the translator of one direction of a model of several languages.
 
         A direction that was not trained gives the warning "untrained-direction", if the model reads the source and
         writes the target.
 
         Args:
-            target: code of the target language; "" if only one trained direction fits.
-            source: code of the source language, likewise.
+            source: code of the source language; "" if only one trained direction fits.
+            target: code of the target language, likewise.
 
         Raises:
             UsageError: the model does not know a language, or several directions fit; the message names them.
@@ -263,7 +263,9 @@ class Translator:
             UsageError: an option is out of its range, or the engine does not support it; or as of `to`.
         """
         if target or source or self.config.data.pairs:
-            translate = partial(self.to(target, source).translate, texts, beam_size=beam_size, n_best=n_best)
+            translate = partial(
+                self.to(source=source, target=target).translate, texts, beam_size=beam_size, n_best=n_best
+            )
             return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
         lines = self.splitter(options, marks=self.marks_literals).lines(texts)
         per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
@@ -361,7 +363,7 @@ class Translator:
         several languages, `target` and `source` choose the direction; see `to`.
         """
         if target or source or self.config.data.pairs:
-            return self.to(target, source).score(sources, targets)
+            return self.to(source=source, target=target).score(sources, targets)
         rows, outputs = self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets)
         longest, longest_output = self.longest_source, self.longest_source - len(self.prefix) - 1
         lines = [
@@ -464,7 +466,7 @@ class Translator:
                 as of `to`.
         """
         if target or source or self.config.data.pairs:
-            return (yield from self.to(target, source).stream(text, prefix=prefix, options=options))
+            return (yield from self.to(source=source, target=target).stream(text, prefix=prefix, options=options))
         if self.glossary is not None:
             raise UsageError("a translation with a glossary is not streamed. Use translate.")
         (line,) = self.splitter(options, marks=self.marks_literals).lines([text])

@@ -24,7 +24,7 @@ Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empt
 def diagnose(
     adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
 ) -> Iterator[Finding]:
-    """Yield what the outputs of a model and the attentions inside it show together."""
+    """Yield findings from the outputs of a model and the attentions inside it together."""
     structure = list(structure_findings(adapter, internals))
     fills = list(fill_findings(internals))
     yield from (*fills, *structure)
@@ -47,7 +47,9 @@ def diagnose(
     if symptoms["left_padding"]:
         yield model_finding("depends-on-left-padding", symptoms["left_padding"])
     if symptoms["neighbours"]:
-        across_rows = any(one.queries == one.keys == internals.sizes[0] for one in internals.attentions)
+        across_rows = any(
+            attention.queries == attention.keys == internals.sizes[0] for attention in internals.attentions
+        )
         yield model_finding("rows-mixed" if across_rows else "depends-on-the-batch", symptoms["neighbours"])
     if symptoms["unread"] and not internals.without_meaning:
         yield model_finding("source-not-read", symptoms["unread"])

@@ -91,7 +91,11 @@ class Internals:
         _, source, target = self.sizes
         lengths = {"source": source, "target": target}
         lengths_of_attention = (lengths[side_of_queries], lengths[side_of_keys])
-        chosen = [one for one in self.attentions if (one.queries, one.keys) == lengths_of_attention]
+        chosen = [
+            attention
+            for attention in self.attentions
+            if (attention.queries, attention.keys) == lengths_of_attention
+        ]
         if source != target or self.kind != "encoder-decoder":
             return chosen
         return [

@@ -170,7 +170,7 @@ class _TrainingTrial(Trial):
             yield model_finding("not-learned", grown, "warning")
 
     def row_report(self, known: set[str]) -> Report:
-        """Return what the loss of each row depends on; a loss that is read wrongly is not asked."""
+        """Return the rows that the loss of each row depends on; a loss that is read wrongly is not asked."""
         possible, active = self.dropouts
         frozen = any(not parameter.requires_grad for parameter in self.module.parameters())
         evidence = f"{possible} dropouts of the model are active in train(), and none is in the training steps"

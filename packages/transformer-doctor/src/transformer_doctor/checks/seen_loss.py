@@ -51,7 +51,7 @@ class SeenLoss:
         self.low: float | None = None
         self.read_positions = False
         self._find, self._derives_inputs = find, bool(getattr(config, "is_encoder_decoder", False))
-        self._pad = pad if pad is not None else next((one for one in known if isinstance(one, int)), None)
+        self._pad = pad if pad is not None else next((symbol for symbol in known if isinstance(symbol, int)), None)
         self._ids: list[Tensor] = []  # of the forward passes since the last backward pass
         self._named: Mapping[str, Any] = {}  # arguments by name of the last of them
         self._newest: Tensor | None = None
@@ -202,7 +202,7 @@ def _agreement(ids: Tensor, labels: Tensor, trained: Tensor, offset: int, axis: 
     if length < 1:
         return 0.0
     read = ids.narrow(axis, max(0, offset), length)
-    label, counted = (one.narrow(axis, max(0, -offset), length) for one in (labels, trained))
+    label, counted = (side.narrow(axis, max(0, -offset), length) for side in (labels, trained))
     return float((read == label)[counted].float().mean()) if counted.any() else 0.0
 
 

@@ -103,7 +103,7 @@ def packing_report(adapter: ModelAdapter, samples: Samples) -> Report:
     A model of transformers packs by positions, and is not asked.
     """
     module = adapter.module
-    names = [one.name for one in parameters_of(module) or () if _TEXT_NUMBERS.fullmatch(one.name)]
+    names = [parameter.name for parameter in parameters_of(module) or () if _TEXT_NUMBERS.fullmatch(parameter.name)]
     if module is None or adapter.kind != "decoder" or not names or huggingface_config(module) is not None:
         return Report()
     ids, first = samples.ids()["target"], samples.target // 2

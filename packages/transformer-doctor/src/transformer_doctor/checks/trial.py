@@ -115,7 +115,7 @@ class Trial:
             if self.classifier:
                 drawn = torch.randint(self.width, (len(lengths),), generator=vocabulary.generator).tolist()
                 classes = range(len(lengths)) if number == TRACED - 1 else drawn  # every class once
-                yield sources, [[one] for one in classes]
+                yield sources, [[label] for label in classes]
             elif self.width == self.adapter.size("source"):
                 yield sources, sources
             else:

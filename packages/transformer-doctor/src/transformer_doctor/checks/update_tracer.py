@@ -21,7 +21,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from transformer_doctor.checks.watched_optimizer import Told, WatchedOptimizer, rate_of, watch_clipping
+from transformer_doctor.checks.watched_optimizer import TrainingFindings, WatchedOptimizer, rate_of, watch_clipping
 
 
 @dataclass
@@ -44,7 +44,7 @@ class UpdateTracer:
 
     parameters: Mapping[str, nn.Parameter]
     start: Mapping[str, Tensor] = field(default_factory=dict)
-    told: Told = field(default_factory=lambda: Told(lambda finding: None))
+    told: TrainingFindings = field(default_factory=lambda: TrainingFindings(lambda finding: None))
     reached: set[str] = field(default_factory=set)
     rates: dict[int, float] = field(default_factory=dict)
     rate_grows: bool = False

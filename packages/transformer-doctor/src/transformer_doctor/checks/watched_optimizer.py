@@ -38,8 +38,8 @@ _NAMED = 3
 
 
 @dataclass
-class Told:
-    """Findings of a training, each told once, when it is seen.
+class TrainingFindings:
+    """Findings of a training, each reported once, when it is seen.
 
     Attributes:
         tell: receives a finding.
@@ -88,7 +88,7 @@ class WatchedOptimizer:
 
     optimizer: Optimizer
     weights: Mapping[str, nn.Parameter]
-    told: Told
+    told: TrainingFindings
     plan: Callable[[int], float] | None = None
     on_cpu: bool = False
     steps: int = 0

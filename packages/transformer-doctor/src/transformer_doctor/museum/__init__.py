@@ -128,7 +128,9 @@ def visit(chosen: Exhibit) -> list[Performance]:
 def to_json(chosen: Exhibit, language: Language) -> dict[str, Any]:
     """Run an exhibit as it is and fixed, and return plain values; causes and cures are in the given language."""
     wrong, correct = chosen.fix
-    before, after = ({"shown": one.shown, "doctor": one.report.to_json(language)} for one in visit(chosen))
+    before, after = (
+        {"shown": exhibit.shown, "doctor": exhibit.report.to_json(language)} for exhibit in visit(chosen)
+    )
     mends = [{"wrong": wrong, "right": correct}]
     return {"number": chosen.number, "name": chosen.name, "mends": mends, "before": before, "after": after}
 
