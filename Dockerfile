@@ -17,7 +17,7 @@ COPY . /source
 # The doctor needs torch, and comes with the extra that trains alone.
 RUN case ",${EXTRAS}," in *,train,*|*,all,*) doctor=/source/packages/transformer-doctor ;; *) doctor= ;; esac \
     && pip install --no-cache-dir --constraint /source/constraints.txt uv \
-    && uv pip install --system --no-cache --constraint /source/constraints.txt ${doctor} "/source[${EXTRAS}]" \
+    && uv pip install --system --no-cache --constraint /source/constraints.txt /source/packages/bitext ${doctor} "/source[${EXTRAS}]" \
     && rm -rf /source
 
 # Whoever runs it (--user) can write here: results, and compiled code in a folder of their own.

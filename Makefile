@@ -26,7 +26,8 @@ unexport PYTHONDONTWRITEBYTECODE
 READY := $(VENV)/.ready
 READY_FOR_TESTS := $(VENV)/.ready-for-tests
 PUBLIC_COPY := $(if $(REPOSITORY),-D repository=$(REPOSITORY))
-PROJECTS := constraints.txt pyproject.toml packages/transformer-doctor/pyproject.toml
+PACKAGES := --editable packages/bitext --editable packages/transformer-doctor
+PROJECTS := constraints.txt pyproject.toml packages/bitext/pyproject.toml packages/transformer-doctor/pyproject.toml
 
 .PHONY: demo setup check test test-slow docs
 
@@ -83,7 +84,7 @@ endef
 $(READY): $(IN_VENV) $(PROJECTS)
 	@echo "Installing into $(VENV); the first time this takes a minute or two."
 	$(INSTALL_TORCH)
-	@$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable ".[train]"
+	@$(PIP) --constraint constraints.txt $(PACKAGES) --editable ".[train]"
 	@$(COMPILE)
 	@touch $@
 
@@ -95,7 +96,7 @@ $(READY_FOR_TESTS): $(IN_VENV) $(PROJECTS)
 	@$(PIP) "pip>=25.1"
 	$(INSTALL_TORCH)
 	@{ $(COMPILE); } & \
-		$(PIP) --constraint constraints.txt --editable packages/transformer-doctor --editable . --group dev; \
+		$(PIP) --constraint constraints.txt $(PACKAGES) --editable . --group dev; \
 		installed=$$?; wait; exit $$installed
 	@$(PIP) --no-deps "$$(grep '^argostranslate==' constraints.txt)"
 	@$(COMPILE)

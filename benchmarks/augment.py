@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from bitext.pairs import Pair
 from manyheads.config.load import with_overrides
-from manyheads.data.corpus import Pair
 from manyheads.evaluation.scores import metrics
 from manyheads.runs.challenge import challenge_run
 from manyheads.tasks.corpus import available_pairs

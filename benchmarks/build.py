@@ -97,8 +97,8 @@ def train_step(arguments: Any, seed: int, **settings: Any) -> dict[str, Any]:
 
 def lines_of(root: Path, name: str) -> list[str]:
     """Return the lines of a file, which may be compressed."""
-    from manyheads.data.lines import read_lines
-    from manyheads.data.locate import existing
+    from bitext.file_names import existing
+    from bitext.lines import read_lines
 
     path = existing(root / name)
     if path is None:
@@ -301,8 +301,8 @@ def build_here(root: Path, out: Path) -> None:
     """Build the plan in this process, with one thread."""
     import torch
 
+    from bitext import convert
     from manyheads.build import text
-    from manyheads.data import convert
 
     torch.set_num_threads(1)
     text.SHARD_LINES = convert._SHARD_PAIRS = 20  # several shards, so that kills fall between them

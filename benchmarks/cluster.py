@@ -30,7 +30,7 @@ import psutil
 
 import machine
 import tiny
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
 
 
 def used_seconds(processes: list[psutil.Process]) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import machine
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
 from manyheads.evaluation.scores import metrics
 from manyheads.tasks.confidence import LEVELS
 from manyheads.tasks.translation import Translator

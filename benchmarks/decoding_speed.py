@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import machine
+from bitext.file_names import Split
 from manyheads.config.load import load_config, resolve_recipe
-from manyheads.data.locate import Split
 from manyheads.runs.train import train
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation.translator import Translator

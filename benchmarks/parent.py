@@ -23,9 +23,9 @@ from statistics import fmean
 from typing import Any
 
 import machine
+from bitext.lines import read_lines
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
-from manyheads.data.lines import read_lines
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
 from manyheads.training.log import SilentListener

@@ -38,8 +38,8 @@ from typing import Any
 from uvicorn.loops.auto import auto_loop_factory
 
 import machine
+from bitext.lines import read_lines
 from manyheads import Translator
-from manyheads.data.lines import read_lines
 from manyheads.search.options import SearchOptions
 from tiny import train_run
 

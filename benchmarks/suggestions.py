@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import machine
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.runs.corrections import review_corrections
 from manyheads.tasks.translation.grouped import translate_in_groups

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 import machine
+from bitext.lines import read_lines
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.data import augment_phrases
 from manyheads.data.augment_phrases import MinedPhrases, mine_phrases
 from manyheads.data.glossary import Glossary, Term, holds_form
-from manyheads.data.lines import read_lines
 from manyheads.data.store import TextStore
 from manyheads.evaluation.scores import score
 from manyheads.runs.train import train

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from bitext.lines import read_lines
 from manyheads.checkpoint import RunDirectory
-from manyheads.data.lines import read_lines
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
 from manyheads.runs.export import export

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 import machine
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
 from manyheads.tasks.translation import Translator
 from tiny import train_run
 

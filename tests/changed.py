@@ -1,8 +1,8 @@
 """Run the tests of the files that differ from main, for at most 30 seconds: the last part of `make check`.
 
 src/manyheads/a/b.py is tested by tests/a/test_b.py, a package src/manyheads/a/b/__init__.py too, and any other file
-of the package, such as C, by the folder of tests of the same name; so is transformer-doctor by its own tests. A
-changed test file is run itself; a changed fixture or helper runs its folder. Slow tests, and tests that judge what
+of the package, such as C, by the folder of tests of the same name; so are the packages of packages/. A changed
+test file is run itself; a changed fixture or helper runs its folder. Slow tests, and tests that judge what
 a model learned, are left to `make test`.
 """
 
@@ -20,9 +20,11 @@ BASES = ("main", "origin/main")
 MAX_SECONDS = 30.0  # with format, lint and types `make check` stays under a minute
 GRACE_SECONDS = 10.0  # in which pytest ends what its tests have started
 ALWAYS = ("tests/test_architecture.py", "tests/test_mirror.py")  # for a change of any module
+BITEXT = PurePosixPath("packages/bitext")
 DOCTOR = PurePosixPath("packages/transformer-doctor")
 TESTS = {  # by package
     PurePosixPath("src/manyheads"): PurePosixPath("tests"),
+    BITEXT / "src/bitext": BITEXT / "tests",
     DOCTOR / "src/transformer_doctor": DOCTOR / "tests",
 }
 NOTHING_COLLECTED = 5  # exit code of pytest

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bitext import errors as bitext_errors
 from manyheads import errors
 from manyheads.decoding.native_engine import NativeEngine
 from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, UsageError, require
@@ -19,11 +20,7 @@ TREE = re.findall(r"^((?:│|├|└|─| )*)(\w+Error) +(\d)", errors.__doc__ o
 
 
 def test_the_description_names_every_error() -> None:
-    defined = [
-        name
-        for name, value in vars(errors).items()
-        if isinstance(value, type) and value.__module__ == errors.__name__
-    ]
+    defined = [name for name in errors.__all__ if name.endswith("Error")]
     assert sorted(name for _, name, _ in TREE) == sorted(defined)
 
 
@@ -74,3 +71,8 @@ def test_text_of_a_file_in_a_message_does_not_control_a_terminal() -> None:
 def test_a_model_in_c_that_is_pickled_says_to_open_the_run_in_the_other_process(make: Any, pickling: Any) -> None:
     with pytest.raises(UsageError, match=r"cannot be pickled or copied deeply\. Give .* the path of its run"):
         pickling(make())
+
+
+def test_the_error_of_any_function_of_bitext_is_one_of_manyheads() -> None:
+    for error in (bitext_errors.DataError("x"), bitext_errors.MissingExtraError("x"), ConfigError(["x"])):
+        assert isinstance(error, ManyheadsError)

@@ -76,7 +76,8 @@ def test_torch_comes_from_the_index_that_fits_the_machine_or_the_size_is_said_be
         program.parent.mkdir(parents=True)
         program.write_text(f"#!{BASH}\n{text}\n", encoding="utf-8")
         program.chmod(0o755)
-    for name in ("constraints.txt", "pyproject.toml", "packages/transformer-doctor/pyproject.toml"):
+    for name in ("constraints.txt", "pyproject.toml", "packages/bitext/pyproject.toml",
+                 "packages/transformer-doctor/pyproject.toml"):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"

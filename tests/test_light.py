@@ -145,7 +145,7 @@ def test_every_module_of_the_contract_is_imported_without_torch() -> None:
 def test_a_function_that_needs_torch_names_the_pip_line() -> None:
     done = run_light("import manyheads\nmanyheads.Translator, manyheads.inspect\nmanyheads.train")
     assert done.stderr.splitlines()[-1].startswith(
-        "manyheads.errors.MissingExtraError: manyheads.train needs the package torch, which is not installed."
+        "bitext.errors.MissingExtraError: manyheads.train needs the package torch, which is not installed."
     )
 
 

@@ -1,4 +1,4 @@
-"""Tests mirror packages: src/manyheads/a/b.py is tested by tests/a/test_b.py, and so is transformer-doctor.
+"""Tests mirror packages: src/manyheads/a/b.py is tested by tests/a/test_b.py, and so are all packages.
 
 tests/mirror_baseline.txt lists the modules that had no test file of their name when this rule was introduced. That
 list only shrinks. After a move of modules, write it again and look at the difference:

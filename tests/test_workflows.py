@@ -112,7 +112,7 @@ def test_only_a_tag_publishes_what_was_built_and_tried_and_has_its_version() -> 
 def test_every_python_that_is_promised_is_tested(workflow: str, job: str) -> None:
     versions = read(FOLDER / "workflows" / f"{workflow}.yml")["jobs"][job]["strategy"]["matrix"]["python"]
     assert versions == ["3.11", "3.12", "3.13", "3.14"]
-    for folder in (ROOT, ROOT / "packages" / "transformer-doctor"):
+    for folder in (ROOT, ROOT / "packages" / "bitext", ROOT / "packages" / "transformer-doctor"):
         project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         assert project["requires-python"] == f">={versions[0]}"
         named = [name.split(" :: ")[-1] for name in project["classifiers"] if " Python :: " in name]

@@ -20,9 +20,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import bitext
 import manyheads
 
 SOURCE = Path(manyheads.__file__).parent
+BITEXT = Path(bitext.__file__).parent.parent
 Function = tuple[str, str]  # file below the package, name
 NATIVE = SOURCE / "decoding" / "native"
 PACKAGES = ["cli", "serving", "build", "runs", "checks", "tasks", "interop", "decoding", "inspection", "evaluation",
@@ -32,7 +34,7 @@ TINY = ("training.steps=1", "training.warmup_steps=1", "training.batch_tokens=50
 
 
 class Walk:
-    """The files of manyheads in the order of their first call, and the climbs between them."""
+    """The files of manyheads and bitext in the order of their first call, and the climbs between them."""
 
     def __init__(self, first: Function | None = None, last: Function | None = None) -> None:
         """Record from the call of `first`, with the files of its callers, until `last` returns; None: all."""
@@ -85,9 +87,10 @@ def callers_of(frame: FrameType) -> list[FrameType]:
 
 
 def file_of(frame: FrameType) -> str | None:
-    """Return the path of a frame's file below the package; None for code of others."""
+    """Return the path of a frame's file below the package, of bitext with its name; None for code of others."""
     name = frame.f_code.co_filename
-    return name[len(str(SOURCE)) + 1 :] if name.startswith(f"{SOURCE}/") else None
+    root = next((root for root in (SOURCE, BITEXT) if name.startswith(f"{root}/")), None)
+    return None if root is None else name[len(str(root)) + 1 :]
 
 
 def package_of(file: str) -> str:

@@ -11,7 +11,10 @@ blocks of the model can be imported too: `from manyheads.model.attention import 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
+
+from manyheads.former_paths import FormerPaths
 
 if TYPE_CHECKING:
     from manyheads.config.load import load_config
@@ -60,6 +63,8 @@ _LAZY = {
     "load_config": "manyheads.config.load",
     "train": "manyheads.runs.train",
 }
+
+sys.meta_path.append(FormerPaths())
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,7 @@
 """Errors that a user can fix, and the exit code of each.
 
+`bitext`, whose errors a user of manyheads meets too, defines the base class and the errors of texts.
+
 ```
 ManyheadsError            1   base class, never raised itself
 ├── UsageError            2   a command line, a function argument
@@ -25,29 +27,33 @@ import importlib.util
 from types import ModuleType
 from typing import NoReturn
 
-_MAX_LINE = 1_000  # characters of a line of a message
-_TRAIN_PACKAGES = ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib")
+from bitext.errors import BitextError as ManyheadsError
+from bitext.errors import DataError, MissingExtraError, UsageError, WriteError, printable
+
+__all__ = [
+    "HOW_TO_UPGRADE",
+    "ConfigError",
+    "DataError",
+    "ManyheadsError",
+    "MissingExtraError",
+    "OverflowedError",
+    "ParityError",
+    "RunError",
+    "SaveError",
+    "TrainingError",
+    "UsageError",
+    "WriteError",
+    "is_installed",
+    "missing_training",
+    "printable",
+    "refuse_pickling",
+    "require",
+]
+
+_TRAIN_PACKAGES = ("torch", "transformer_doctor", "sacrebleu")
 # Not pip alone: that would replace an editable install.
 HOW_TO_UPGRADE = "git pull in a copy of the source, elsewhere pip install --upgrade manyheads"
 _TORCH_HINT = " (on Linux first: pip install uv && uv pip install --torch-backend=auto torch)"
-
-
-class ManyheadsError(Exception):
-    """Base class of errors that a user can fix; `exit_code` is the exit code of the command line.
-
-    The message is `printable`: it may hold text of a file, which must not control a terminal.
-    """
-
-    exit_code = 1
-
-    def __init__(self, message: str = "") -> None:
-        super().__init__(printable(message))
-
-
-class UsageError(ManyheadsError):
-    """An invalid command line or function argument."""
-
-    exit_code = 2
 
 
 class ConfigError(UsageError):
@@ -61,16 +67,6 @@ class ConfigError(UsageError):
             super().__init__(head + mistakes[0])
         else:
             super().__init__("\n  ".join([f"{head}{len(mistakes)} mistakes", *mistakes]))
-
-
-class DataError(ManyheadsError):
-    """Text that cannot be used; the message names the file, the line and the cure."""
-
-    exit_code = 3
-
-
-class WriteError(DataError):
-    """A file that could not be written; what was finished before is kept."""
 
 
 class RunError(ManyheadsError):
@@ -99,24 +95,6 @@ class TrainingError(ManyheadsError):
 
 class ParityError(ManyheadsError):
     """An exported or imported model with other results than the original; it is not kept."""
-
-
-class MissingExtraError(ManyheadsError):
-    """An optional package that is not installed; the message holds the pip line."""
-
-    exit_code = 4
-
-
-def printable(message: str) -> str:
-    """Return a message for a terminal or a client: no control characters, no line of more than 1,000 characters.
-
-    Names in a message may come from a damaged or hostile file. Only line ends before an indented line are kept.
-    """
-    lines = ("".join(c if c.isprintable() else repr(c)[1:-1] for c in line) for line in message.split("\n  "))
-    return "\n  ".join(
-        line if len(line) <= _MAX_LINE else f"{line[:600]} ... {len(line) - 900:,} characters ... {line[-300:]}"
-        for line in lines
-    )
 
 
 def refuse_pickling(model: object) -> NoReturn:
@@ -162,7 +140,4 @@ def missing_training(error: ModuleNotFoundError, purpose: str) -> MissingExtraEr
 
 def _missing(module: str, extra: str, purpose: str) -> MissingExtraError:
     hint = _TORCH_HINT if extra == "train" else ""
-    return MissingExtraError(
-        f"{purpose} needs the package {module.partition('.')[0]}, which is not installed. "
-        f'Install it with: pip install "manyheads[{extra}]"{hint}'
-    )
+    return MissingExtraError.of(module.partition(".")[0], purpose, f'"manyheads[{extra}]"{hint}')

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from tests.build.parts import builder_of, plan_of, reasons
-from tests.faults import kill_command, needs_signals
+from tests.faults import kill_command
 
+from faults import needs_signals
 from manyheads.build import runner
 from manyheads.build.record import Record
 from manyheads.build.runner import Builder

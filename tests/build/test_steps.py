@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.build.parts import builder_of, plan_of
 
+from bitext.sources import TextSource, read_sources, write_sources
 from manyheads.build.record import Record
 from manyheads.build.steps import _files_of_config, run_step, settings_of
 from manyheads.config.schema import Config
-from manyheads.data.sources import TextSource, read_sources, write_sources
 
 MORE = """
 [steps.forward]

@@ -18,10 +18,10 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tests.test_files import FAILURES, each_failure
 from tests.tolerances import assert_close
 from torch import Tensor
 
+from faults import FAILURES, each_failure
 from manyheads.checkpoint import Checkpoint, RunDirectory
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+from bitext.pairs import Pair
 from manyheads.checks.lines import LineCounts, NearCopies
-from manyheads.data.corpus import Pair
 from transformer_doctor.checks.splits import _LONG_ENOUGH
 
 

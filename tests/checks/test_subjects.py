@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from bitext.pairs import Pair
 from manyheads.checks.subjects import TrainedClassifier
-from manyheads.data.corpus import Pair
 
 
 def classifier(train: list[Pair], valid: list[Pair]) -> TrainedClassifier:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.runs.labelled import examples, labelled_config, write_tsv
 
+from bitext.file_names import Split
 from manyheads.config.schema import Config
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.locate import Split
 from manyheads.runs.examine_config import examine_config_text
 from transformer_doctor.texts import Language
 

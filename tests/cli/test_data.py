@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tests.checks.test_text import make_splits, write_splits
 from tests.cli.conftest import Call
-from tests.faults import kill_command, needs_signals
+from tests.faults import kill_command
 
+from faults import needs_signals
 from manyheads.cli.recipes import _describe
 from manyheads.config.load import load_config
 from manyheads.runs.examine_config import examine_config_text

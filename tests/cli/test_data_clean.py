@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Call
-from tests.data.cleaning.corpus import pairs_with_defects
-from tests.faults import kill_command, needs_signals
+from tests.faults import kill_command
 
+from dirty_pairs import pairs_with_defects
+from faults import needs_signals
 from manyheads.cli.main import run
 from manyheads.config.load import load_config
 from manyheads.data.locate import locate

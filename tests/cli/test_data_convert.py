@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Call
-from tests.data.formats.test_moses import README, TEXT, make_archive
-from tests.faults import kill_command, needs_signals
+from tests.faults import kill_command
 
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
+from faults import needs_signals
+from formats.test_moses import README, TEXT, make_archive
 
 
 @pytest.fixture(autouse=True)

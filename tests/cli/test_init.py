@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 from tests.cli.conftest import Call
-from tests.faults import full_disk
 
+from faults import full_disk
 from manyheads.cli.main import run
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.runs import suggest as suggesting

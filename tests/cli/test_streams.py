@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 import pytest
 from tests.cli.conftest import Call
-from tests.faults import full_disk
 from tests.stdin import set_stdin
 
+from faults import full_disk
 from manyheads.cli.main import run
 from manyheads.cli.progress import Progress
 from manyheads.cli.streams import input_lines, line_progress, numbers_text, open_output, write_json

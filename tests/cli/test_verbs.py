@@ -22,7 +22,7 @@ from manyheads.cli.verbs import (
     verb_with_subverbs,
 )
 from manyheads.config.load import recipe_paths
-from manyheads.shell import Note
+from manyheads.notes import Note
 
 
 @pytest.fixture

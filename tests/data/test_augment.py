@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.tolerances import within
 
+from bitext.pairs import Pair
 from manyheads.data.augment import (
     _CAPITALS,
     _JOINED,
@@ -19,7 +20,6 @@ from manyheads.data.augment import (
     Growth,
     PhraseTable,
 )
-from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 
 PAIRS = 997

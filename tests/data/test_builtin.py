@@ -10,9 +10,9 @@ from typing import Literal
 
 import pytest
 
+from bitext.pairs import Pair
 from manyheads.data import builtin
 from manyheads.data.builtin import _CORPUS_SIZES, builtin_pairs
-from manyheads.data.corpus import Pair
 from manyheads.errors import DataError
 
 SPLITS: tuple[Literal["train", "valid", "test"], ...] = ("train", "valid", "test")

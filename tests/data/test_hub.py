@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bitext.errors import DataError, MissingExtraError
+from fake_datasets import PAIRS, ROWS, FakeStream, install
 from manyheads.config.schema import DataConfig
 from manyheads.data.hub import read_hub_pairs
-from manyheads.errors import DataError, MissingExtraError
 
-ROWS = [{"translation": {"de": f"Satz {number}", "en": f"sentence {number}"}} for number in range(5)]
-PAIRS = [(f"Satz {number}", f"sentence {number}", number + 1) for number in range(5)]
+__all__ = ["install"]
 
 
 def config(root: Path, dataset: str, **settings: Any) -> DataConfig:
@@ -35,102 +34,6 @@ def test_an_error_without_the_package_names_the_extra_to_install(
         read_hub_pairs(config(tmp_path, "hf:wmt16/de-en"), "train")
 
 
-# --- a fake of the package ---
-
-
-class DatasetNotFoundError(FileNotFoundError):
-    """Stand in for the error of the package."""
-
-
-class FakeStream:
-    """Stand in for a streamed split: iterable, without a length."""
-
-    def __init__(self, rows: list[Any], described: dict[str, Any] | None = None) -> None:
-        self.rows = rows
-        self.info = SimpleNamespace(splits=described)
-        self.read = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        for row in self.rows:
-            if isinstance(row, Exception):
-                raise row
-            self.read += 1
-            yield row
-
-
-class FakeDatasets(ModuleType):
-    """Stand in for the parts of the package that `manyheads.data.hub` uses."""
-
-    def __init__(self, **known: dict[str, FakeStream] | Exception) -> None:
-        super().__init__("datasets")
-        self.known = known
-        self.requested: list[str] = []
-        self.exceptions = SimpleNamespace(DatasetNotFoundError=DatasetNotFoundError)
-
-    def load_dataset(self, name: str, part: str | None = None, *, streaming: bool) -> Any:
-        assert streaming
-        self.requested.append(f"{name} {part}" if part else name)
-        answer = self.known.get(self.requested[-1].replace("/", "_").replace(" ", "__"))
-        if answer is None:
-            raise DatasetNotFoundError(f"Dataset '{name}' doesn't exist on the Hub\nor cannot be accessed.")
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-@pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def install_fake(**known: Any) -> FakeDatasets:
-        hub = FakeDatasets(**known)
-        monkeypatch.setitem(sys.modules, "datasets", hub)
-        return hub
-
-    return install_fake
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "requested"),
-    [
-        ("wmt16", "wmt16", ["wmt16"]),
-        ("wmt16/de-en", "wmt16__de", ["wmt16 de-en"]),
-        ("owner/name", "owner_name", ["owner name", "owner/name"]),
-        ("owner/name/de-en", "owner_name__de", ["owner/name de-en"]),
-    ],
-)
-def test_a_data_set_name_is_read_as_name_and_configuration_or_owner_and_name(
-    tmp_path: Path, install: Any, name: str, key: str, requested: list[str]
-) -> None:
-    hub = install(**{key + "-en" if key.endswith("__de") else key: {"train": FakeStream(ROWS)}})
-    assert read_all(config(tmp_path, f"hf:{name}")) == PAIRS
-    assert hub.requested == requested
-
-
-@pytest.mark.parametrize("name", ["nobody", "nobody/nothing", "nobody/nothing/de-en"])
-def test_an_error_on_an_unknown_data_set_is_one_line(tmp_path: Path, install: Any, name: str) -> None:
-    install()
-    with pytest.raises(DataError) as caught:
-        read_hub_pairs(config(tmp_path, f"hf:{name}"), "train")
-    assert f'"hf:{name}" cannot be opened' in str(caught.value)
-    assert "doesn't exist on the Hub or cannot be accessed" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_network_error_is_raised_without_trying_another_name(tmp_path: Path, install: Any) -> None:
-    hub = install(wmt16__dex=ConnectionError("Couldn't reach 'wmt16' on the Hub"))
-    with pytest.raises(DataError, match=r"Couldn't reach 'wmt16' on the Hub\. Check its name and the network"):
-        read_hub_pairs(config(tmp_path, "hf:wmt16/dex"), "train")
-    assert len(hub.requested) == 1
-
-
-@pytest.mark.parametrize("name", ["", "a/b/c/d"])
-def test_a_name_with_too_many_parts_or_none_is_refused(tmp_path: Path, install: Any, name: str) -> None:
-    hub = install()
-    (tmp_path / "a").mkdir()
-    with pytest.raises(DataError, match="neither a folder nor NAME/CONFIG"):
-        read_hub_pairs(config(tmp_path, f"hf:{name}"), "train")
-    assert not hub.requested
-
-
 def test_a_data_set_without_the_prefix_hf_is_refused(tmp_path: Path, install: Any) -> None:
     hub = install(x={"train": FakeStream(ROWS)})
     with pytest.raises(DataError, match=r'data\.dataset = "x" is none that is known'):
@@ -144,12 +47,6 @@ def test_an_error_on_a_missing_split_suggests_the_split_that_is_meant(tmp_path: 
         DataError, match=r'no split "valid"\. It has: train, validation\. Use data\.valid = "validation"'
     ):
         read_hub_pairs(config(tmp_path, "hf:x"), "valid")
-
-
-def test_rows_that_fail_while_reading_are_named_by_number(tmp_path: Path, install: Any) -> None:
-    install(x={"train": FakeStream([*ROWS[:2], TimeoutError("the read\ntimed out")])})
-    with pytest.raises(DataError, match='hf:x, split "train": reading failed after row 2: the read timed out'):
-        read_all(config(tmp_path, "hf:x"))
 
 
 def test_a_row_without_the_two_texts_is_named(tmp_path: Path, install: Any) -> None:
@@ -208,9 +105,3 @@ def test_a_folder_of_files_named_by_split_can_be_read(datasets: Any, tmp_path: P
     assert read_all(config(tmp_path, "hf:set", limit=0.4)) == PAIRS[:2]
     with pytest.raises(DataError, match=r'no split "valid"\. It has: train\.'):
         read_hub_pairs(config(tmp_path, "hf:set"), "valid")
-
-
-def test_a_folder_without_data_is_a_data_error(datasets: Any, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
-    with pytest.raises(DataError, match='"hf:set" cannot be opened'):
-        read_hub_pairs(config(tmp_path, "hf:set"), "train")

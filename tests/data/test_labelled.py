@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from bitext.filtering import FilterCounts, PairFilter
+from bitext.pairs import Pair
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair
-from manyheads.data.filtering import FilterCounts, PairFilter
 from manyheads.data.labelled import read_labelled, split_texts
 from manyheads.data.reading import READINGS, _read_documents
 from manyheads.errors import DataError
@@ -146,11 +146,11 @@ def test_filters_that_do_not_fit_a_task_are_off() -> None:
     """A label is much shorter than its text, and plain text has one side only."""
     settings = DataConfig(language="en", max_ratio=2)
     labelled = [Pair("x" * 99, "1", 1), Pair("x" * 99, "1", 2), Pair("", "1", 3), Pair("held", "0", 4)]
-    judge = PairFilter(settings, str.strip, [Pair("held", "1", 1)], READINGS["labelled"].fault)
+    judge = PairFilter(READINGS["labelled"].rules(settings), str.strip, [Pair("held", "1", 1)])
     assert [pair.line for pair in judge.used(labelled)] == [1, 4]
     assert judge.counts == FilterCounts(read=4, duplicate=1, empty=1, source_overlap=1)
     assert judge.counts.describe("examples", "label").endswith("1 source also held out with another label")
     plain = [Pair("", "a", 1), Pair("", "a", 2), Pair("", " ", 3), Pair("", "held", 4)]
-    judge = PairFilter(settings, str.strip, [Pair("", "held", 1)], READINGS["documents"].fault)
+    judge = PairFilter(READINGS["documents"].rules(settings), str.strip, [Pair("", "held", 1)])
     assert [pair.line for pair in judge.used(plain)] == [1]
     assert judge.counts == FilterCounts(read=4, duplicate=1, empty=1, overlap=1)

@@ -16,10 +16,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.data.formats.test_moses import README, TEXT, make_archive
 
+from bitext.public_index import find_entries, is_entry_name
+from formats.test_moses import README, TEXT, make_archive
 from manyheads.cli.main import run
-from manyheads.data.public_index import find_entries, is_entry_name
 
 NAME = "OPUS-tatoeba-v1-eng-kor"
 URL = "https://example.org/OPUS-Tatoeba/v1/moses/en-ko.txt.zip"

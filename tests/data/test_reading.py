@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from bitext.errors import DataError
+from bitext.filtering import FilterCounts
 from manyheads.config.schema import DataConfig
-from manyheads.data.reading import read_text
+from manyheads.data.reading import read_text, require_pairs
 
 TEXT = "one\n\n  two\tthree\none\nlast"
 
@@ -46,3 +48,9 @@ def test_a_limit_counts_characters(folder: Path, limit: float) -> None:
 def test_each_line_is_a_separate_text_if_documents_are_lines(folder: Path) -> None:
     config = DataConfig(root=str(folder), language="en", train="text", valid="text", documents="line")
     assert [pair.target for pair in read_text(config, "train")] == TEXT.split("\n")
+
+
+def test_a_split_without_pairs_left_is_an_error_with_the_counts() -> None:
+    with pytest.raises(DataError, match=r"data\.train leaves no pairs: 2 pairs read, 0 kept: 2 empty"):
+        require_pairs(0, "data.train", FilterCounts(read=2, empty=2))
+    require_pairs(1, "train")

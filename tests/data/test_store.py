@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bitext.pairs import Pair
 from manyheads.data import store as module
-from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.errors import DataError
 

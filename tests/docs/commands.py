@@ -18,9 +18,9 @@ from pathlib import Path
 from unittest import mock
 
 import click
-from tests.clusters import Cluster
 from tests.docs.page_files import WITH_CONFIDENCE, small, small_plan
 
+from clusters import Cluster
 from manyheads.cli.main import program
 from manyheads.cli.main import run as run_program
 from manyheads.cli.verbs import VerbWithSubverbs

@@ -17,11 +17,11 @@ from tests.interop.marian import write_marian_folder
 from tests.interop.pretrained import write_folder
 from tests.runs.language import PLAY
 
+from bitext.catalogue import Corpus, RemoteFile
 from manyheads.build.plan import resolve_plan
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.load.toml import read_toml, to_toml
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.catalogue import Corpus, RemoteFile
 from manyheads.errors import ManyheadsError
 from manyheads.runs.train import train
 from manyheads.serving.keys import KeyFile

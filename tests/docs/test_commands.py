@@ -55,10 +55,11 @@ from tests.docs.page_runner import PageRunner
 from tests.docs.pages import Block, blocks, new_names
 from tests.interop.local_hub import use_local_hub
 
+from bitext import download
+from bitext.discover import find_text
 from manyheads.config.load import load_config
 from manyheads.config.schema import ModelConfig
-from manyheads.data import builtin, download
-from manyheads.data.discover import find_text
+from manyheads.data import builtin
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.estimate import MachineSpeed
 from manyheads.runs.suggest import suggest

@@ -30,7 +30,7 @@ from manyheads.evaluation.verdicts import (
     shares_nothing,
     verdict_lines,
 )
-from manyheads.shell import Note
+from manyheads.notes import Note
 from transformer_doctor.texts import load_sentences, placeholders
 
 SENTENCES = load_sentences("manyheads.evaluation", "verdicts")

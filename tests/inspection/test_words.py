@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.inspection.svg.drawing import texts
 
+from bitext.languages import _ENGLISH_NAMES
 from manyheads import inspection
 from manyheads.errors import UsageError
 from manyheads.inspection import beam_tree, curves, views, words
@@ -19,7 +20,6 @@ from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection
 from manyheads.inspection.metrics import read_metrics
 from manyheads.inspection.views import Picture
-from manyheads.languages import _ENGLISH_NAMES
 
 SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
 HANGUL = re.compile("[가-힣]")

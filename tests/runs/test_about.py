@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.runs.parts import make_config
 
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import config_to_json, parse_config
-from manyheads.data.corpus import Pair
 from manyheads.errors import RunError
 from manyheads.runs.about import curves_of, describe, examples_of, validation_examples
 

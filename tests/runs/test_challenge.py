@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tests.runs.parts import make_config, write_corpus, write_split
 
+from bitext.defects import letters_of
+from bitext.pairs import Pair
 from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
-from manyheads.data.corpus import Pair
-from manyheads.data.defects import letters_of
 from manyheads.evaluation.challenge import _count
 from manyheads.runs.challenge import Challenge, _inside_cases, _text_words, challenge_groups, challenge_run
 from manyheads.runs.train import train

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.serving.process import ENGLISH, GERMAN, train_once, train_translator
 
-from manyheads.data.cleaning.corrections import Correction
+from bitext.tsv import split_row
+from manyheads.data.corrections import Correction
 from manyheads.data.suggestions import Suggestion, SuggestionFile
-from manyheads.data.tsv import split_row
 from manyheads.errors import DataError, UsageError
 from manyheads.runs.corrections import _other_sources, _score, review_corrections
 from manyheads.tasks.translation.translator import Translator

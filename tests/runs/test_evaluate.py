@@ -16,7 +16,7 @@ from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 from torch.nn import functional
 
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
 from manyheads.errors import ConfigError, DataError, UsageError
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate

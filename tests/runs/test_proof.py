@@ -11,7 +11,7 @@ import pytest
 from tests.runs.parts import SENTENCES, make_config
 from tests.training.parts import CollectingListener
 
-from manyheads.data.corpus import Pair
+from bitext.pairs import Pair
 from manyheads.evaluation.challenge import Case, Group
 from manyheads.runs.proof import _reasons, lines_of, prove
 from manyheads.runs.tune_text import CORRECTIONS as CORRECTIONS_FILE

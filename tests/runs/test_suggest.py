@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bitext.discover import find_text
 from manyheads.config.schema import Config
-from manyheads.data.discover import find_text
 from manyheads.errors import DataError
 from manyheads.runs import suggest as module
 from manyheads.runs.estimate import MachineSpeed

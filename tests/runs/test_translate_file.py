@@ -15,16 +15,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.clusters import LIMIT, Cluster, wait_for
 from tests.stdin import set_stdin
 from tests.tasks.test_parts import KNOWN
 from tests.tasks.translation.test_translator import make_translator, save_run
 
+from bitext import executors
+from bitext.lines import read_lines
+from clusters import LIMIT, Cluster, wait_for
 from manyheads import __version__
 from manyheads.cli import translate
 from manyheads.cli.main import run
-from manyheads.data import executors
-from manyheads.data.lines import read_lines
 from manyheads.errors import RunError
 from manyheads.runs import translate_file as module
 from manyheads.runs.translate_file import (

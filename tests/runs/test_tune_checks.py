@@ -9,7 +9,7 @@ import pytest
 from tests.runs.parts import SENTENCES, make_config, train_well, write_corpus
 from tests.training.parts import CollectingListener
 
-from manyheads.data.corpus import Pair
+from bitext.pairs import Pair
 from manyheads.errors import DataError
 from manyheads.runs.train import train
 from manyheads.runs.tune_checks import check_news, find_doubts, misfit_share

@@ -11,8 +11,8 @@ import pytest
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 from tests.training.parts import CollectingListener
 
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
-from manyheads.data.corpus import Pair
 from manyheads.errors import DataError, UsageError
 from manyheads.runs.train import train
 from manyheads.runs.tune_text import (

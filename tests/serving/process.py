@@ -21,10 +21,10 @@ from tests.runs.labelled import labelled_config, write_labelled
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 
+from bitext.files import locked_beside
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
-from manyheads.files import locked_beside
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.train import train
 from manyheads.text.interface import EOS

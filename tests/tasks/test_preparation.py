@@ -15,12 +15,12 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus, write_split
 from tests.tolerances import within
 from tests.training.parts import CollectingListener
 
+from bitext.file_names import Split
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, DataConfig
 from manyheads.config.schema.tasks import Reads
 from manyheads.data.batch import Batch
-from manyheads.data.corpus import Pair
-from manyheads.data.locate import Split
 from manyheads.data.store import TokenStore
 from manyheads.errors import DataError
 from manyheads.tasks import corpus as module

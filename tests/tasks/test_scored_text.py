@@ -8,7 +8,7 @@ import pytest
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import make_config, write_corpus
 
-from manyheads.data.lines import read_lines
+from bitext.lines import read_lines
 from manyheads.errors import UsageError
 from manyheads.tasks.scored_text import ScoredText
 

@@ -9,9 +9,9 @@ import pytest
 from tests.runs.labelled import write_unlabelled
 from tests.runs.parts import make_config
 
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config, TaskSpec
-from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from manyheads.data.corpus import Pair
+from bitext.pairs import Pair
 from manyheads.tasks.term_hints import TermHints, link_words
 
 PAIRS = {"Hund": "dog", "Hunde": "dogs", "kleine": "small", "Katze": "cat", "sieht": "sees", "Tier": "dog"}

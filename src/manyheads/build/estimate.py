@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.lines import count_lines, read_lines
 from manyheads.build.plan import Plan
 from manyheads.build.runner import StepStatus
 from manyheads.build.schema import TrainStep
 from manyheads.build.steps import input_files
 from manyheads.config.schema import Config
-from manyheads.data.lines import count_lines, read_lines
 from manyheads.runs.estimate import measure_speed
 from manyheads.runs.suggest import TOKENS_A_WORD
 

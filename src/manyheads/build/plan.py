@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bitext.file_names import existing
 from manyheads.build.mistakes import parse_step, parse_table, wrong_names
 from manyheads.build.schema import CleanStep, ConvertStep, PlanFile, Step, TrainStep, as_names
 from manyheads.config.load import parse_config, recipe_paths, resolve_data_root, resolve_file, resolve_recipe
 from manyheads.config.load.mistakes import hint
 from manyheads.config.load.toml import override, read_toml
 from manyheads.config.schema import Config
-from manyheads.data.locate import existing
 from manyheads.errors import ConfigError, UsageError
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
+from bitext.files import sum_of
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving, write_atomically
 from manyheads.checkpoint.files import as_json, read_json
 from manyheads.config.schema import Config
-from manyheads.files import reading, sum_of
+from manyheads.files import reading
 
 KEPT = "What is finished is kept."
 

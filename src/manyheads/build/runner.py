@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bitext.executors import open_executor
+from bitext.files import LOCK, discard, locked, put, refuse_links, remove_drafts
 from manyheads.build.mistakes import RECORDS
 from manyheads.build.record import KEPT, Hashes, Record
 from manyheads.build.schema import ConvertStep, ExportStep
 from manyheads.build.steps import BuildContext, input_files, product_files, run_step, settings_of
 from manyheads.config.load.mistakes import hint
-from manyheads.data.executors import open_executor
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.files import LOCK, discard, locked, put, refuse_links, remove_drafts, saving
+from manyheads.files import saving
 from manyheads.runs.export import check_format
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.training.log import Advance, Listener
@@ -244,7 +245,7 @@ class Builder:
         """Lock the folder of the products against other processes."""
         in_use = f"{self.plan.out} is being built by another process. Wait for it, or choose another --output."
         with locked(self.plan.out / LOCK, RunError(in_use)):
-            refuse_links(self.plan.out, [_WORK, RECORDS])
+            refuse_links(self.plan.out, [_WORK, RECORDS], RunError)
             for folder in (self.plan.out, self.plan.out / RECORDS, *(self.plan.out / _WORK).glob("*")):
                 remove_drafts(folder)
             yield

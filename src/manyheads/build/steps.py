@@ -8,6 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from bitext.convert import ConvertOptions, convert_files
+from bitext.file_names import Split
+from bitext.files import discard
+from bitext.formats.text import TextRequest
+from bitext.sources import copy_sources
 from manyheads.build.plan import Plan
 from manyheads.build.record import model_files
 from manyheads.build.schema import (
@@ -26,12 +31,8 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.checkpoint.files import as_json
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
-from manyheads.data.convert import ConvertOptions, convert_files
-from manyheads.data.formats.text import TextRequest
-from manyheads.data.locate import Split
+from manyheads.data.corpus import PROGRAM
 from manyheads.data.reading import READINGS
-from manyheads.data.sources import copy_sources
-from manyheads.files import discard
 from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
@@ -168,7 +169,7 @@ def _run_convert(context: BuildContext, name: str, step: ConvertStep, folder: Pa
     for path in folder.iterdir():  # left by an interrupted process: no file is overwritten
         discard(path)
     request = TextRequest(plan.source, plan.target, step.columns)
-    options = ConvertOptions("text", request, step.licence, step.origin)
+    options = ConvertOptions("text", request, step.licence, step.origin, program=PROGRAM)
     with context.listener.phase("converting", None, "pairs") as advance:
         converted = convert_files([str(plan.root / file) for file in step.files], folder, options, advance)
     return {"pairs": sum(source.pairs for source in converted.sources)}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sacrebleu.metrics.bleu import BLEU
 
+from bitext.files import replacing
+from bitext.lines import count_lines, read_lines, text_line
 from manyheads.build.schema import DistilStep, Mixed, TranslateStep
-from manyheads.data.lines import count_lines, read_lines, text_line
 from manyheads.errors import DataError
-from manyheads.files import replacing
 from manyheads.runs.translate_file import SHARD_LINES, Shard, TranslationJob, translate_file
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.training.log import Listener

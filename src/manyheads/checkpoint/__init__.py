@@ -9,6 +9,7 @@ No pickle is read or written. `model.safetensors` in the run directory holds the
 for inference.
 """
 
+from bitext.files import write_atomically
 from manyheads.checkpoint.checkpoints import Checkpoint
 from manyheads.checkpoint.directory import RunDirectory, read_tokenizers, write_tokenizers
 from manyheads.checkpoint.files import (
@@ -19,7 +20,7 @@ from manyheads.checkpoint.files import (
     sha256,
     write_tensors,
 )
-from manyheads.files import plain_file, read_bytes, saving, write_atomically
+from manyheads.files import plain_file, read_bytes, saving
 
 __all__ = [
     "Checkpoint",

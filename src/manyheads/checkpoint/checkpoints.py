@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitext.files import discard, remove_drafts, replacing, write_atomically
 from manyheads.checkpoint.files import as_json, read_header, read_json, read_tensors, sha256, write_tensors
 from manyheads.errors import RunError
-from manyheads.files import discard, plain_file, remove_drafts, replacing, saving, write_atomically
+from manyheads.files import plain_file, saving
 
 if TYPE_CHECKING:
     from torch import Tensor

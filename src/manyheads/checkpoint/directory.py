@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bitext.files import LOCK, locked, refuse_links, remove_drafts, write_atomically
+from bitext.shell import command_line
 from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
     as_json,
@@ -24,8 +26,7 @@ from manyheads.checkpoint.files import (
 from manyheads.config.load import config_from_json, config_to_json
 from manyheads.config.schema import TASKS, Config
 from manyheads.errors import ConfigError, ManyheadsError, RunError
-from manyheads.files import LOCK, locked, read_bytes, refuse_links, remove_drafts, saving, write_atomically
-from manyheads.shell import command_line
+from manyheads.files import read_bytes, saving
 from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class RunDirectory:
         in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
         with locked(self.path / LOCK, RunError(in_use)):
             try:
-                refuse_links(self.path, _WRITTEN)
+                refuse_links(self.path, _WRITTEN, RunError)
                 for folder in (self.path, self.path / "cache"):
                     remove_drafts(folder)
                 with saving("the list of checkpoints", self.path):

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from safetensors import SafetensorError, safe_open
 
+from bitext.files import replacing, sum_of
 from manyheads.errors import RunError
-from manyheads.files import plain_file, read_bytes, reading, replacing, sum_of
+from manyheads.files import plain_file, read_bytes, reading
 
 if TYPE_CHECKING:
     from torch import Tensor

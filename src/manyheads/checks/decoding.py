@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from bitext.letters import has_text
 from manyheads.checks.catalogue import run_finding
 from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.checks.tokens import entropy
 from manyheads.data.batch import pad_rows
-from manyheads.data.letters import has_text
 from manyheads.decoding.batching import SPECIAL_IDS
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper

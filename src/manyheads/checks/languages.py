@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from manyheads.data.languages import SCRIPTS, frequent_words, scripts_of
+from bitext.scripts import SCRIPTS, frequent_words, scripts_of
 
 Side = Literal["source", "target"]
 Classifier = Callable[[str], Side | None]  # the side whose language a line looks like, None if neither

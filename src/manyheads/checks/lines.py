@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from bitext.defects import SEGMENTED_SHARE, damage, segmentation
+from bitext.pairs import Pair
+from bitext.repairs import without_marks
+from bitext.report import SplitReport
 from manyheads.checks.catalogue import config_finding
 from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.defects import SEGMENTED_SHARE, damage, segmentation
-from manyheads.data.report import SplitReport
-from manyheads.text.normalize import without_marks
 from transformer_doctor.checks.splits import Words, near_keys, words_of
 from transformer_doctor.report import Finding
 

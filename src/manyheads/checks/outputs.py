@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from bitext.defects import repeats
 from manyheads.checks.catalogue import run_finding
 from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
-from manyheads.data.defects import repeats
 from manyheads.evaluation import score
 from manyheads.evaluation.outputs import DEFECTS, MAX_LENGTH_RATIO, MIN_LENGTH_RATIO, WORRY, Output, length_ratio
 from manyheads.text.languages import other_language

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitext.defects import LEAST_WORDS, letters_of
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checks.catalogue import config_finding
 from manyheads.checks.evidence import QuotedLines, Share, list_first
 from manyheads.checks.languages import WORD, Classifier, likeness
 from manyheads.checks.lines import LEAST_LINES, LineCounts
-from manyheads.data.corpus import Pair
-from manyheads.data.defects import LEAST_WORDS, letters_of
-from manyheads.data.letters import has_text
 from transformer_doctor.report import Finding
 
 # Shares of the pairs of a split from which on a defect is a warning, or an error. Khayrallah and Koehn (2018) put

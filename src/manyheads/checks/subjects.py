@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checks.tokens import count_tokens, entropy, token_entropy
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.data.labelled import split_texts
-from manyheads.data.letters import has_text
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier

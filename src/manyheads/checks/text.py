@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from bitext.pairs import Pair
+from bitext.report import DataReport, report
 from manyheads.checks.catalogue import config_finding
 from manyheads.checks.check import merge_findings
 from manyheads.checks.evidence import QuotedLines, Share, list_first
@@ -13,9 +15,7 @@ from manyheads.checks.languages import language_classifier
 from manyheads.checks.lines import DAMAGED, LEAST_LINES, LineCounts, NearCopies, split_findings
 from manyheads.checks.pairs import PairCounts, language_findings
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.data.reading import READINGS
-from manyheads.data.report import DataReport, report
 from transformer_doctor.report import Diagnosis, Finding, make_report
 
 _UNBALANCED = 10  # times
@@ -101,9 +101,9 @@ def _count_splits(
     near_copies = NearCopies(held_out)
     watched = {"train": _watch(splits["train"], [near_copies, counts["train"]])}
     watched |= {name: _watch(pairs, [counts[name]]) for name, pairs in held_out.items()}
-    named = {} if config.spec.reads_pairs else {"source": "text", "target": "label"}
-    data = config.data.model_copy(update=named)
-    return report(data, watched, normalize, fault=READINGS[config.spec.reads].fault), near_copies
+    data = config.data
+    languages = (data.source, data.target) if config.spec.reads_pairs else ("text", "label")
+    return report(languages, watched, normalize, READINGS[config.spec.reads].rules(data)), near_copies
 
 
 def _watch(pairs: Iterable[Pair], observers: Sequence[PairCounts | _LabelCounts | NearCopies]) -> Iterator[Pair]:

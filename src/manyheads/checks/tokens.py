@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.letters import has_text
 from manyheads.checks.catalogue import config_finding, run_finding
 from manyheads.checks.evidence import QuotedLines, Share
-from manyheads.data.letters import has_text
 from manyheads.text.interface import lower
 from manyheads.text.normalize import unify
 from manyheads.text.sampling import BpeSampler

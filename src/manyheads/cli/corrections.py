@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from bitext.shell import command_line
 from manyheads.cli.options import OUTPUT_FILE, PATH, device_option, json_option, option, run_option
 from manyheads.cli.streams import open_output
 from manyheads.cli.verbs import announce_loading, echo, verb, verb_group
-from manyheads.shell import command_line
 
 
 @verb_group("corrections")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bitext.shell import command_line, quote
 from manyheads.cli.data_clean import clean
 from manyheads.cli.data_convert import convert
 from manyheads.cli.options import (
@@ -24,10 +25,9 @@ from manyheads.cli.options import (
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.errors import UsageError
-from manyheads.shell import command_line, quote
 
 if TYPE_CHECKING:
-    from manyheads.data.split import SplitOptions, SplitResult
+    from bitext.split import SplitOptions, SplitResult
 
 
 @verb_group("data")
@@ -57,8 +57,9 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
     languages whose names hold NAME. A full NAME of an index downloads this corpus into files of lines. Both need
     the program mtdata.
     """
-    from manyheads.data import download
-    from manyheads.data.catalogue import CORPORA
+    from bitext import download
+    from bitext.catalogue import CORPORA
+    from manyheads.data.corpus import PROGRAM
 
     if bool(source) != bool(target):
         raise UsageError("The public indexes are listed by two languages. Give both: --source ko --target en.")
@@ -74,7 +75,7 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
         echo(corpora, lines, as_json=as_json)
         return
     with progress_display() as progress:
-        folder = download.fetch(name, root, listener=progress.message)
+        folder = download.fetch(name, root, listener=progress.message, program=PROGRAM)
     echo(
         {"name": name, "root": str(folder)}, [f"Use it with: --set {quote(f'data.root={folder}')}"], as_json=as_json
     )
@@ -82,17 +83,18 @@ def fetch(name: str | None, root: Path, source: str | None, target: str | None, 
 
 def _fetch_from_index(name: str, root: Path, languages: tuple[str, str] | None, as_json: bool) -> None:
     """List corpora of the public indexes, or download the corpus with exactly this name."""
-    from manyheads.data.download import unknown_corpus
-    from manyheads.data.public_index import fetch_entry, find_entries, is_entry_name
+    from bitext.download import unknown_corpus
+    from bitext.public_index import fetch_entry, find_entries, is_entry_name
+    from manyheads.data.corpus import PROGRAM
 
     if is_entry_name(name):
         with progress_display() as progress:
-            result = fetch_entry(name, root, languages, progress.message)
+            result = fetch_entry(name, root, languages, progress.message, PROGRAM)
         following = f"Next: {command_line('manyheads', 'data', 'split', *result.files)}"
         echo(result.to_json(), [*result.lines(), following], as_json=as_json)
         return
     if languages is None:
-        raise unknown_corpus(name)
+        raise unknown_corpus(name, PROGRAM)
     entries = find_entries(*languages, name)
     if not entries:
         raise UsageError(f'No corpus of {" and ".join(languages)} in the public indexes has "{name}" in its name.')
@@ -145,7 +147,7 @@ def split(
     case, punctuation, white space and digits do not count. Pairs with an equal sentence, and near copies, stay
     together. The same seed always makes the same choice. No file is overwritten.
     """
-    from manyheads.data.split import SplitOptions
+    from bitext.split import SplitOptions
 
     _check_files(files)
     if documents is not None and blank_lines:
@@ -161,7 +163,7 @@ def split(
 
 def _check_files(files: tuple[Path, ...]) -> None:
     """Refuse anything but two files, one for each side, or one .tsv or .jsonl file with both sides."""
-    from manyheads.data.locate import SINGLE_FILE_KINDS, strip_compression
+    from bitext.file_names import SINGLE_FILE_KINDS, strip_compression
 
     if len(files) > 2:
         raise UsageError(f"{len(files)} files are given. Name two, source and target, or one .tsv or .jsonl file.")
@@ -173,7 +175,7 @@ def _check_files(files: tuple[Path, ...]) -> None:
 
 def _languages_of(files: tuple[Path, ...], source: str | None, target: str | None) -> tuple[str, str]:
     """Return the languages of the files: those of the options, else those in the file names."""
-    from manyheads.data.discover import check_language, languages_of_files
+    from bitext.file_names import check_language, languages_of_files
 
     from_names = languages_of_files(files) or (None, None)
     names = source or from_names[0], target or from_names[1]
@@ -187,8 +189,8 @@ def _languages_of(files: tuple[Path, ...], source: str | None, target: str | Non
 
 def divide(files: tuple[Path, ...], out: Path, languages: tuple[str, str], options: SplitOptions) -> SplitResult:
     """Divide a text, with a progress display."""
-    from manyheads.data.lines import count_lines
-    from manyheads.data.split import split_corpus
+    from bitext.lines import count_lines
+    from bitext.split import split_corpus
 
     total = 2 * count_lines(files[0]) if files[0].is_file() else None  # the text is read twice
     with (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from bitext.shell import command_line
 from manyheads.cli.options import config_argument, executor_options, folder_option, json_option, set_option
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import echo, verb
-from manyheads.shell import command_line
 
 
 @verb("data clean")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from bitext.files import is_stream
+from bitext.shell import command_line
 from manyheads.cli.options import executor_options, folder_option, json_option, language_option, option
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import echo, verb
 from manyheads.errors import UsageError
-from manyheads.files import is_stream
-from manyheads.shell import command_line
 
 
 def _parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, str] | None:
@@ -77,16 +77,17 @@ def convert(
     side, damaged units of TMX and XLIFF, and messages that are untranslated or fuzzy are left out and counted. No
     file is overwritten.
     """
-    from manyheads.data.convert import ConvertOptions, convert_files
-    from manyheads.data.executors import open_executor
-    from manyheads.data.formats.text import TextRequest
+    from bitext.convert import ConvertOptions, convert_files
+    from bitext.executors import open_executor
+    from bitext.formats.text import TextRequest
+    from manyheads.data.corpus import PROGRAM
 
     first = Path(files[0].removeprefix("hf:"))
     name = name or ("" if is_stream(first) else first.name.partition(".")[0])
     if not name or Path(name).name != name or name.startswith((".", "-")):
         raise UsageError(f'"{name or files[0]}" cannot name files. Choose another: --name NAME.')
     request = TextRequest(source, target, columns, split, strict)
-    options = ConvertOptions(name, request, licence, origin, keep_access_keys)
+    options = ConvertOptions(name, request, licence, origin, keep_access_keys, PROGRAM)
     with (
         open_executor(scheduler, workers) as executor,
         progress_display() as progress,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bitext.lines import text_line
 from manyheads.cli.options import (
     PATH,
     beam_option,
@@ -23,10 +24,9 @@ from manyheads.cli.options import (
 )
 from manyheads.cli.streams import open_output, progress_display, refuse_document
 from manyheads.cli.verbs import announce_loading, echo_result, verb
-from manyheads.data.lines import text_line
 
 if TYPE_CHECKING:
-    from manyheads.data.locate import Split
+    from bitext.file_names import Split
 
 
 @verb("evaluate")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from bitext.shell import command_line
 from manyheads.cli.options import (
     OUTPUT,
     json_option,
@@ -17,7 +18,6 @@ from manyheads.cli.options import (
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, translate_card, verb
 from manyheads.errors import UsageError
-from manyheads.shell import command_line
 
 _FORMATS = ["ctranslate2", "argos", "huggingface", "sentence-transformers", "html", "javascript"]
 _QUANTIZATIONS = [

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bitext.files import locked_beside, os_errors, replacing, write_atomically
+from bitext.shell import command_line
 from manyheads.cli.options import OUTPUT_FOLDER, PATH, RECIPE, device_option, language_option, option
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, verb
 from manyheads.errors import DataError, UsageError
-from manyheads.files import locked_beside, os_errors, replacing, write_atomically
-from manyheads.shell import command_line
 
 if TYPE_CHECKING:
-    from manyheads.data.discover import FoundText
+    from bitext.discover import FoundText
 
 
 @verb("init")
@@ -90,13 +90,14 @@ def _configure_text(
     device: str,
 ) -> None:
     """Write settings for a text; a text without train and valid is divided first."""
-    from manyheads.data.discover import find_text
+    from bitext.discover import find_text
+    from manyheads.data.corpus import PROGRAM
 
-    text = find_text(root, source, target)
+    text = find_text(root, source, target, PROGRAM)
     if text.undivided:
         _divide_text(text, root, path, yes)
         root = path.parent / "data"
-        text = find_text(root, text.source, text.target)
+        text = find_text(root, text.source, text.target, PROGRAM)
 
     announce_loading()
     from manyheads.runs.suggest import suggest
@@ -114,8 +115,8 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     Raises:
         DataError: there is no terminal for the question, or the answer is no; the message holds the command.
     """
+    from bitext.split import SplitOptions
     from manyheads.cli.data import divide
-    from manyheads.data.split import SplitOptions
 
     out = path.parent / "data"
     named = " and ".join(file.name for file in text.undivided)
@@ -146,7 +147,7 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
 
 
 def _existing_files(root: Path, text: FoundText) -> list[Path]:
-    from manyheads.data.locate import existing
+    from bitext.file_names import existing
 
     names = (
         (f"{text.splits['test']}.{language}" for language in (text.source, text.target))

@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Literal, cast
 
 import click
 
+from bitext.files import CURES, cure_of
 from manyheads import __version__
 from manyheads.cli.korean import usage_error_in_korean
 from manyheads.cli.signals import WORDS, StopSignals, Terminated, follows_another, is_follower
 from manyheads.cli.verbs import INTERRUPTED, LANGUAGES, SECTIONS, TEXTS, Settings, VerbGroup, in_color
 from manyheads.errors import ManyheadsError, UsageError, missing_training, printable
-from manyheads.files import CURES, cure_of
 
 _COMPLETION = "_MANYHEADS_COMPLETE"  # the environment variable of click's scripts
 _OUTPUT_CLOSED = 141

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from bitext.files import os_errors
 from manyheads.cli.korean import in_korean, is_korean
 from manyheads.errors import UsageError
-from manyheads.files import os_errors
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 import click
 
+from bitext.file_names import strip_compression
+from bitext.files import is_stream, locked_output, replacing_output, writing
+from bitext.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_lines, read_lines, text_line
+from bitext.placing import open_packed
 from manyheads.cli.verbs import JsonResult, current_settings, warn
-from manyheads.data.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_lines, read_lines, text_line
-from manyheads.data.locate import strip_compression
-from manyheads.data.placing import open_packed
 from manyheads.errors import DataError, ManyheadsError, UsageError
-from manyheads.files import is_stream, locked_output, replacing_output, writing
 from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from bitext.shell import command_line
 from manyheads.cli.options import (
     COUNT,
     config_argument,
@@ -30,7 +31,6 @@ from manyheads.cli.verbs import (
     verb,
     verb_with_subverbs,
 )
-from manyheads.shell import command_line
 
 _RUNS = Path("runs")
 

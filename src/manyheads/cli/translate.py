@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from bitext.files import is_stream
+from bitext.lines import text_line
 from manyheads.cli.options import (
     ENGINE,
     PATH,
@@ -40,8 +42,6 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.verbs import verb
-from manyheads.data.lines import text_line
-from manyheads.files import is_stream
 from manyheads.training.log import Advance, no_advance
 
 if TYPE_CHECKING:

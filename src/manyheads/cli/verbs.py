@@ -18,11 +18,12 @@ from typing import Any, Literal, Protocol, TextIO, TypeVar
 
 import click
 
+from bitext.shell import command_line, quote
 from manyheads.cli.korean import KoreanFormatter, is_korean
 from manyheads.cli.options import check_outputs
 from manyheads.cli.signals import importing
 from manyheads.errors import printable
-from manyheads.shell import Note, command_line, quote
+from manyheads.notes import Note
 
 LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C

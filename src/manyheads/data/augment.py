@@ -13,6 +13,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.languages import sentence_separator
 from manyheads.data.augment_text import (
     add_copy,
     change_end_mark,
@@ -22,7 +23,6 @@ from manyheads.data.augment_text import (
     to_capitals,
 )
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.languages import sentence_separator
 
 Texts = tuple[str, str]  # source and target
 Indices = NDArray[np.int64]

@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
-from manyheads.data.literals import literal_fields, literal_kinds
+from bitext.literals import literal_fields, literal_kinds
 
 # Pictographs that have been in Unicode since version 9: (first code point, number of them).
 _EMOJI = ((0x1F300, 0x21), (0x1F330, 0x50), (0x1F400, 0xFE), (0x1F600, 0x50), (0x1F680, 0x46), (0x2600, 0x14))

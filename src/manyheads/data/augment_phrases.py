@@ -15,9 +15,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.data.corpus import Pair
-from manyheads.data.word_alignment import expected_counts, link_tokens
-from manyheads.languages import lower
+from bitext.languages import lower
+from bitext.pairs import Pair
+from bitext.word_alignment import expected_counts, link_tokens
 
 _MOST_LINKS = 5_000_000  # links between a source and a target token: about 300 MiB
 _MOST_TOKENS = 60  # of a side; longer sentences are left out

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from bitext.languages import SENTENCE_ENDS, full_stop, lower, upper
 from manyheads.data.augment_copies import make_copy, make_tag
-from manyheads.languages import SENTENCE_ENDS, full_stop, lower, upper
 
 Texts = tuple[str, str]  # source and target
 NO_LANGUAGES = ("", "")  # capitals and small letters are those of most languages

@@ -9,10 +9,10 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from manyheads.data.lines import read_lines
-from manyheads.data.tsv import names_columns, split_quoted_row
+from bitext.languages import lower
+from bitext.lines import read_lines
+from bitext.tsv import names_columns, split_quoted_row
 from manyheads.errors import DataError
-from manyheads.languages import lower
 
 # Endings that a term may have in a text -> the letters before them, at least.
 _PARTICLES = "은|는|이|가|을|를|의|에|도|만|와|과|로|으로|에서|에게|에는|에도|까지|부터|보다|처럼"  # of Korean

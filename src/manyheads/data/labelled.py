@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from bitext.file_names import Split
+from bitext.letters import has_text
+from bitext.pairs import Pair, checked_text, not_empty, parsed_json
+from bitext.tsv import split_row
 from manyheads.config.schema import DataConfig
-from manyheads.data.corpus import Pair, checked_text, kept_lines, not_empty, numbered_lines, parsed_json
-from manyheads.data.letters import has_text
-from manyheads.data.locate import Split, locate_one
-from manyheads.data.tsv import split_row
+from manyheads.data.corpus import kept_lines, numbered_lines
+from manyheads.data.locate import locate_one
 from manyheads.errors import DataError
 
 BETWEEN = "\t"

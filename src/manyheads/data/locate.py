@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
-from manyheads.config.schema import DataConfig
-from manyheads.data.catalogue import CORPORA
-from manyheads.data.lines import COMPRESSIONS
-from manyheads.errors import DataError
-from manyheads.files import is_stream
-from manyheads.shell import command_line
-
-Split = Literal["train", "valid", "test"]
-SINGLE_FILE_KINDS = (".tsv", ".jsonl")
-_ENDINGS = ("", *COMPRESSIONS)
-_SAME_SPLIT = (
-    {"train", "trn", "training"},
-    {"valid", "val", "dev", "devel", "development", "validation"},
-    {"test", "tst", "eval", "evaluation"},
+from bitext.catalogue import CORPORA
+from bitext.file_names import (
+    SINGLE_FILE_KINDS,
+    Split,
+    best_match,
+    contents,
+    existing,
+    file_names,
+    near_names,
+    splits_of,
+    strip_compression,
 )
+from bitext.lines import COMPRESSIONS
+from bitext.shell import command_line
+from manyheads.config.schema import DataConfig
+from manyheads.errors import DataError
 
 
 def split_setting(config: DataConfig, split: Split) -> str | tuple[str, str]:
@@ -103,18 +100,6 @@ def _root_of(config: DataConfig) -> Path:
     return root
 
 
-def strip_compression(name: str) -> str:
-    """Return a file name without the ending of its compression."""
-    ending = next((ending for ending in COMPRESSIONS if name.endswith(ending)), "")
-    return name.removesuffix(ending)
-
-
-def existing(path: Path) -> Path | None:
-    """Return the file of this name, else the compressed one, else None."""
-    candidates = (path.parent / f"{path.name}{ending}" for ending in _ENDINGS)
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
 def _one_file(path: Path, split: Split) -> Path:
     file = existing(path)
     if file:
@@ -126,35 +111,6 @@ def _one_file(path: Path, split: Split) -> Path:
         )
     share = " A share of train will do, too: data.valid = 0.1." if split == "valid" else ""
     raise DataError(f"data.{split}: there is no file {path}. {near_names(path)}.{share}")
-
-
-def no_file(path: Path) -> DataError:
-    """Return the error for the path of a text that is no file."""
-    if str(path) == "-" or is_stream(path):
-        return DataError(f"{path} can be read only once, and is read twice. Save its text in a file.")
-    return DataError(f"There is no file {path}. {near_names(path)}.")
-
-
-def near_names(path: Path) -> str:
-    """List, for a message, the files with names similar to a missing file, else the first files of its folder."""
-    near = difflib.get_close_matches(path.name, file_names(path.parent), n=3, cutoff=0.5)
-    return f"Near names there: {', '.join(near)}" if near else contents(path.parent)
-
-
-def file_names(folder: Path) -> list[str]:
-    """Return the sorted names of the files of a folder, without hidden ones; empty if there is no such folder."""
-    if not folder.is_dir():
-        return []
-    return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-
-
-def contents(folder: Path) -> str:
-    """List the first files of a folder, for a message."""
-    names = file_names(folder)
-    if not names:
-        return f"The folder {folder} {'holds no files' if folder.is_dir() else 'does not exist'}"
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return f"The folder {folder} holds {', '.join(names[:8])}{more}"
 
 
 def _missing_split(root: Path, setting: str, split: Split, config: DataConfig) -> str:
@@ -179,22 +135,3 @@ def _missing_split(root: Path, setting: str, split: Split, config: DataConfig) -
     if languages:
         return f"{head} Of {stem} there is: {', '.join(languages)}. Set data.source and data.target."
     return f"{head} {contents(folder)}."
-
-
-def splits_of(root: Path, source: str, target: str) -> set[str]:
-    """Return the splits that a folder holds in both languages."""
-    names = {strip_compression(name) for name in file_names(root)}
-    sources, targets = (
-        {name.removesuffix(f".{language}") for name in names if name.endswith(f".{language}")}
-        for language in (source, target)
-    )
-    return sources & targets
-
-
-def best_match(split: str, present: Iterable[str]) -> str | None:
-    """Return the split that was probably meant, such as val for valid, else the most similar name."""
-    present = sorted(present)
-    first = re.split(r"[._-]", split.lower())[0]
-    group = next((names for names in _SAME_SPLIT if first in names), {first})
-    alike = [name for name in present if re.split(r"[._-]", name.lower())[0] in group]
-    return next(iter(alike or difflib.get_close_matches(split, present, n=1)), None)

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.files import replacing, sum_of
 from manyheads.errors import RunError
-from manyheads.files import plain_file, read_bytes, replacing, sum_of
+from manyheads.files import plain_file, read_bytes
 
 _FORMAT = 4
 _INDEX = "index.json"

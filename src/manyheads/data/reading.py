@@ -12,12 +12,16 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from bitext.file_names import Split
+from bitext.filtering import FilterCounts, FilterRules, fault_of_pair
+from bitext.letters import has_text
+from bitext.pairs import Pair, not_empty
 from manyheads.config.schema import DataConfig
 from manyheads.config.schema.tasks import Reads
-from manyheads.data.corpus import Pair, kept_lines, not_empty, numbered_lines, read_pairs
-from manyheads.data.filtering import fault_of_document, fault_of_labelled, fault_of_pair, fault_of_text
+from manyheads.data.corpus import kept_lines, numbered_lines, read_pairs
 from manyheads.data.labelled import labelled_file, read_labelled
-from manyheads.data.locate import Split, locate, locate_one
+from manyheads.data.locate import locate, locate_one
+from manyheads.errors import DataError
 
 _text_file = partial(locate_one, endings=(".txt",), need_ending=False)  # the only file of a split, with any ending
 
@@ -69,6 +73,21 @@ def _slice_lines(lines: Iterable[Pair], first: int, end: int | None) -> Iterator
             return
 
 
+def _fault_of_labelled(pair: Pair, config: DataConfig) -> str | None:
+    """Return "empty" if the labelled text is empty, else None."""
+    return None if has_text(pair.source) and has_text(pair.target) else "empty"
+
+
+def _fault_of_document(pair: Pair, config: DataConfig) -> str | None:
+    """Return "empty" if the document is empty, else None."""
+    return None if has_text(pair.target) else "empty"
+
+
+def _fault_of_text(pair: Pair, config: DataConfig) -> str | None:
+    """Return "empty" if the text of a language model is empty, else None; lines of a file-long document may be."""
+    return None if config.documents == "file" else _fault_of_document(pair, config)
+
+
 @dataclass(frozen=True)
 class Reading:
     """How to read one kind of text.
@@ -87,12 +106,38 @@ class Reading:
     noun: str
     other: str
 
+    def rules(self, config: DataConfig) -> FilterRules:
+        """Return the rules by which training examples are dropped."""
+        return FilterRules(lambda pair: self.fault(pair, config), config.drop_duplicates, config.drop_overlap)
+
 
 READINGS: Mapping[Reads, Reading] = MappingProxyType(
     {
-        "pairs": Reading(read_pairs, locate, fault_of_pair, "pairs", "translation"),
-        "labelled": Reading(read_labelled, labelled_file, fault_of_labelled, "examples", "label"),
-        "stream": Reading(read_text, _text_file, fault_of_text, "lines", "beginning"),
-        "documents": Reading(_read_documents, _text_file, fault_of_document, "documents", "beginning"),
+        "pairs": Reading(
+            read_pairs, locate, lambda pair, config: fault_of_pair(pair, config.max_ratio), "pairs", "translation"
+        ),
+        "labelled": Reading(read_labelled, labelled_file, _fault_of_labelled, "examples", "label"),
+        "stream": Reading(read_text, _text_file, _fault_of_text, "lines", "beginning"),
+        "documents": Reading(_read_documents, _text_file, _fault_of_document, "documents", "beginning"),
     }
 )
+
+
+def describe_too_long(kept: int, too_long: int, limit: str, noun: str) -> str:
+    """Return a message about the pairs that passed the filters, but have too many tokens."""
+    return (
+        f"{too_long:,} of the {kept:,} {noun} kept have more than {limit} tokens on a side "
+        f"and are left out: {kept - too_long:,} to train on"
+    )
+
+
+def require_pairs(count: int, text: str, counts: FilterCounts | None = None, noun: str = "pairs") -> None:
+    """Raise an error if no pairs are left.
+
+    Raises:
+        DataError: there are no pairs; the message gives the counts of the dropped pairs.
+    """
+    if not count:
+        what = f": {counts.describe(noun)}" if counts else ""
+        languages = ", data.source, data.target" if noun == "pairs" else ""
+        raise DataError(f"{text} leaves no {noun}{what}. Check its files{languages} and the limits.")

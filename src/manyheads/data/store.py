@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manyheads.data.corpus import Pair
+from bitext.pairs import Pair
+from bitext.shards import chunks
 from manyheads.data.ragged import StoredFolder, written_folder
 
 Encode = Callable[[Sequence[str]], list[list[int]]]
@@ -178,10 +178,3 @@ class Lines(Sequence[str]):
         if isinstance(index, slice):
             return Lines(self.store, self.side, self.rows[index])
         return self.store.text(self.side, [self.rows[index]])[0]
-
-
-def chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield items in lists of the given size; the last one may be shorter."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk

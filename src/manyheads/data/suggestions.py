@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitext.files import locked_beside, writing
 from manyheads.errors import DataError, WriteError
-from manyheads.files import locked_beside, reading, writing
+from manyheads.files import reading
 
 MAX_BYTES = 64 * 2**20  # size of a file, above which it takes no more suggestions
 _WAIT_SECONDS = 10.0  # for another process that extends the file

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from manyheads.data.defects import letters_of, repeats
+from bitext.defects import letters_of, repeats
 from manyheads.evaluation.outputs import far_longer
 from manyheads.evaluation.scores import metrics
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from manyheads.data.defects import LEAST_WORDS, letters_of, repeats
-from manyheads.data.letters import has_text
+from bitext.defects import LEAST_WORDS, letters_of, repeats
+from bitext.letters import has_text
 
 MIN_LENGTH_RATIO, MAX_LENGTH_RATIO = 0.8, 1.25  # characters of all outputs over those of all references
 WORRY = 0.03  # share of outputs with a defect above which it is no accident

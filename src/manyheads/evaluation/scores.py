@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, get_args
 
-from manyheads.data.defects import SEGMENTED_SHARE, Segmentation, segmentation
+from bitext.defects import SEGMENTED_SHARE, Segmentation, segmentation
+from bitext.languages import base_language, bleu_language
 from manyheads.errors import DataError, UsageError, require
-from manyheads.languages import base_language, bleu_language
 from manyheads.text.words import blank_pipeline
 
 if TYPE_CHECKING:

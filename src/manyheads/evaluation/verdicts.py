@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from bitext.languages import bleu_language, has_blanks_between_words
+from bitext.letters import has_text
 from manyheads.config.schema import Config
-from manyheads.data.letters import has_text
 from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.classes import ClassScores
 from manyheads.evaluation.outputs import (
@@ -22,8 +23,7 @@ from manyheads.evaluation.outputs import (
     length_ratio,
 )
 from manyheads.evaluation.significance import BootstrapResult
-from manyheads.languages import bleu_language, has_blanks_between_words
-from manyheads.shell import Note
+from manyheads.notes import Note
 
 UNUSABLE = 10.0  # BLEU
 _NOTHING_COMMON = (2.0, 20.0)  # BLEU and chrF of outputs that share next to nothing with the references

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitext.languages import language_name
 from manyheads.errors import UsageError
 from manyheads.inspection.beam_tree import STOPS, BeamTree, reason
 from manyheads.inspection.charts import Axis, Bar, Bars, Chart, HeatMap, Links, Table, Thumbnails, Tree, round_cells
@@ -22,7 +23,6 @@ from manyheads.inspection.parts import (
     Text,
 )
 from manyheads.inspection.words import localize, names_of
-from manyheads.languages import language_name
 
 _DOUBTFUL = 0.5  # tokens of lower probability are marked
 KIND_TITLES = {

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bitext.languages import normal_form
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.errors import RunError
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.languages import normal_form
 from manyheads.tasks.corpus import languages_of
 from manyheads.text.languages import other_language
 

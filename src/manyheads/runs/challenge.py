@@ -17,18 +17,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from bitext.defects import letters_of
+from bitext.languages import base_language, upper
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.augment_text import END_MARK
-from manyheads.data.corpus import Pair
-from manyheads.data.defects import letters_of
-from manyheads.data.letters import has_text
 from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
-from manyheads.languages import base_language, upper
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.registry import task_of

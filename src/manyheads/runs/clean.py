@@ -11,30 +11,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.cleaning.clean import Texts
+from bitext.cleaning.corpus import DirtyText, clean_text
+from bitext.cleaning.report import CleanReport
+from bitext.files import sum_of
+from bitext.lines import InvalidUtf8
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
-from manyheads.data.cleaning.clean import CleanJob, Texts, judge_corpus
-from manyheads.data.cleaning.report import CleanReport, report_of
-from manyheads.data.cleaning.writing import finished_report, write_cleaned
-from manyheads.data.corpus import Pair
-from manyheads.data.executors import open_executor
-from manyheads.data.languages import frequent_words, scripts_of
-from manyheads.data.lines import InvalidUtf8
-from manyheads.data.placing import locked_folder
 from manyheads.data.reading import READINGS
-from manyheads.data.repairs import REPAIRS
-from manyheads.data.sources import copy_sources
-from manyheads.errors import DataError, UsageError
-from manyheads.files import refuse_links, sum_of
+from manyheads.errors import UsageError
 from manyheads.tasks.corpus import read_split
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.normalize import without_marks
 from manyheads.training.log import NO_LISTENER, Listener
-
-_WORK = ".clean"  # folder of the results of shards, in the output folder
 
 
 def clean(
@@ -63,65 +55,38 @@ def clean(
     if not config.spec.reads_pairs:
         raise UsageError(f'task = "{config.task}": data clean takes pairs of sentences, task = "translation".')
     require_one_direction(config, "data clean")
-    languages = config.data.source, config.data.target
-    for code in languages:
-        if not frequent_words(code) and not set(scripts_of(code)) - {"latin"}:
-            listener.message(f'no words of the language "{code}" are known: other languages are found less often')
-    files = _names_of(config)
-    key, work = _text_key(config), (out / _WORK).absolute()  # workers of a cluster run in other folders
     score = None
     if config.clean.models is not None:
         forward, backward = (str(Path(run).absolute()) for run in config.clean.models)
         score = partial(_dual_scores, forward, backward)
-    job = CleanJob(partial(_read_train, config), languages, config.clean, work, key, score)
-    with locked_folder(out, _WORK):
-        done = finished_report(out, work, files, key)
-        if done is not None:
-            return done
-        refuse_links(out, [_WORK])
-        with open_executor(scheduler, workers) as executor:
-            judgement = judge_corpus(job, executor, listener.phase)
-            report = report_of(judgement, out, files, languages, key)
-            if not report.kept:
-                counts = ", ".join(f"{counts['pairs']:,} {reason}" for reason, counts in report.removed.items())
-                raise DataError(
-                    f"No pair is left: {report.read:,} read; {counts}. Check data.source and data.target; "
-                    "rules are turned off with clean.off."
-                )
-            copy_sources(_text_files(config), out / files[0])
-            with listener.phase("writing", report.read, "pairs"):
-                write_cleaned(out, work, _read_train(config, report), judgement, report)
-    return report
+    return clean_text(
+        DirtyText(
+            partial(_read_train, config),
+            (config.data.source, config.data.target),
+            _text_key(config),
+            _text_files(config),
+            _name_of(config),
+        ),
+        out,
+        config.clean.options,
+        listener.phase,
+        listener.message,
+        model_score=score,
+        workers=workers,
+        scheduler=scheduler,
+    )
 
 
-def _read_train(config: Config, report: CleanReport | None = None) -> Iterator[Pair]:
-    """Read the training pairs, repaired; bytes that are not UTF-8 become U+FFFD, which a rule removes.
-
-    `report` counts the repaired pairs.
-    """
+def _read_train(config: Config) -> Iterator[Pair]:
+    """Read the training pairs; bytes that are not UTF-8 become U+FFFD, which a rule removes."""
     replaced: InvalidUtf8 = "replace"
-    pairs = read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "pairs")
-    every = {**REPAIRS, "typography": _without_marks}
-    repairs = {name: repair for name, repair in every.items() if name not in config.clean.off}
-    for pair in pairs:
-        texts = pair.source, pair.target
-        for name, repair in repairs.items():
-            repaired = repair(*texts)
-            if report is not None and repaired != texts:
-                report.note_repair(name, pair.line, texts, repaired)
-            texts = repaired
-        yield Pair(*texts, *pair[2:])
+    return read_split(config.data.model_copy(update={"invalid_utf8": replaced}), "train", "pairs")
 
 
-def _without_marks(source: str, target: str) -> tuple[str, str]:
-    return without_marks(source), without_marks(target)
-
-
-def _names_of(config: Config) -> tuple[str, str]:
-    """Return the names of the files of the kept text: {split}.{language}.gz, the split being that of data.train."""
+def _name_of(config: Config) -> str:
+    """Return the name of the files of the kept text: the split, if data.train names one."""
     train = config.data.train
-    split = train if isinstance(train, str) and Path(train).name == train and "." not in train else "train"
-    return f"{split}.{config.data.source}.gz", f"{split}.{config.data.target}.gz"
+    return train if isinstance(train, str) and Path(train).name == train and "." not in train else "train"
 
 
 def _text_files(config: Config) -> list[Path]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitext.file_names import Split
+from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
-from manyheads.data.locate import Split
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation import BootstrapResult
 from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
@@ -19,7 +20,6 @@ from manyheads.interop.argos import opened_package
 from manyheads.interop.bundle import is_export
 from manyheads.interop.ctranslate2.convert import load_ctranslate2
 from manyheads.runs.import_model import is_ctranslate2
-from manyheads.shell import command_line
 from manyheads.tasks.directions import with_direction
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.scored_text import ScoredText

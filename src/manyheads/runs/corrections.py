@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyheads.data.cleaning.corrections import (
+from bitext.cleaning.report import fill_page
+from bitext.languages import normal_form
+from bitext.tsv import join_row
+from manyheads.data.corrections import (
     CORRECTION_MEANINGS,
+    CORRECTIONS_PAGE,
     Correction,
     ModelScores,
     Verdict,
     collect_corrections,
     judge_corrections,
 )
-from manyheads.data.cleaning.report import fill_page
 from manyheads.data.suggestions import Suggestion, SuggestionFile
-from manyheads.data.tsv import join_row
 from manyheads.errors import DataError, UsageError
-from manyheads.languages import normal_form
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.scoring import target_nats
 from manyheads.tasks.translation.translator import Translator
@@ -119,7 +120,7 @@ class Review:
             }
             for correction in self.of("doubtful")
         ]
-        return fill_page("corrections.html", {"languages": self.languages, "rows": rows})
+        return fill_page(CORRECTIONS_PAGE, {"languages": self.languages, "rows": rows})
 
 
 def review_corrections(file: Path, run: Path | None = None, *, device: str = "auto") -> Review:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.inspection.views import Picture
@@ -16,7 +17,6 @@ from manyheads.runs.evaluate import with_line
 from manyheads.runs.html_export import write_page
 from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
-from manyheads.shell import command_line
 from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation.scoring import evaluate_texts

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from bitext.file_names import Split
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
-from manyheads.data.locate import Split
 from manyheads.errors import OverflowedError
 from manyheads.runs.shown_card import korean_card
 from manyheads.tasks.corpus import name_files

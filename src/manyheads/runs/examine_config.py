@@ -19,8 +19,7 @@ from manyheads.checks.start import first_loss, measure_update
 from manyheads.checks.text import examine_text
 from manyheads.checks.tokens import count_side, count_vocabulary, length_findings
 from manyheads.config.schema import Config
-from manyheads.data.filtering import describe_too_long
-from manyheads.data.reading import READINGS
+from manyheads.data.reading import READINGS, describe_too_long
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer

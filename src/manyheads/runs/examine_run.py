@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from bitext.file_names import Split
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, read_json
 from manyheads.checks.catalogue import run_finding, with_settings
 from manyheads.checks.check import merge_findings, name_direction
@@ -20,9 +23,6 @@ from manyheads.checks.subjects import (
 )
 from manyheads.config.load import config_to_json, with_overrides
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.letters import has_text
-from manyheads.data.locate import Split
 from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.interop.argos import check_argos, unpacked
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
@@ -38,7 +39,6 @@ from manyheads.runs.export_settings import (
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.shown_card import korean_card, licence_of
-from manyheads.shell import command_line
 from manyheads.tasks.corpus import available_pairs, name_files, samples_of
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator

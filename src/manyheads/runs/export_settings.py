@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bitext.languages import upper
 from manyheads.config.schema import Config, SearchConfig
 from manyheads.errors import ParityError
 from manyheads.interop.bundle import LoadedModel
-from manyheads.languages import upper
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.corpus import available_pairs, with_normal_form
 from manyheads.tasks.translation.translator import Translator

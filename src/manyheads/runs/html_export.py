@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bitext.languages import normal_form
+from bitext.literals import layout_kinds, literal_kinds
+from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.checkpoint.arrays import TensorFile
-from manyheads.data.literals import layout_kinds, literal_kinds
 from manyheads.decoding.native.language_model import with_fixed_bias
 from manyheads.decoding.native.weights import FloatArray
 from manyheads.decoding.native_engine import tied_matrices
@@ -23,12 +25,10 @@ from manyheads.interop.html.check import compare_packed, translate_packed
 from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.tokenizer import describe_tokenizer
 from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
-from manyheads.languages import normal_form
 from manyheads.runs.about import describe_all, direction_name
 from manyheads.runs.export_settings import TextComparison, compare_texts, join_comparisons, setting_lines
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import PageModel, model_document, page_of_run
-from manyheads.shell import command_line
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import name_files, samples_of
 from manyheads.tasks.inspecting.options import facts

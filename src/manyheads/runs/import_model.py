@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from bitext.shell import command_line
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.directory import command_to_use
@@ -31,7 +32,6 @@ from manyheads.interop.parity import RANDOM_PIECES, Parity, Samples, has_transfo
 from manyheads.interop.reference import reference
 from manyheads.model.transformer import Transformer
 from manyheads.runs.model_card import imported_card
-from manyheads.shell import command_line
 from manyheads.tasks.labels import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener

@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from bitext.languages import base_language
+from bitext.sources import read_sources
 from manyheads import __version__
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
-from manyheads.data.sources import read_sources
 from manyheads.errors import DataError
 from manyheads.interop.huggingface.check import AUTO_CLASSES
-from manyheads.languages import base_language
 from manyheads.runs.export_settings import described_losses
 from manyheads.tasks.corpus import training_corpora
 from manyheads.tasks.registry import task_of

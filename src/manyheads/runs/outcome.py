@@ -6,13 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bitext.letters import has_text
+from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
 from manyheads.config.schema import Config
-from manyheads.data.letters import has_text
 from manyheads.evaluation.advice import with_settings
 from manyheads.inspection.metrics import records_of
-from manyheads.shell import Note, command_line
+from manyheads.notes import Note
 from manyheads.tasks.corpus import available_pairs
 from manyheads.tasks.registry import task_of
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import manyheads
+from bitext.languages import language_name
 from manyheads.checkpoint import RunDirectory
 from manyheads.inspection.documents import Inspection, ModelInspection
-from manyheads.languages import language_name
 from manyheads.runs.about import describe
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.shown_card import shown_card

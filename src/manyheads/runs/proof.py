@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from manyheads.data.corpus import Pair
+from bitext.pairs import Pair
 from manyheads.data.sampler import evenly
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import metrics

@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bitext.discover import FoundText
+from bitext.file_names import Split
+from bitext.filtering import PairFilter
+from bitext.pairs import Pair
+from bitext.report import DataReport, report
 from manyheads.checks.plan import duration
 from manyheads.config.load import parse_config
 from manyheads.config.load.toml import to_toml
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.corpus import Pair
-from manyheads.data.discover import FoundText
-from manyheads.data.filtering import PairFilter
-from manyheads.data.locate import Split
-from manyheads.data.report import DataReport, report
+from manyheads.data.reading import READINGS
 from manyheads.errors import DataError
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.tasks.corpus import read_split
@@ -230,7 +231,7 @@ def suggest(
     }
     words = array("q")
     splits["train"] = _noting_words(splits["train"], words)
-    measured = report(config, splits, normalize)
+    measured = report((text.source, text.target), splits, normalize, READINGS["pairs"].rules(config))
     counts = measured.splits["train"].filtered
     if counts is None or not counts.kept:
         described = f": {counts.describe()}" if counts else ""
@@ -272,7 +273,7 @@ def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Siz
     reserved = tuple(reserved_symbols(plain.config))
     tokenizer = plain.config.tokenizer.model_copy(update={"reserved": reserved})
     held_out = (pair for split in _HELD_OUT if split in plain.data for pair in read_split(data, split, "pairs"))
-    kept = PairFilter(data, normalize, held_out).used(read_split(data, "train", "pairs"))
+    kept = PairFilter(READINGS["pairs"].rules(data), normalize, held_out).used(read_split(data, "train", "pairs"))
     step, sample, characters = -(-plain.pairs // _SAMPLED_PAIRS), list[str](), set[str]()
     for number, pair in enumerate(kept):
         characters.update(pair.source, pair.target)

@@ -13,20 +13,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from bitext.shell import command_line
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.weights import average_tensors
 from manyheads.checks.lines import LineCounts
 from manyheads.config.schema import Config
-from manyheads.data.filtering import describe_too_long
-from manyheads.data.reading import READINGS
+from manyheads.data.reading import READINGS, describe_too_long
 from manyheads.errors import TrainingError
 from manyheads.runs.about import validation_examples
 from manyheads.runs.listeners import recording
 from manyheads.runs.model_card import trained_card
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
 from manyheads.runs.signals import Requests
-from manyheads.shell import command_line
 from manyheads.tasks.confidence import CONFIDENCE
 from manyheads.tasks.corpus import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.tasks.initialize import take_weights, with_initial_shape

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import manyheads
+from bitext.files import MAX_NAME, locked_output, name_hash, refuse_links, replacing_output, sum_of
+from bitext.lines import CALL_LINES, text_line
+from bitext.placing import open_packed
+from bitext.tsv import join_row
 from manyheads.config.load import with_overrides
 from manyheads.data.glossary import Glossary
-from manyheads.data.lines import CALL_LINES, text_line
-from manyheads.data.placing import open_packed
-from manyheads.data.tsv import join_row
 from manyheads.decoding.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError
-from manyheads.files import MAX_NAME, locked_output, name_hash, refuse_links, replacing_output, sum_of
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation.translator import DEFAULTS, Translation, Translator
@@ -256,11 +256,11 @@ def translate_file(
     job = job.for_workers()
     settings = (job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
     sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
-    from manyheads.data.executors import InlineExecutor, open_executor  # slow to import, for files alone
-    from manyheads.data.shards import map_shards, remove_shards
+    from bitext.executors import InlineExecutor, open_executor
+    from bitext.shards import map_shards, remove_shards
 
     with locked_output(output) as path:
-        refuse_links(folder.parent, [folder.name])
+        refuse_links(folder.parent, [folder.name], RunError)
         try:
             with replacing_output(path) as draft, open_executor(scheduler, workers) as executor:
                 work = partial(_translate_shard_in_worker, job, manyheads.__version__)

@@ -9,13 +9,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from bitext.files import LOCK, discard, locked, sum_of
+from bitext.shell import command_line
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, as_json, read_json, write_atomically
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.evaluation.verdicts import verdict_lines
-from manyheads.files import LOCK, discard, locked, new_folder, saving, sum_of
+from manyheads.files import new_folder, saving
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.model_card import tuned_line
@@ -23,7 +25,6 @@ from manyheads.runs.proof import lines_of, prove
 from manyheads.runs.train import train
 from manyheads.runs.tune_checks import check_news, find_doubts
 from manyheads.runs.tune_text import TuningText, add_general, data_of, read_corrections, read_text, write_text
-from manyheads.shell import command_line
 from manyheads.tasks.confidence import CONFIDENCE
 from manyheads.tasks.corpus import LANGUAGES
 from manyheads.tasks.directions import require_one_direction

@@ -9,13 +9,13 @@ from statistics import median
 
 import numpy as np
 
+from bitext.defects import LEAST_WORDS, letters_of
+from bitext.languages import base_language, language_name
+from bitext.pairs import Pair
+from bitext.scripts import FREQUENT
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.defects import LEAST_WORDS, letters_of
-from manyheads.data.languages import FREQUENT
 from manyheads.data.sampler import evenly
 from manyheads.errors import DataError
-from manyheads.languages import base_language, language_name
 from manyheads.runs.corrections import target_means
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import Listener

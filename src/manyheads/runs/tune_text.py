@@ -12,16 +12,17 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from bitext.convert import is_parallel, read_parallel
+from bitext.defects import repeats
+from bitext.file_names import SINGLE_FILE_KINDS, near_names, strip_compression
+from bitext.filtering import digest, fault_of_pair
+from bitext.formats.text import TextRequest
+from bitext.lines import read_lines
+from bitext.pairs import Pair
+from bitext.tsv import join_row, names_columns, without_quotes
 from manyheads.checkpoint import RunDirectory, as_json, read_json, write_atomically
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.convert import is_parallel, read_parallel
-from manyheads.data.corpus import Pair, read_pairs
-from manyheads.data.defects import repeats
-from manyheads.data.filtering import digest, fault_of_pair
-from manyheads.data.formats.text import TextRequest
-from manyheads.data.lines import read_lines
-from manyheads.data.locate import SINGLE_FILE_KINDS, near_names, strip_compression
-from manyheads.data.tsv import join_row, names_columns, without_quotes
+from manyheads.data.corpus import read_pairs
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.outputs import far_longer
 from manyheads.files import new_folder
@@ -195,7 +196,7 @@ def _usable(pairs: Sequence[Pair], config: Config, tokenizers: TokenizerPair) ->
     }
     kept, left_out, unknown = [], dict[str, list[int]](), 0
     for pair, source, target in zip(pairs, sources, targets, strict=True):
-        reason = faults.get(fault_of_pair(pair, config.data) or "")
+        reason = faults.get(fault_of_pair(pair, config.data.max_ratio) or "")
         if reason is None and max(len(source), len(target)) > limit:
             reason = f"more than {name_limit(config)} tokens on a side"
         if reason is None and UNK in target:
@@ -243,7 +244,9 @@ def add_general(
         """Return pairs, one a source, in the order of a hash, without those of corrections or `used`."""
         known = corrected | {pair.source for pair in used}
         unique = {
-            pair.source: pair for pair in pairs if pair.source not in known and not fault_of_pair(pair, config.data)
+            pair.source: pair
+            for pair in pairs
+            if pair.source not in known and not fault_of_pair(pair, config.data.max_ratio)
         }
         return sorted(unique.values(), key=lambda pair: digest(pair.source))
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from bitext.files import keep_owner, locked_beside, replacing, write_atomically
+from bitext.shell import command_line
 from manyheads.checkpoint.files import as_json, check_nodes
 from manyheads.errors import DataError, RunError, UsageError
-from manyheads.files import keep_owner, locked_beside, read_bytes, reading, replacing, saving, write_atomically
-from manyheads.shell import command_line
+from manyheads.files import read_bytes, reading, saving
 
 _FORMAT = 1
 _WAIT_SECONDS = 10.0  # for another process that changes the file

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bitext.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS
 from manyheads.data.glossary import Glossary
@@ -21,7 +22,6 @@ from manyheads.decoding.native.build import library, why_none
 from manyheads.decoding.native_engine import is_cpu
 from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
-from manyheads.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.processors import available_processors
 from manyheads.runs.about import describe, direction_name, examples_of
 from manyheads.search.options import SearchOptions

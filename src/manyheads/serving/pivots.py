@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 
-from manyheads.languages import match_language
+from bitext.languages import match_language
 from manyheads.tasks.result import Translation
 
 Pair = tuple[str, str]

@@ -11,10 +11,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bitext.languages import language_name, language_names, match_language
 from manyheads.data.glossary import Glossary, Term
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.errors import DataError, UsageError, WriteError
-from manyheads.languages import language_name, language_names, match_language
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
 from manyheads.serving.markup.document import Document, read_html

@@ -6,24 +6,25 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
+from bitext.file_names import Split
+from bitext.filtering import FilterCounts, FilterRules, PairFilter
+from bitext.pairs import Pair, limited
 from manyheads import __version__
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config, DataConfig
 from manyheads.config.schema.tasks import Reads
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.corpus import Pair, limited
-from manyheads.data.filtering import FilterCounts, PairFilter, require_pairs
 from manyheads.data.hub import read_hub_pairs
 from manyheads.data.labelled import join_texts, split_texts
-from manyheads.data.locate import Split, split_setting
-from manyheads.data.reading import READINGS
+from manyheads.data.locate import split_setting
+from manyheads.data.reading import READINGS, require_pairs
 from manyheads.data.store import TextStore
 from manyheads.errors import DataError, RunError
 from manyheads.interop.bundle import LoadedModel
@@ -291,7 +292,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
 
         def corpora() -> Iterator[Iterable[Pair]]:
             for view in data.directions():  # the same two texts are no duplicates in two directions
-                pair_filter = PairFilter(_rules(config), cleaning(config), held, reading.fault)
+                pair_filter = PairFilter(_rules(config), cleaning(config), held)
                 for part in training_corpora(view):
                     raw = track(
                         read_split(part, "train", config.spec.reads), listener, "reading the text", unit="pairs"
@@ -311,10 +312,10 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     return Corpus(TextStore(folder), valid)
 
 
-def _rules(config: Config) -> DataConfig:
-    """Return the filter settings; lines of a whole file are never dropped as duplicates or overlap."""
-    whole = {"drop_duplicates": False, "drop_overlap": False}
-    return config.data.model_copy(update=whole) if config.whole_files else config.data
+def _rules(config: Config) -> FilterRules:
+    """Return the filter rules; lines of a whole file are never dropped as duplicates or overlap."""
+    rules = READINGS[config.spec.reads].rules(config.data)
+    return replace(rules, drop_duplicates=False, drop_overlap=False) if config.whole_files else rules
 
 
 def _text_key(config: Config, held_out: Iterable[Pair]) -> str | None:

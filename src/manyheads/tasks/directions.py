@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bitext.languages import match_language
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
-from manyheads.languages import match_language
 from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS, language_symbol
 
 

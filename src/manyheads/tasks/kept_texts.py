@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from random import Random
 
+from bitext.unicode import known
 from manyheads.data.augment_text import NO_LANGUAGES, Texts, linked_words
 from manyheads.data.literals import Sentence
 from manyheads.text.reserved import KEEP_SYMBOLS, MARKS
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
-from manyheads.unicode import known
 
 _KEEP_MARKS = [MARKS[symbol] for symbol in KEEP_SYMBOLS]
 _COUNTS = (1, 1, 1, 2, 2, 3)  # words of a pair that get marks, drawn with equal probability

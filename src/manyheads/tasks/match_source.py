@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from manyheads.data.letters import has_text
-from manyheads.languages import base_language, end_mark, full_stop, lower, script_of
+from bitext.languages import base_language, end_mark, full_stop, lower, script_of
+from bitext.letters import has_text
 from manyheads.text.sentences import CLOSERS, OPENERS, ends_in_abbreviation, sentence_spans
 
 _MARKS = frozenset(".?!:;,")

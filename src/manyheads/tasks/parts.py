@@ -8,21 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
 
+from bitext.languages import capitalize, upper
+from bitext.letters import has_letters, has_text
+from bitext.literals import layout_kinds, literal_kinds
+from bitext.unicode import known
 from manyheads.data.glossary import holds_form, holds_phrase
-from manyheads.data.letters import has_letters, has_text
-from manyheads.data.literals import (
-    Sentence,
-    layout_kinds,
-    literal_kinds,
-    sentences_with_literals,
-    spans_to_translate,
-)
-from manyheads.languages import capitalize, upper
+from manyheads.data.literals import Sentence, sentences_with_literals, spans_to_translate
 from manyheads.search.options import Split
 from manyheads.tasks.kept_texts import marked_ids
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
-from manyheads.unicode import known
 
 _LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 _CODE = re.compile(r"(`{3,}|~{3,})[^`]*\Z")  # a line that begins a block of code

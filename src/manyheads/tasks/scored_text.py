@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+from bitext.file_names import Split
+from bitext.letters import has_text
+from bitext.lines import read_lines
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.letters import has_text
-from manyheads.data.lines import read_lines
-from manyheads.data.locate import Split
 from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.verdicts import judge_loss

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, Type
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config, TaskSpec
-from manyheads.data.corpus import Pair
 from manyheads.data.store import TokenStore, TokenStream
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from random import Random
 
+from bitext.languages import lower, upper
+from bitext.pairs import Pair
 from manyheads.data.augment_text import NO_LANGUAGES, WORD, Texts
-from manyheads.data.corpus import Pair
 from manyheads.data.glossary import same_stem
-from manyheads.languages import lower, upper
 from manyheads.text.reserved import MARKS
 
 _COUNTS = (1, 1, 2, 3)  # hints of a source, drawn with equal probability

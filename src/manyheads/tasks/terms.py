@@ -11,9 +11,9 @@ from itertools import chain
 
 import numpy as np
 
+from bitext.languages import SENTENCE_ENDS
 from manyheads.data.glossary import Glossary, Place, ends_open, goes_on, holds_form, holds_phrase
 from manyheads.errors import UsageError
-from manyheads.languages import SENTENCE_ENDS
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Constraints, Ids, WordTokens
 from manyheads.tasks.options import LineConstraints, normalise

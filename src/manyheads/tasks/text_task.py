@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.letters import has_text
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.preparation import prepare_tokenizers
 from manyheads.tasks.scored_text import ScoredText, first_held_out

@@ -11,10 +11,10 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal, Self
 
+from bitext.unicode import known, on_known
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, normalize_target, source_form, unify
 from manyheads.text.reserved import MARK, SYMBOLS, language_symbol
-from manyheads.unicode import known, on_known
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")

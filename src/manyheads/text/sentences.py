@@ -12,8 +12,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from manyheads.languages import SENTENCE_ENDS, base_language
-from manyheads.unicode import known
+from bitext.languages import SENTENCE_ENDS, base_language
+from bitext.unicode import known
 
 Span = tuple[int, int]
 

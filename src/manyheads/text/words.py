@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, Self
 
+from bitext.languages import base_language
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import require
-from manyheads.languages import base_language
 from manyheads.text.interface import UNK, lower
 from manyheads.text.normalize import clean, source_form
 from manyheads.text.vocabulary import Stored, SymbolTokenizer, count_symbols, damaged_error

@@ -268,7 +268,7 @@ interface SentencePieceDescription {
   charsmap: string;
 }
 
-/** A kind of literals (data/literals.toml): its pattern, and the pattern of what a text with such a literal holds. */
+/** A kind of literals (bitext/literals.toml): its pattern, and the pattern of what a text with such a literal holds. */
 interface LiteralKind {
   pattern: string;
   needs: string | null;

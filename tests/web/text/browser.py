@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from bitext.letters import has_letters, has_text
+from bitext.literals import layout_kinds, literal_kinds
+from bitext.unicode import known
 from manyheads.data.builtin import builtin_pairs
-from manyheads.data.letters import has_letters, has_text
-from manyheads.data.literals import layout_kinds, literal_kinds
-from manyheads.unicode import known
 from manyheads.web.scripts import WEB
 
 DRIVER = Path(__file__).with_name("driver.mjs")

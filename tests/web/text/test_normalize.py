@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from tests.web.text.browser import first_difference, open_browser, quick_texts
 
+from bitext.repairs import MARKS
 from manyheads.text.interface import lower
-from manyheads.text.normalize import MARKS, normalize, normalize_target, source_form, unify
+from manyheads.text.normalize import normalize, normalize_target, source_form, unify
 
 
 def test_texts_are_normalised_and_lower_cased_as_by_python() -> None:

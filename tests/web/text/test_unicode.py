@@ -11,8 +11,8 @@ from tests.web.text.browser import (
     stable_characters,
 )
 
-from manyheads.languages import capitalize, lower, upper
-from manyheads.unicode import known, on_known
+from bitext.languages import capitalize, lower, upper
+from bitext.unicode import known, on_known
 
 ALLOWED = 20  # characters whose properties a newer version of Unicode changed
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bitext.files import cure_of
 from manyheads.errors import ConfigError
-from manyheads.files import cure_of
 
 NONE = "none"
 _LONGEST_VALUE = 60  # characters of a value that a message shows

@@ -16,11 +16,11 @@ from importlib.resources import files
 from itertools import islice
 from types import MappingProxyType
 
-from manyheads.data.corpus import Pair
-from manyheads.data.locate import Split
+from bitext.file_names import Split
+from bitext.files import cure_of
+from bitext.languages import match_language
+from bitext.pairs import Pair
 from manyheads.errors import DataError
-from manyheads.files import cure_of
-from manyheads.languages import match_language
 
 _Texts = tuple[tuple[str, str], ...]
 

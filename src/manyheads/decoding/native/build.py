@@ -27,8 +27,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from bitext.files import DRAFTS, discard, write_atomically
 from manyheads.decoding.native.interface import InterfaceError, check_interface
-from manyheads.files import DRAFTS, discard, write_atomically
 
 _SWITCH = "MANYHEADS_NATIVE"  # 0: no native code; decode with torch
 _COMPILERS = ("cc", "gcc", "clang")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bitext.repairs import MARKS
 from manyheads.errors import UsageError
 from manyheads.interop.html.protobuf import read_fields
 from manyheads.interop.html.wordrules import describe_word_rules
@@ -16,7 +17,6 @@ from manyheads.text.huggingface import BYTES, HuggingFaceTokenizer
 from manyheads.text.interface import SPECIALS, Tokenizer
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
-from manyheads.text.normalize import MARKS
 from manyheads.text.subwords import SubwordTokenizer
 from manyheads.text.words import WordTokenizer
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from itertools import accumulate
 
-from manyheads.data.letters import has_letters
+from bitext.letters import has_letters
 from manyheads.serving.markup.blocks import Block, Token, make_block
 from manyheads.serving.markup.tag_projection import project_tags
 from manyheads.tasks.result import Translation

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.letters import has_text
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.labelled import cut_text, join_texts, split_texts
-from manyheads.data.letters import has_text
 from manyheads.data.sampler import fixed_batches
 from manyheads.decoding.native.classifier import NativeClassifier
 from manyheads.decoding.native.model import FloatArray

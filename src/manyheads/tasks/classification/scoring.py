@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.data.examples import make_texts
 from manyheads.data.labelled import BETWEEN, cut_text
-from manyheads.data.letters import has_text
 from manyheads.data.sampler import evenly
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1

@@ -10,17 +10,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.letters import has_text
+from bitext.pairs import Pair
+from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.data.labelled import split_texts
-from manyheads.data.letters import has_text
 from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
 from manyheads.evaluation import paired_bootstrap_of_labels
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.shell import command_line
 from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.classification.inspection import inspect_classification

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from bitext.languages import normal_form
 from manyheads.inspection.parts import Alternative, Near, Neighbours, Prediction, Text, Token
-from manyheads.languages import normal_form
 from manyheads.search.candidates import best_tokens
 from manyheads.tasks.assembly import word_numbers
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer

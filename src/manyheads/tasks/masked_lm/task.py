@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
+from bitext.letters import has_text
 from manyheads.config.schema import Config
-from manyheads.data.letters import has_text
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.batch_sources import CorpusUpdates, MaskedBatches

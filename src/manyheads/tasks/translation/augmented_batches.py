@@ -13,15 +13,15 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.languages import case_rules, lower, upper
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.data.augment import Augmenter, AugmentPlan, AugmentRates, Growth, PhraseTable
 from manyheads.data.augment_copies import make_copy, other_scripts
 from manyheads.data.augment_phrases import mine_phrases
 from manyheads.data.batch import Ids
-from manyheads.data.corpus import Pair
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.languages import case_rules, lower, upper
 from manyheads.tasks.batch_sources import PairBatches
 from manyheads.tasks.corpus import longest_side
 from manyheads.tasks.kept_texts import add_marks, knows_marks

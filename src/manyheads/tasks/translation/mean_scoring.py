@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
+from bitext.pairs import Pair
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.translation.scoring import Evaluation, Validation
 from manyheads.text.tokenizer import TokenizerPair

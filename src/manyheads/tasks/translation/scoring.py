@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from bitext.files import write_atomically
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, as_json, saving
 from manyheads.config.schema import Config
 from manyheads.data.batch import Ids, pad_rows
-from manyheads.data.corpus import Pair
-from manyheads.data.letters import has_text
 from manyheads.data.sampler import evenly, fixed_batches
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
@@ -33,7 +34,6 @@ from manyheads.evaluation.verdicts import (
     shares_nothing,
     verdict_lines,
 )
-from manyheads.files import write_atomically
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.inspection.metrics import read_metrics
 from manyheads.model.encoder_decoder import EncoderDecoder

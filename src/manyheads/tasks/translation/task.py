@@ -13,11 +13,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bitext.file_names import Split
+from bitext.letters import has_text
+from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.corpus import Pair
-from manyheads.data.letters import has_text
-from manyheads.data.locate import Split
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.decoding.auto_engine import engine_of
 from manyheads.errors import UsageError

@@ -1,4 +1,4 @@
-/* Literals: parts of a text that a translation copies unchanged, as in manyheads/data/literals.py. */
+/* Literals: parts of a text that a translation copies unchanged, as in bitext/literals.py and manyheads/data/literals.py. */
 
 import { hasLetters, isBlank, known, strip, stripStart, WHITE } from "./unicode.js";
 
@@ -6,7 +6,7 @@ const BEFORE = "([{<\"'„“‚‘«‹»›「『（【¿¡*_~`|="; // marks b
 const AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy"); // marks after a literal, likewise
 const BRANCH = /,[^{}\\]*\{|\}[^{}\\]*[{}]/u; // what begins, parts or ends the branches of a message
 
-/** The kinds of literals, from manyheads/data/literals.toml: a list of { pattern, needs, layout }. */
+/** The kinds of literals, from bitext/literals.toml: a list of { pattern, needs, layout }. */
 export class Literals {
   /** @param {LiteralKind[]} kinds */
   constructor(kinds) {

@@ -11,7 +11,7 @@ const RANGES_OF_NEW = RANGES.split(" ").map((length, index) => {
   code += parseInt(length, 36);
   return index % 2 ? `${first}-${String.fromCodePoint(code - 1)}` : "";
 });
-const NEW = new RegExp(`[${RANGES_OF_NEW.join("")}]`, "gu"); // characters newer than Unicode 14, see manyheads/unicode.py
+const NEW = new RegExp(`[${RANGES_OF_NEW.join("")}]`, "gu"); // characters newer than Unicode 14, see bitext/unicode.py
 const BLANK_RUN = new RegExp(`[${WHITE}]+`, "u");
 const LEADING_BLANKS = new RegExp(`^[${WHITE}]+`, "u");
 const ONE_BLANK = new RegExp(`^[${WHITE}]$`, "u");

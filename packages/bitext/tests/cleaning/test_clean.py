@@ -1,0 +1,105 @@
+"""Artificial defects are found by reason, and the judgement does not depend on shards or workers."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitext.cleaning.clean import CleanJob, Judgement, Texts, _remove_low, judge_corpus
+from bitext.cleaning.options import CleanOptions
+from bitext.cleaning.rules import REASONS
+from bitext.executors import InlineExecutor, open_executor
+from bitext.pairs import Pair
+from dirty_pairs import pairs_with_defects
+
+PAIRS, EXPECTED = pairs_with_defects()
+
+
+def read_test_pairs() -> list[Pair]:
+    return [Pair(source, target, number) for number, (source, target) in enumerate(PAIRS, 1)]
+
+
+def no_progress(name: str, total: int | None, unit: str):  # type: ignore[no-untyped-def]
+    return nullcontext(lambda count: None)
+
+
+def job(folder: Path, **changes: object) -> CleanJob:
+    return replace(CleanJob(read_test_pairs, ("de", "en"), CleanOptions(), folder, "key"), **changes)  # type: ignore[arg-type]
+
+
+def judge(folder: Path, **changes: object) -> Judgement:
+    return judge_corpus(job(folder, **changes), InlineExecutor(), no_progress)
+
+
+@pytest.fixture(scope="module")
+def judgement(tmp_path_factory: pytest.TempPathFactory) -> Judgement:
+    return judge(tmp_path_factory.mktemp("work"))
+
+
+def test_artificial_defects_are_found_and_good_pairs_stay(judgement: Judgement) -> None:
+    removed = {index: REASONS[judgement.reasons[index]] for index in EXPECTED}
+    assert sum(reason != "kept" for reason in removed.values()) >= 0.95 * len(EXPECTED)
+    for wanted in ("copy", "language", "encoding", "empty"):
+        share = [removed[index] == wanted for index, reason in EXPECTED.items() if reason == wanted]
+        assert np.mean(share) > 0.9, wanted
+    others = np.delete(judgement.reasons, list(EXPECTED))
+    assert (others > 0).mean() < 0.06
+
+
+def test_the_judgement_does_not_depend_on_the_shards(judgement: Judgement, tmp_path: Path) -> None:
+    for size in (101, 1_499):
+        other = judge(tmp_path / str(size), shard_pairs=size)
+        assert np.array_equal(other.reasons, judgement.reasons)
+        assert other.scores.tobytes() == judgement.scores.tobytes()
+
+
+def test_two_processes_give_the_same_judgement(judgement: Judgement, tmp_path: Path) -> None:
+    with open_executor(workers=2) as executor:
+        other = judge_corpus(job(tmp_path / "work", shard_pairs=400), executor, no_progress)
+    assert other.scores.tobytes() == judgement.scores.tobytes()
+    assert np.array_equal(other.reasons, judgement.reasons)
+
+
+def test_rules_that_are_off_remove_nothing(tmp_path: Path) -> None:
+    off = judge(tmp_path / "work", settings=CleanOptions(off=("copy", "language", "length", "lexical"), loss=0))
+    reasons = {REASONS[number] for number in off.reasons}
+    assert reasons.isdisjoint({"copy", "language", "length", "lexical"})
+    assert "encoding" in reasons
+
+
+def score_by_known_pairs(bad: set[str], texts: Texts) -> np.ndarray:
+    """Return low scores for the targets in `bad` and for exchanged pairs, as two translation models would."""
+    pairs = zip(*texts, strict=True)
+    known = dict(PAIRS)
+    scores = [
+        (-9.0 if target in bad or known.get(source) != target else -1.0) - len(target) / 100
+        for source, target in pairs
+    ]
+    return np.array(scores, np.float32)
+
+
+def test_the_score_of_two_models_removes_pairs(tmp_path: Path) -> None:
+    bad = {target for _, target in PAIRS[5::50]}
+    found = judge(tmp_path / "work", model_score=partial(score_by_known_pairs, bad))
+    removed = [number for number in range(5, len(PAIRS), 50) if found.reasons[number] == REASONS.index("models")]
+    assert len(removed) > 20
+
+
+def test_the_threshold_of_short_pairs_comes_from_short_exchanged_pairs_alone() -> None:
+    rng = np.random.default_rng(5)
+    words = np.repeat([[9, 9], [2, 2]], 20_000, 0).astype(np.uint8)
+    scores = np.full((40_000, 4), np.nan, np.float32)
+    bad = [rng.normal(0, 1, 10_000), rng.normal(-9, 1, 10_000)]
+    scores[:, 2] = np.concatenate([rng.normal(5, 1, 10_000), bad[0], rng.normal(-4, 1, 10_000), bad[1]])
+    judgement = Judgement(np.zeros(40_000, np.uint8), words, scores)
+    unrelated = np.concatenate([rng.normal(0, 1, 10_000), rng.normal(-9, 1, 10_000)]).astype(np.float32)
+    short = np.repeat([False, True], 10_000)
+    _remove_low(judgement, np.arange(40_000), 2, "lexical", unrelated, short, 0.03)
+    removed = (judgement.reasons > 0).reshape(4, 10_000).mean(1)  # good, bad, good short, bad short
+    assert (removed[::2] < 0.06).all()
+    assert (removed[1::2] > 0.95).all()

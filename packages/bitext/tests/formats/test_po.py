@@ -1,0 +1,116 @@
+"""PO: translated messages are read exactly; the languages come from the header and from the user."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from bitext.errors import DataError, UsageError
+from bitext.formats import po as module
+from bitext.formats.po import read_po
+from bitext.formats.text import ParallelText, TextRequest
+
+PO = """# This file is distributed under its own terms.
+# License: GPL-3.0-or-later
+msgid ""
+msgstr ""
+"Project-Id-Version: calculator 3.1\\n"
+"Content-Type: text/plain; charset=UTF-8\\n"
+LANGUAGE"Plural-Forms: nplurals=PLURALS; plural=0;\\n"
+
+#: a.c:1
+msgctxt "menu"
+msgid "Open \\"%s\\"\\t&lt;\\n"
+msgstr ""
+"열기"
+" \\"%s\\"\\n"
+
+msgid "not yet"
+msgstr ""
+
+#, fuzzy
+msgid "perhaps"
+msgstr "아마"
+
+msgid "%d file"
+msgid_plural "%d files"
+msgstr[0] "파일 %d개"
+TWO
+#~ msgid "gone"
+#~ msgstr "사라짐"
+"""
+
+
+def read(text: str, request: TextRequest, encoding: str = "utf-8") -> ParallelText:
+    return read_po(io.BufferedReader(io.BytesIO(text.encode(encoding))), request, "x.po")  # type: ignore[arg-type]
+
+
+def make_po(language: str = "ko", plurals: int = 1) -> str:
+    two = 'msgstr[1] "파일들 %d개"\n' if plurals == 2 else ""
+    header = f'"Language: {language}\\n"\n' if language else ""
+    return PO.replace("LANGUAGE", header).replace("PLURALS", str(plurals)).replace("TWO\n", f"{two}\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_translated_messages_are_read_exactly(encoding: str) -> None:
+    text = read(make_po(), TextRequest("en"), encoding)
+    assert text.languages == ("en", "ko")
+    assert list(text.pairs) == [('Open "%s"\t&lt;\n', '열기 "%s"\n'), ("%d files", "파일 %d개")]
+    assert (text.licence, text.origin) == ("GPL-3.0-or-later", "calculator 3.1")
+
+
+def test_two_plural_forms_are_two_pairs_in_the_requested_direction() -> None:
+    text = read(make_po(plurals=2), TextRequest("ko", "en"))
+    assert list(text.pairs)[1:] == [("파일 %d개", "%d file"), ("파일들 %d개", "%d files")]
+
+
+def test_unknown_languages_are_an_error_that_asks_for_them() -> None:
+    with pytest.raises(UsageError, match="names ko for the translations, and none for the messages"):
+        read(make_po(), TextRequest())
+    assert read(make_po(""), TextRequest("en", "ko")).languages == ("en", "ko")
+    with pytest.raises(UsageError, match="names ko for the translations"):
+        read(make_po(), TextRequest("de", "en"))
+
+
+def test_a_message_of_too_many_lines_is_refused_early() -> None:
+    text = 'msgid "a"\nmsgstr ""\n' + '"abcdefgh"\n' * 200_000
+    with pytest.raises(DataError, match=r"x\.po, line 11,918: a text of more than 131,072 characters"):
+        read(text, TextRequest("de", "en"))
+
+
+def test_a_line_end_in_a_header_value_is_a_blank_in_the_error_message() -> None:
+    with pytest.raises(UsageError, match="names ko X-Sou for the translations") as caught:
+        read(make_po("ko\\nX-Sou"), TextRequest())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_and_a_long_file_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"x\.po, line 2: no PO that can be read"):
+        read('msgid "a"\nmsgst "b"\n', TextRequest("de", "en"))
+    monkeypatch.setattr(module, "_MAX_CHARACTERS", 100)
+    with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
+        read(make_po(), TextRequest("de", "en"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "counts"),
+    [
+        ("#### section\n", {}),
+        ("#Comment\n#-----\n#\n#\tx\n#!x\n", {}),
+        ('#.extracted\n#:file.c:3\n#|msgid "old"\n#, c-format\n', {}),
+        ("#,c-format,no-wrap\n", {}),
+        ('#~msgid "x"\n#~msgstr "y"\n#~| msgid "z"\n\n', {"obsolete": 1}),
+        ('#~ # gone\n#~ msgid "x"\n#~ msgstr "y"\n\n#= sticky\n', {"obsolete": 1}),
+        ('#,fuzzy\nmsgid "x"\nmsgstr "y"\n\n', {"fuzzy": 1}),
+        ('#, c-format, fuzzy\nmsgid "x"\nmsgstr "y"\n\n', {"fuzzy": 1}),
+        ('msgid "x"\nmsgstr ""\n\n', {"untranslated": 1}),
+        ('msgid"x"\nmsgid_plural"xs"\nmsgstr[0]""\nmsgstr[1]""\n\n', {"untranslated": 1}),
+    ],
+)
+def test_every_form_of_a_comment_is_read_and_messages_without_translation_are_counted(
+    entry: str, counts: dict[str, int]
+) -> None:
+    text = read(f'msgid ""\nmsgstr "Language: ko\\n"\n\n{entry}msgid "a"\nmsgstr "b"\n', TextRequest("en"))
+    assert list(text.pairs) == [("a", "b")]
+    assert text.skipped.counts == counts
