@@ -31,7 +31,7 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.checkpoint.files import as_json
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
-from manyheads.data.corpus import PROGRAM
+from manyheads.data import PROGRAM
 from manyheads.data.reading import READINGS
 from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate

@@ -91,7 +91,7 @@ def _configure_text(
 ) -> None:
     """Write settings for a text; a text without train and valid is divided first."""
     from bitext.discover import find_text
-    from manyheads.data.corpus import PROGRAM
+    from manyheads.data import PROGRAM
 
     text = find_text(root, source, target, PROGRAM)
     if text.undivided:
@@ -115,8 +115,9 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
     Raises:
         DataError: there is no terminal for the question, or the answer is no; the message holds the command.
     """
+    from bitext.commands import divide
     from bitext.split import SplitOptions
-    from manyheads.cli.data import divide
+    from manyheads.cli.data import HOST
 
     out = path.parent / "data"
     named = " and ".join(file.name for file in text.undivided)
@@ -138,7 +139,7 @@ def _divide_text(text: FoundText, root: Path, path: Path, agreed: bool) -> None:
             f"  {command}\n  {following}"
         )
     test = _existing_files(root, text)
-    result = divide(text.undivided, out, (text.source, text.target), SplitOptions(test=0 if test else None))
+    result = divide(HOST, text.undivided, out, (text.source, text.target), SplitOptions(test=0 if test else None))
     click.echo("\n".join(result.lines()))
     for file in test:
         with replacing(out / file.name) as draft:

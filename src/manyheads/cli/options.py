@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from bitext import commands
 from bitext.files import os_errors
 from manyheads.cli.korean import in_korean, is_korean
 from manyheads.errors import UsageError
@@ -141,6 +142,7 @@ def _label(parameter: click.Parameter) -> str:
 
 
 option = partial(click.option, cls=_Option, show_default=True)
+executor_options = partial(commands.executor_options, option)
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 
 
@@ -193,20 +195,6 @@ def direction_options(command: Callable[..., Any]) -> Callable[..., Any]:
     needed = "needed where several are translated into the target"
     source = language("--from", "source", help=f"Source language, {which} de; {needed}.")
     return target(source(command))
-
-
-def executor_options(work: str, *, threads: str = "") -> Decorator:
-    """Return the decorator with --workers and --scheduler: where the shards of a text are computed.
-
-    Args:
-        work: work of the processes, such as "clean".
-        threads: text after "this process" in the help, if the process has several threads.
-    """
-    default, processes = f"this process{threads}", f"Number of processes to {work} in, each with one thread."
-    where = "on the workers of a Dask scheduler, such as tcp://HOST:8786 (extra cluster)."
-    workers = option("--workers", type=COUNT, show_default=default, help=processes)
-    scheduler = option("--scheduler", metavar="ADDRESS", help=f"{work[0].upper()}{work[1:]} {where}")
-    return lambda command: workers(scheduler(command))
 
 
 def output_option(content: str) -> Decorator:

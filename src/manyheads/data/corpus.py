@@ -10,12 +10,8 @@ from bitext.file_names import Split
 from bitext.lines import Line, count_lines, read_decoded
 from bitext.pairs import Pair, TextFiles, limited
 from bitext.pairs import read_pairs as pairs_of
-from bitext.program import Program
-from manyheads import __version__
 from manyheads.config.schema import DataConfig
 from manyheads.data.locate import locate
-
-PROGRAM = Program("manyheads", __version__, ("manyheads", "data"))  # as notes and messages of bitext name it
 
 
 def text_files(config: DataConfig, split: Split) -> TextFiles:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from bitext.errors import DataError
+from bitext.file_names import existing, no_file
 from bitext.languages import match_language
 from bitext.letters import has_text
 from bitext.lines import InvalidUtf8, align_lines, count_lines, different_counts, read_decoded
@@ -51,6 +52,23 @@ class TextFiles:
     source: str
     target: str
     invalid_utf8: InvalidUtf8 = "error"
+
+    @classmethod
+    def of(
+        cls, files: Sequence[Path], languages: tuple[str, str], invalid_utf8: InvalidUtf8 = "error"
+    ) -> TextFiles:
+        """Return the text of files, packed where they exist packed alone.
+
+        Raises:
+            DataError: a file is missing.
+        """
+        paths = []
+        for file in files:
+            path = existing(file)
+            if path is None:
+                raise no_file(file)
+            paths.append(path)
+        return cls(tuple(paths), *languages, invalid_utf8)
 
     @property
     def name(self) -> str:

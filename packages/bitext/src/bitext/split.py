@@ -17,7 +17,7 @@ import numpy as np
 
 from bitext.copies import CopyKeys, connected_components
 from bitext.errors import DataError
-from bitext.file_names import existing, no_file
+from bitext.file_names import existing
 from bitext.filtering import digest
 from bitext.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from bitext.letters import has_text
@@ -131,7 +131,7 @@ def split_corpus(
         DataError: the text cannot be read or divided with these options, or a file to be written already exists.
     """
     invalid: InvalidUtf8 = "replace" if options.replace_invalid else "error"
-    text = _text_of(files, languages, invalid)
+    text = TextFiles.of(files, languages, invalid)
     packed = next(filter(text.paths[0].name.endswith, COMPRESSIONS), "")
     with placing_files(out, "split") as draft:
         _refuse_existing(out, languages)
@@ -161,19 +161,6 @@ def split_corpus(
         near=options.near,
         seed=options.seed,
     )
-
-
-def _text_of(files: Sequence[Path], languages: tuple[str, str], invalid: InvalidUtf8) -> TextFiles:
-    """Return the files of the text, packed if they exist packed alone.
-
-    Raises:
-        DataError: a file is missing.
-    """
-    paths = [existing(file) for file in files]
-    for file, path in zip(files, paths, strict=True):
-        if path is None:
-            raise no_file(file)
-    return TextFiles(tuple(filter(None, paths)), *languages, invalid)
 
 
 def _read_keys(text: TextFiles, options: SplitOptions, advance: Advance) -> PairKeys:
