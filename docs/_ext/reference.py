@@ -14,10 +14,12 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from tools.docstrings import module_page, module_tree, paragraphs
 
+import bitext
 import manyheads
 from manyheads.config.load import json_schema
 
 PACKAGE = Path(manyheads.__file__).parent
+BITEXT = Path(bitext.__file__).parent
 HIDDEN = {"cli", "museum"}  # programs to run or to read, not to call
 BANNER = ["<!-- Written by docs/_ext/reference.py; edit the docstrings instead. -->", ""]
 
@@ -55,7 +57,12 @@ def package_pages() -> dict[str, list[str]]:
     packages = sorted(path.parent for path in PACKAGE.glob("*/__init__.py") if path.parent.name not in HIDDEN)
     return {
         **{f"package-{package.name}": list(package_page(package)) for package in packages},
-        "package-errors": ["# errors", "", *module_page("manyheads.errors", module_tree(PACKAGE / "errors.py"))],
+        "package-errors": [
+            "# errors",
+            "",
+            *module_page("manyheads.errors", module_tree(PACKAGE / "errors.py")),
+            *module_page("bitext.errors", module_tree(BITEXT / "errors.py")),
+        ],
     }
 
 
