@@ -19,10 +19,11 @@ from manyheads.config.schema import TASKS
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "manyheads"
+BITEXT = ROOT / "packages" / "bitext" / "src"
 DOCTOR = ROOT / "packages" / "transformer-doctor" / "src"
 
 MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data", "decoding.native",
-                  "decoding.threads", "files", "interop", "processors", "runs", "serving", "unicode",
+                  "decoding.threads", "files", "interop", "processors", "runs", "serving",
                   "web"}  # fmt: skip
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 LEGACY = "interop.weights"
@@ -88,6 +89,16 @@ def test_the_doctor_imports_torch_alone() -> None:
     for path in files:
         names = imported_modules(ast.parse(path.read_text(encoding="utf-8")))
         assert {name.partition(".")[0] for name in names} <= allowed, path
+
+
+def test_bitext_needs_numpy_and_two_small_packages() -> None:
+    """Of its other packages, which its extras hold, no module imports one at its top."""
+    allowed = {*sys.stdlib_module_names, "bitext", "numpy", "portalocker", "langcodes"}
+    for path in sorted(BITEXT.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        top = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+        command = {"click"} if path.stem in ("cli", "commands") else set()
+        assert {name.partition(".")[0] for name in imported_modules(top)} <= allowed | command, path
 
 
 def may_open_files(name: str) -> bool:

@@ -47,6 +47,15 @@ def test_a_package_for_another_system_is_not_missing(monkeypatch: pytest.MonkeyP
     assert _missing_packages() == {"serve": []}
 
 
+def test_an_extra_of_another_package_stands_for_what_it_requires(monkeypatch: pytest.MonkeyPatch) -> None:
+    requires = {
+        "manyheads": ['bitext[readers]; extra == "train"', 'manyheads[train]; extra == "all"'],
+        "bitext": ["numpy", 'no-such-reader>=1; extra == "readers"', 'no-such-disk; extra == "zstd"'],
+    }
+    monkeypatch.setattr(machine.metadata, "requires", requires.__getitem__)
+    assert _missing_packages() == {"train": ["no-such-reader"]}
+
+
 def test_too_little_memory_or_disk_is_a_warning_with_its_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from bitext.defects import SEGMENTED_SHARE, damage, segmentation
 from bitext.pairs import Pair
-from bitext.repairs import without_marks
 from bitext.report import SplitReport
+from bitext.typography import without_marks
 from manyheads.checks.catalogue import config_finding
 from manyheads.checks.evidence import QuotedLines, Share
 from manyheads.config.schema import Config

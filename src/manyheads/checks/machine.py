@@ -126,20 +126,29 @@ def memory(device: torch.device) -> tuple[float | None, float | None]:
 
 def _missing_packages() -> dict[str, list[str]]:
     """Return the missing packages of each extra of the installed package except "all", for this system."""
-    try:
-        requirements = metadata.requires("manyheads") or []
-    except metadata.PackageNotFoundError:
-        return {}
     missing: dict[str, list[str]] = {}
+    for extra, package in _packages_of_extras("manyheads"):
+        if extra != "all":
+            installed = importlib.util.find_spec(package.replace("-", "_")) is not None
+            missing.setdefault(extra, []).extend([] if installed else [package])
+    return missing
+
+
+def _packages_of_extras(distribution: str) -> Iterator[tuple[str, str]]:
+    """Yield extra and package of each requirement of an extra, on this system; bitext[zstd] is what it requires."""
+    try:
+        requirements = metadata.requires(distribution) or []
+    except metadata.PackageNotFoundError:
+        return
     for line in requirements:
         extra = re.search(r"""extra == ['"]([\w-]+)['"]""", line)
-        package = re.match(r"[\w.-]+", line)
+        package = re.match(r"([\w.-]+)(?:\[([\w-]+)\])?", line)
         not_on = re.search(r"""sys_platform != ['"](\w+)['"]""", line)
-        if (not_on and not_on[1] == sys.platform) or not (extra and package) or extra[1] == "all":
+        if (not_on and not_on[1] == sys.platform) or not (extra and package):
             continue
-        installed = importlib.util.find_spec(package[0].replace("-", "_")) is not None
-        missing.setdefault(extra[1], []).extend([] if installed else [package[0]])
-    return missing
+        yield extra[1], package[1]
+        if package[2] and package[1] != distribution:
+            yield from ((extra[1], name) for other, name in _packages_of_extras(package[1]) if other == package[2])
 
 
 def _describe_extra(name: str, missing: Sequence[str]) -> str:

@@ -17,9 +17,10 @@ import click
 
 from bitext.file_names import strip_compression
 from bitext.files import is_stream, locked_output, replacing_output, writing
-from bitext.lines import CALL_LINES, COMPRESSIONS, count_lines, decode_lines, read_lines, text_line
+from bitext.lines import COMPRESSIONS, count_lines, decode_lines, read_lines, text_line
 from bitext.placing import open_packed
 from manyheads.cli.verbs import JsonResult, current_settings, warn
+from manyheads.data import CALL_LINES
 from manyheads.errors import DataError, ManyheadsError, UsageError
 from manyheads.training.log import Advance, no_advance
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bitext.pairs import Pair
-from bitext.shards import chunks
+from bitext.pairs import Pair, chunks
 from manyheads.data.ragged import StoredFolder, written_folder
 
 Encode = Callable[[Sequence[str]], list[list[int]]]

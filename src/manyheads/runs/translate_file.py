@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import manyheads
 from bitext.files import MAX_NAME, locked_output, name_hash, refuse_links, replacing_output, sum_of
-from bitext.lines import CALL_LINES, text_line
+from bitext.lines import text_line
 from bitext.placing import open_packed
 from bitext.tsv import join_row
 from manyheads.config.load import with_overrides
+from manyheads.data import CALL_LINES
 from manyheads.data.glossary import Glossary
 from manyheads.decoding.threads import limit_threads
 from manyheads.errors import ManyheadsError, RunError

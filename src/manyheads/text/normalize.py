@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import partial
 
-from bitext.repairs import without_marks
+from bitext.typography import without_marks
 from bitext.unicode import on_known
 
 # Control characters that are no white space, and the byte order mark.

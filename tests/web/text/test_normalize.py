@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.web.text.browser import first_difference, open_browser, quick_texts
 
-from bitext.repairs import MARKS
+from bitext.typography import MARKS
 from manyheads.text.interface import lower
 from manyheads.text.normalize import normalize, normalize_target, source_form, unify
 

@@ -39,10 +39,10 @@ from bitext.hub import PREFIX
 from bitext.languages import normal_form
 from bitext.letters import has_text
 from bitext.lines import COMPRESSIONS, damage_named
-from bitext.pairs import Pair
+from bitext.pairs import Pair, chunks
 from bitext.placing import placing_files
 from bitext.program import BITEXT, Program
-from bitext.shards import chunks, map_shards, remove_shards
+from bitext.shards import map_shards, remove_shards
 from bitext.sources import TextSource, sources_path, write_sources
 
 _LINE_END = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")

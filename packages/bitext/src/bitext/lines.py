@@ -25,7 +25,6 @@ from bitext.files import cure_of
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-CALL_LINES = 512  # lines computed in one call
 COMPRESSIONS = (".gz", ".xz", ".zst")
 _BINARY = {
     b"PK\x03\x04": "a zip archive or an office document",

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bitext.errors import DataError
 from bitext.file_names import existing, no_file
@@ -195,3 +195,10 @@ def _pair_limit(paths: tuple[Path, ...], limit: float | None) -> int | None:
 def limited(limit: float, total: int) -> int:
     """Return a limit as a count: below 1 it is a share of all pairs, at least one."""
     return int(limit) if limit >= 1 else max(1, round(limit * total))
+
+
+def chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yield items in lists of the given size; the last one may be shorter."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -201,10 +200,3 @@ def remove_shards(folder: Path) -> None:
         _remove_results(folder)
         with suppress(OSError):  # it holds other files
             folder.rmdir()
-
-
-def chunks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield items in lists of the given size; the last one may be shorter."""
-    iterator = iter(items)
-    while chunk := list(islice(iterator, size)):
-        yield chunk

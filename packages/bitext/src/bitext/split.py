@@ -22,9 +22,8 @@ from bitext.filtering import digest
 from bitext.held_out import EMPTY, REPEATED, SPLITS, TEST, TRAIN, VALID, PairKeys, checked_sizes, choose
 from bitext.letters import has_text
 from bitext.lines import COMPRESSIONS, InvalidUtf8, read_lines
-from bitext.pairs import Pair, TextFiles, read_pairs
+from bitext.pairs import Pair, TextFiles, chunks, read_pairs
 from bitext.placing import open_packed, placing_files
-from bitext.shards import chunks
 from bitext.sources import copy_sources
 
 _CHUNK = 4_096  # pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bitext.repairs import MARKS
+from bitext.typography import MARKS
 from manyheads.errors import UsageError
 from manyheads.interop.html.protobuf import read_fields
 from manyheads.interop.html.wordrules import describe_word_rules

@@ -27,8 +27,8 @@ from bitext.cleaning.rules import REASONS, apply_rules, learn_profile, word_coun
 from bitext.defects import LEAST_WORDS
 from bitext.errors import DataError
 from bitext.files import write_atomically, writing
-from bitext.pairs import Pair
-from bitext.shards import chunks, map_shards
+from bitext.pairs import Pair, chunks
+from bitext.shards import map_shards
 
 _SHARD = 2_000  # pairs
 OTHER_LANGUAGE = 4.0  # log-odds in nats from which on a line counts as another language than that of its side
