@@ -9,10 +9,7 @@ import pytest
 
 from bitext.errors import MissingExtraError, UsageError
 from bitext.executors import InlineExecutor, open_executor
-
-
-def process_of(variable: str) -> tuple[int, str]:
-    return os.getpid(), os.environ.get(variable, "")
+from shard_work import process_of
 
 
 def test_without_arguments_tasks_are_computed_in_this_process() -> None:

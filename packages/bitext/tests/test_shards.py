@@ -23,36 +23,9 @@ from bitext.errors import DataError
 from bitext.executors import InlineExecutor, ShardExecutor, open_executor
 from bitext.shards import map_shards, remove_shards
 from clusters import Cluster, wait_for
+from shard_work import as_number, kill_worker_always, kill_worker_once, refuse_large, square, wait_for_file
 
 LIMIT = 120  # seconds; only reached when a test fails
-
-
-def square(number: int) -> bytes:
-    return b"%d" % number**2
-
-
-def refuse_large(number: int) -> bytes:
-    if number >= 3:
-        raise DataError(f"{number} is too large.")
-    return square(number)
-
-
-def kill_worker_once(number: int, folder: Path) -> bytes:
-    """Kill the worker process at shard 3, the first time only."""
-    (folder / f"{time.monotonic_ns()}-{number}").touch()
-    mark = folder / "ended"
-    if number == 3 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return square(number)
-
-
-def kill_worker_always(number: int) -> bytes:
-    """Kill the worker process at shard 3, while shard 2 is being computed."""
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(1.0 if number == 2 else 0.0)
-    return square(number)
 
 
 class KilledWorkerError(Exception):
@@ -300,14 +273,6 @@ def test_results_of_a_dask_cluster_are_those_of_local_processes(cluster: Cluster
     assert squares == [square(number) for number in range(50)]
 
 
-def wait_for_file(number: int, folder: Path) -> bytes:
-    """Record the start of a shard; from shard 4 on wait for the file `go`."""
-    (folder / f"started-{number}-{os.getpid()}").touch()
-    if number >= 4:
-        wait_for((folder / "go").exists)
-    return square(number)
-
-
 @pytest.mark.slow
 def test_a_cluster_that_loses_and_gains_workers_computes_every_shard(
     mortal_cluster: Cluster, results: Path, tmp_path: Path
@@ -338,11 +303,6 @@ def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(results: Pat
         pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"),
     ):
         list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
-
-
-def as_number(text: str) -> bytes:
-    """Return one byte with the value of a text."""
-    return bytes([int(text)])
 
 
 def test_a_result_whose_worker_is_killed_on_the_way_is_computed_again(

@@ -43,7 +43,7 @@ export function onKnown(change, text) {
 /** Return whether a character is white space.
     @type {(character: string) => boolean} */
 export const isBlank = (character) => ONE_BLANK.test(character);
-/** Return whether a text has a character that can be seen, as in manyheads/data/letters.py.
+/** Return whether a text has a character that can be seen, as in bitext/letters.py.
     @type {(text: string) => boolean} */
 export const hasText = (text) => /[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.test(text);
 /** Return whether a text has letters that can be seen.
@@ -126,7 +126,7 @@ function titleCase(character) {
   return upper;
 }
 
-/** Return the locale with the rules of a language for capitals and small letters, as in manyheads/languages.py.
+/** Return the locale with the rules of a language for capitals and small letters, as in bitext/languages.py.
     @type {(language: string) => string} */
 function caseLocale(language) {
   const base = language.split("-")[0];
