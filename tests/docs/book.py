@@ -48,7 +48,7 @@ SHOWN = re.compile(r"Examples?:\n((?:[ \t]*\S.*\n?)+)")
 # Blocks that no program prints: beginning of the block -> its content.
 DIAGRAMS = {
     "src/manyheads/": "the folders",
-    "text ─ data/corpus": "the path of a sentence in training",
+    "text ─ bitext/pairs": "the path of a sentence in training",
     "DIR ─ checkpoint": "the path of a sentence in use",
     "runs/mine/\n": "the files of a run directory",
     "Das Rathaus ist": "the content of a file",

@@ -25,7 +25,7 @@ DOCUMENTS = [
     *sorted((ROOT / "notebooks").rglob("*.ipynb")),
 ]
 # Where a path may begin: at the root of the repository, in the package, or in docs/.
-STARTS = (ROOT, PACKAGE, ROOT / "docs")
+STARTS = (ROOT, PACKAGE, ROOT / "docs", ROOT / "packages" / "bitext" / "src")
 # Folders of the repository. A path that begins with one of them, or with a package, must exist.
 FOLDERS = {
     "benchmarks",
