@@ -100,7 +100,7 @@ def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any
     pairs = read_pairs(arguments.domain, arguments.pairs)
     test = read_pairs(arguments.domain_test, arguments.lines)
     before = bleu(arguments.run, test)
-    export(arguments.run, folder / "int8", "ctranslate2", quantization="int8", force=True, device="cpu")
+    export(arguments.run, folder / "int8", "ctranslate2", quantization="int8")
     rows = {}
     for name, model, replay in (
         ("with replay", arguments.run, True),

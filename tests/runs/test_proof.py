@@ -134,6 +134,21 @@ def test_no_row_of_challenge_lines_may_lose_more_than_a_point_and_a_line(
     assert any("single words" in line for line in lines_of(found)) == refused
 
 
+@pytest.mark.parametrize(("lost", "refused"), [(5, False), (6, True)])
+def test_a_figure_that_was_bad_before_may_lose_a_tenth(lost: int, refused: bool, monkeypatch: Any) -> None:
+    cases = [Case(f"Wort {number}") for number in range(50)]
+    monkeypatch.setattr(
+        "manyheads.runs.proof.challenge_groups", lambda *arguments, **options: [Group("single words", cases)]
+    )
+    right = {pair.source: pair.target for pair in PAIRS}
+    before, after = (
+        Fixed(right | {case.source: "a dog dog" if number < bad else "a dog" for number, case in enumerate(cases)})
+        for bad in (20, 20 + lost)
+    )
+    found = prove(before, after, TuningText(CORRECTIONS, general=GENERAL), CollectingListener())
+    assert bool(found["reasons"]) == refused
+
+
 def test_challenge_lines_are_made_of_general_text_and_not_of_corrections(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is learned as it was written changes the usual form alone, with which the changed form is compared."""
     configs = []

@@ -21,7 +21,6 @@ from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.runs.tune import TUNING, Tuning, tune
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.interface import CONTROL_IDS
 
 GOOD: dict[str, Any] = {"taken_up": {}, "challenge": [], "worse": [], "reasons": []}
 BAD = GOOD | {"reasons": ["general text: BLEU falls by 9.00 (10.00 -> 1.00)"]}
@@ -121,24 +120,6 @@ def test_a_tuned_run_needs_no_other_folder_and_says_what_it_is(
     assert json.loads(capsys.readouterr().out) == document
 
 
-def test_tokens_that_no_correction_holds_keep_their_embeddings(run: Path, tmp_path: Path, quick: None) -> None:
-    kept = tuned(run, tmp_path).kept
-    assert kept is not None
-    before, after = RunDirectory(run).weights(), RunDirectory(kept).weights()
-    pairs = [line.split("\t") for line in hounds(tmp_path).read_text("utf-8").splitlines()]
-    tokenizers = RunDirectory(run).tokenizers(RunDirectory(run).config())
-    held = {
-        side: {token for ids in tokenizer.encode([pair[number] for pair in pairs]) for token in ids} | CONTROL_IDS
-        for number, (side, tokenizer) in enumerate((("source", tokenizers.source), ("target", tokenizers.target)))
-    }
-    for side in ("source", "target"):
-        name = f"{side}_embedding.tokens.weight"
-        if name in after:
-            changed = {*(before[name] != after[name]).any(1).nonzero()[:, 0].tolist()}
-            assert changed
-            assert changed <= (held["source"] | held["target"] if tokenizers.joint else held[side])
-
-
 def test_an_interrupted_tuning_resumes_and_ends_with_the_same_weights(
     run: Path, tmp_path: Path, quick: None
 ) -> None:
@@ -190,10 +171,10 @@ def test_an_export_is_imported_tuned_and_exported_again(
     to: str, name: str, run: Path, tmp_path: Path, quick: None
 ) -> None:
     pytest.importorskip("ctranslate2")
-    export(run, tmp_path / name, to, force=True, device="cpu")
+    export(run, tmp_path / name, to)
     listener = CollectingListener()
     result = tuned(tmp_path / name, tmp_path, listener=listener)
     assert any(f"{name}: imported" in message for message in listener.messages)
     assert result.exit_code == 0
     assert Translator.load(result.out, device="cpu").translate(["der Hund"])[0].translation is not None
-    export(result.out, tmp_path / "again.argosmodel", "argos", force=True, device="cpu")
+    export(result.out, tmp_path / "again.argosmodel", "argos")

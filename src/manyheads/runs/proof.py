@@ -21,7 +21,8 @@ from manyheads.training.log import Listener
 _TITLES = {"held_out": "held-out corrections", "corrections": "corrections trained on", "general": "general text"}
 METRICS: tuple[Literal["bleu", "chrf"], ...] = ("bleu", "chrf")
 MOST_LOST = 0.3  # BLEU on general text
-_MOST_ROW_LOST = 0.01  # of a figure of the challenge lines; one line, where that is more
+_MOST_ROW_LOST = 0.01  # of a figure of the challenge lines that was good; one line, where that is more
+_MOST_BAD_ROW_LOST = 0.1  # of a figure that was bad before: some lines more or less are chance
 _ROUNDING = 1e-9
 _LEAST_AGREEMENT = 65.0  # BLEU of the tuned model's outputs against the model's own, where no translations exist
 _MOST_LEARNED = 300  # corrections trained on that are translated
@@ -112,7 +113,7 @@ def _challenge(before: Translator, after: Translator, listener: Listener) -> lis
         for old, new in zip(figures, new_figures, strict=True):
             if old.limit is not None:
                 lost = old.value - new.value if old.limit.least else new.value - old.value
-                most = max(_MOST_ROW_LOST, 1 / len(group.cases))
+                most = max(_MOST_ROW_LOST if old.good else _MOST_BAD_ROW_LOST, 1 / len(group.cases))
                 row = {"group": group.name, "figure": old.name, "before": old.value, "after": new.value}
                 rows.append(row | {"worse": lost > most + _ROUNDING})
     return rows

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from manyheads.tasks.confidence import CONFIDENCE
 from manyheads.tasks.corpus import LANGUAGES
 from manyheads.tasks.directions import require_one_direction
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.interface import CONTROL_IDS
 from manyheads.text.source_model import SOURCES
 from manyheads.training.log import NO_LISTENER, Listener
 
@@ -178,33 +176,9 @@ def _trained(
     """Train the model, and return the proof, which is made once."""
     train(_config(base.config(), base.path, work / _TEXT, summary, device), work / _RUN, listener=listener)
     if not (work / _PROOF).is_file():
-        _restore_other_tokens(base, RunDirectory(work / _RUN), text)
         before, after = (Translator.load(folder, device=device) for folder in (base.path, work / _RUN))
         _save(work / _PROOF, prove(before, after, text, listener))
     return read_json(work / _PROOF)
-
-
-def _restore_other_tokens(base: RunDirectory, trained: RunDirectory, text: TuningText) -> None:
-    """Restore the embeddings of all tokens that no correction holds.
-
-    Adam takes a full step however small a gradient is. So the rows of rare tokens, such as those of words in
-    capitals, drift in every update, though no pair has them.
-    """
-    tokenizers = base.tokenizers(base.config())
-    source = {*CONTROL_IDS, *chain(*tokenizers.source.encode([pair.source for pair in text.corrections]))}
-    target = {*CONTROL_IDS, *chain(*tokenizers.target.encode([pair.target for pair in text.corrections]))}
-    if tokenizers.joint:
-        source = target = source | target
-    held = {
-        "source_embedding.tokens.weight": source, "target_embedding.tokens.weight": target,
-        "output.weight": target, "output.bias": target,
-    }  # fmt: skip
-    before, after = base.weights(), trained.weights()
-    for name in after.keys() & held.keys():
-        rows = sorted(held[name])
-        before[name][rows] = after[name][rows]
-        after[name] = before[name]
-    trained.publish(after)
 
 
 def _plan(model: str, corrections: Path, general: Sequence[Path], *, replay: bool) -> dict[str, Any]:
