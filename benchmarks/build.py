@@ -48,7 +48,7 @@ SINGLE_SENTENCES = 200  # number of sentences that are translated one a call
 
 def plan_toml(plan: dict[str, Any]) -> str:
     """Return a plan in TOML."""
-    from manyheads.config.load import to_toml
+    from manyheads.config.load.toml import to_toml
 
     lines = [f"{key} = {to_toml(value)}" for key, value in plan.items() if key not in ("text", "steps")]
     for group in ("text", "steps"):
