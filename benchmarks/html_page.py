@@ -162,7 +162,7 @@ def attention(context: Context) -> Rows:
         bodies = [
             {"q": line, "target": target, "occlusion": False} for line, target in zip(lines, targets, strict=True)
         ]
-        inspected = [page.evaluate("(body) => computeInWorker('api/inspect', body)", body) for body in bodies]
+        inspected = [page.evaluate("(body) => askModel('api/inspect', body)", body) for body in bodies]
         references = {"fp32 of Python": context.run}
         if precision == "int8":
             references["fp32 of rounded weights"] = context.rounded

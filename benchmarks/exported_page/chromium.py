@@ -102,10 +102,10 @@ class Heaps:
         message = json.loads(event["message"])
         self.answers[message.get("id", 0)] = message.get("result")
 
-    def ask_worker(self, method: str) -> Any:
+    def ask_worker(self, method: str, **options: Any) -> Any:
         """Send a command of the DevTools protocol to the worker; return its result."""
         self.count += 1
-        message = json.dumps({"id": self.count, "method": method})
+        message = json.dumps({"id": self.count, "method": method, "params": options})
         self.session.send("Target.sendMessageToTarget", {"sessionId": self.worker, "message": message})
         while self.count not in self.answers:
             self.page.wait_for_timeout(10)
@@ -116,6 +116,10 @@ class Heaps:
         self.session.send("HeapProfiler.collectGarbage")
         self.ask_worker("HeapProfiler.collectGarbage")
         heaps = [self.ask_worker("Runtime.getHeapUsage"), self.session.send("Runtime.getHeapUsage")]
-        wasm = self.page.workers[0].evaluate("loading.then(({ model }) => model.memory.memory.buffer.byteLength)")
+        memory = self.ask_worker("Runtime.evaluate", expression="WebAssembly.Memory.prototype")["result"]
+        found = self.ask_worker("Runtime.queryObjects", prototypeObjectId=memory["objectId"])["objects"]
+        total = "function () { return this.reduce((sum, { buffer }) => sum + buffer.byteLength, 0); }"
+        options = {"objectId": found["objectId"], "functionDeclaration": total, "returnByValue": True}
+        wasm = self.ask_worker("Runtime.callFunctionOn", **options)["result"]["value"]
         worker, page = (heap["usedSize"] for heap in heaps)
         return {name: size / 2**20 for name, size in (("wasm", wasm), ("worker", worker), ("page", page))}

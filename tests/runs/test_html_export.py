@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Page
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, make_languages_config, write_corpus, write_languages
-from tests.serving.browser import PageDriver, open_browser, serve_files
+from tests.serving.browser import ASK, PageDriver, open_browser, serve_files
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
 from tests.tolerances import within
@@ -131,7 +131,7 @@ def open_run(pages: tuple[Any, list[str]]) -> Iterator[Any]:
 
 def answer(page: Page, path: str, **body: Any) -> Any:
     """Return the answer of the model in the page to a request."""
-    return page.evaluate("([path, body]) => computeInWorker(path, body)", [path, body])
+    return page.evaluate(ASK, [path, body])
 
 
 def assert_near(found: Any, expected: Any, where: str = "") -> None:
@@ -443,7 +443,7 @@ def test_firefox_translates_and_shows_every_view_without_a_network(runs: dict[st
         firefox.goto(f"{path.as_uri()}?lang=en")
         found = firefox.evaluate(f"window.manyheads.translate({json.dumps(LONG)}, {{ beam: 3 }})")
         assert_near(found, expected.to_json())
-        found = firefox.evaluate(f"computeInWorker('api/inspect', {json.dumps({'q': TEXTS[0]})})")
+        found = firefox.evaluate(f"({ASK})({json.dumps(['api/inspect', {'q': TEXTS[0]}])})")
         assert_near(found["attention"], inspected["attention"])
         views = firefox.evaluate("[...document.querySelectorAll('[role=tab]')].map((e) => e.id.slice(4))")
         assert {"translate", "attention", "steps", "beam", "card"} <= {*views}
@@ -463,8 +463,14 @@ def test_a_slow_translation_is_announced_until_it_is_shown(page_file: Any, brows
         first = output.inner_text()
         assert busy.count() == 0
         reader.page.evaluate("""() => {
-          const original = computeInWorker;
-          computeInWorker = (...all) => new Promise((go) => { window.go = go; }).then(() => original(...all));
+          const { prototype } = Worker;
+          const { postMessage } = prototype;
+          const held = [];
+          prototype.postMessage = function (message) { held.push(() => this.postMessage(message)); };
+          window.go = () => {
+            prototype.postMessage = postMessage;
+            for (const send of held) send();
+          };
         }""")
         reader.page.locator("#source").fill(TEXTS[1])
         busy.wait_for()
@@ -482,7 +488,13 @@ def test_a_worker_that_failed_is_started_again(page_file: Any, browser: Browser)
     for _ in range(2):
         error = page.evaluate(
             """(text) => {
-              worker.postMessage(null); // no message of the page: the worker throws, before it reads the next one
+              const { prototype } = Worker;
+              const { postMessage } = prototype;
+              prototype.postMessage = function (message) {
+                prototype.postMessage = postMessage;
+                this.postMessage(null); // no message of the page: the worker throws, before it reads the next one
+                this.postMessage(message);
+              };
               return window.manyheads.translate(text).then(() => "", (error) => error.message);
             }""",
             LONG,
@@ -494,16 +506,31 @@ def test_a_worker_that_failed_is_started_again(page_file: Any, browser: Browser)
 
 def test_the_newest_inspection_replaces_those_before_it(open_run: Any) -> None:
     page = open_run("classification", "int8")
+    page.evaluate("location.hash = '#/classify'")
+    page.locator("#tab-classify[aria-selected=true]").wait_for()
+    page.evaluate("""() => {
+      window.sent = [];
+      const { postMessage } = Worker.prototype;
+      Worker.prototype.postMessage = function (message) {
+        sent.push(message.cancel ? "cancel" : message.body?.q);
+        postMessage.call(this, message);
+      };
+    }""")
     page.evaluate(
-        """() => { window.ask = (q, changes) => request("api/inspect", { model: "m", q, changes })
-          .then(({ kind }) => kind, ({ message }) => message); }"""
+        """(texts) => {
+          const box = document.querySelector("#source");
+          for (const text of texts) {
+            box.value = text;
+            box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true }));
+          }
+        }""",
+        TEXTS[:3],
     )
-    answers = page.evaluate("(texts) => Promise.all(texts.map((text) => ask(text)))", TEXTS[:5])
-    assert answers == ["Another text was asked for."] * 4 + ["classification"]
-    both = "(text) => Promise.all([ask(text), ask(text, { heads: [], mask: true, positions: false })])"
-    assert page.evaluate(both, TEXTS[5]) == ["classification"] * 2, (
-        "the model and its changed copy are shown side by side"
-    )
+    page.wait_for_function("sent.length === 5")
+    assert page.evaluate("sent.splice(0)") == [TEXTS[0], "cancel", TEXTS[1], "cancel", TEXTS[2]]
+    page.evaluate("(q) => { location.hash = `#/classify?positions=0&q=${encodeURIComponent(q)}`; }", TEXTS[5])
+    page.locator("#effect .strong").wait_for()
+    assert page.evaluate("sent") == [TEXTS[5]] * 2, "the model and its changed copy are shown side by side"
 
 
 @pytest.mark.parametrize(

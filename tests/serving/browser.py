@@ -19,6 +19,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from manyheads.web.scripts import PAGE, WEB
+
 # The folder of pictures of every checked view, for people: written where MANYHEADS_TESTS_SCREENSHOTS is set.
 SCREENS = Path(__file__).parent.parent.parent / "test-artefacts" / "page"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -53,6 +55,18 @@ def open_browser() -> Iterator[Browser]:
             browser.close()
 
 
+# Sends a request to the worker of an exported page, in the place of that of a translation; returns its answer.
+ASK = """([path, body]) => {
+  const { prototype } = Worker;
+  const { postMessage } = prototype;
+  prototype.postMessage = function (message) {
+    prototype.postMessage = postMessage;
+    this.postMessage({ ...message, path, body });
+  };
+  return window.manyheads.translate("");
+}"""
+
+
 class QuietHandler(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Do nothing."""
@@ -69,6 +83,21 @@ def serve_files(folder: Path) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def open_modules(browser: Browser) -> Iterator[Page]:
+    """Open the empty page, with its style and its English texts, whose modules scripts can import."""
+    with serve_files(WEB) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/page/index.html")
+        page.add_style_tag(path=PAGE / "page.css")
+        page.evaluate("""async () => {
+          const { mh } = await import("/page/state.js");
+          mh.strings.en = await (await fetch("/page/en.json")).json();
+        }""")
+        yield page
+        page.close()
 
 
 class PathProxyHandler(QuietHandler):

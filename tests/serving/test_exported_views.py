@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qs
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Download
-from tests.serving.browser import PageDriver, open_browser, serve_files
+from playwright.sync_api import Browser, Download, Page
+from tests.serving.browser import PageDriver, open_browser, open_modules, serve_files
 from tests.tolerances import printed, within
 
 from manyheads.inspection.documents import TranslationInspection
@@ -25,13 +26,24 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def page(translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageDriver]:
+def browser() -> Iterator[Browser]:
+    with open_browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def modules(browser: Browser) -> Iterator[Page]:
+    with open_modules(browser) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageDriver]:
     path = tmp_path_factory.mktemp("views") / "page.html"
     path.write_text(html_document(translator_run, pack_run(translator_run, "fp32")), encoding="utf-8")
-    with open_browser() as browser:
-        found = PageDriver(browser, path.as_uri())
-        yield found
-        found.close()
+    found = PageDriver(browser, path.as_uri())
+    yield found
+    found.close()
 
 
 @pytest.fixture
@@ -196,11 +208,12 @@ def test_a_figure_is_saved_as_a_picture_with_its_texts_where_they_are(
     )
 
 
-def test_a_picture_has_every_colour_and_no_box_without_one(driver: PageDriver) -> None:
+def test_a_picture_has_every_colour_and_no_box_without_one(driver: PageDriver, tmp_path: Path) -> None:
     driver.open("attention", q=SENTENCE, kind="cross", layer=0, head=0)
     cells = driver.figure("attention.cross").locator("td[data-at]")
     cells.first.evaluate("e => { e.style.backgroundColor = 'rgb(122, 48, 0)'; }")  # the lowest of a difference
-    picture = driver.figure("attention.cross").evaluate("e => pictureOf(e).outerHTML")
+    save(driver, "attention.cross", "SVG").save_as(tmp_path / "picture.svg")
+    picture = (tmp_path / "picture.svg").read_text(encoding="utf-8")
     colours = set(cells.evaluate_all("all => all.map((e) => getComputedStyle(e).backgroundColor)"))
     assert not [colour for colour in colours if f'fill="{colour}"' not in picture]
     assert "rgba(0, 0, 0, 0)" not in picture
@@ -223,17 +236,34 @@ def test_punctuation_stands_alone_in_an_alignment(driver: PageDriver, inspection
     pharaoh = driver.page.locator(".pharaoh code").inner_text()
     assert inspection.alignment
     assert sorted(pharaoh.split()) == sorted(inspection.alignment.pharaoh.split())
+
+
+def test_signs_at_the_ends_of_a_word_are_units_of_their_own(modules: Page) -> None:
     words = ["(So,", "U.S.", "it's", "…"]
     pieces = [["▁(", "So", ","], ["▁U", ".", "S", "."], ["▁it", "'", "s"], ["▁…"]]
     tokens = [{"id": 0, "piece": piece, "word": word} for word, own in enumerate(pieces) for piece in own]
-    units = driver.page.evaluate(
-        "([words, tokens]) => [true, false].map((apart) => unitsOf({ words, tokens }, apart))",
-        [words, [*tokens, {"id": 2, "piece": "</s>", "word": None}]],
-    )
+    script = """async ([words, tokens]) => {
+      const { unitsOf } = await import("/page/views/alignment.js");
+      return [true, false].map((apart) => unitsOf({ words, tokens }, apart));
+    }"""
+    units = modules.evaluate(script, [words, [*tokens, {"id": 2, "piece": "</s>", "word": None}]])
     assert units[0]["texts"] == ["(", "So", ",", "U.S", ".", "it's", "…"]
     assert units[0]["unitOf"] == [0, 1, 2, 3, 3, 3, 4, 5, 5, 5, 6, None]
     assert units[1]["texts"] == words
     assert units[1]["unitOf"] == [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, None]
+
+
+def changed_words(words: list[str], others: list[str]) -> int:
+    """Return how many words of two texts are not in their longest common subsequence."""
+
+    @cache
+    def common(i: int, k: int) -> int:
+        if i == len(words) or k == len(others):
+            return 0
+        same = 1 + common(i + 1, k + 1) if words[i] == others[k] else 0
+        return max(same, common(i + 1, k), common(i, k + 1))
+
+    return len(words) + len(others) - 2 * common(0, 0)
 
 
 def test_the_changes_with_the_largest_effect_are_offered(driver: PageDriver, translator_run: Path) -> None:
@@ -251,10 +281,7 @@ def test_the_changes_with_the_largest_effect_are_offered(driver: PageDriver, tra
     for name, change in changes.items():
         with isolated_with_changes(translator, change) as changed:
             after = changed.translate([SENTENCE])[0].translation.split()
-        effects[name] = driver.page.evaluate(
-            "([a, b]) => wordDifferences(a, b).filter(([, kind]) => kind).length",
-            [" ".join(after), " ".join(before)],
-        )
+        effects[name] = changed_words(after, before)
     driver.page.evaluate("performance.now = () => 0")  # no machine is too slow to try all
     driver.open("attention", q=SENTENCE, kind="cross")
     buttons = driver.page.locator(".examples button")
@@ -269,12 +296,14 @@ def test_the_changes_with_the_largest_effect_are_offered(driver: PageDriver, tra
     assert driver.page.locator(".chips li").count() > 0
 
 
-def test_a_logarithmic_axis_has_equal_steps_for_equal_factors(driver: PageDriver) -> None:
-    driver.open("training")
+def test_a_logarithmic_axis_has_equal_steps_for_equal_factors(modules: Page) -> None:
     series = [{"name": "up", "x": [0, 1, 2, 3], "y": [1, 10, 100, 0]}, {"name": "down", "x": [0, 3], "y": [100, 1]}]
-    options = {"label": "chart", "series": series, "xTitle": "x", "yTitle": "y", "logarithmic": True}
-    driver.page.evaluate("(options) => byId('panel').append(curves(options))", options)
-    chart = driver.page.locator(".chart").last
+    script = """async (series) => {
+      const { curvesFigure } = await import("/page/curves.js");
+      document.body.append(curvesFigure("training.loss", series, "x", "y"));
+    }"""
+    modules.evaluate(script, series)
+    chart = modules.locator(".chart")
     chart.locator("path.curve").first.wait_for()
     numbers = [
         float(part) for part in re.findall(r"[\d.]+", chart.locator("path.curve").first.get_attribute("d") or "")

@@ -1,4 +1,4 @@
-"""The browser code follows the rules of eslint (eslint.config.js), and its types hold (tsconfig.json)."""
+"""The browser code follows the rules of eslint, its types hold, and its scripts are built from its modules."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def installed_packages(npm: str) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the browser code and its tests, with the packages of package-lock.json."""
+    """Return a copy of the browser code, its tests and its build, with the packages of package-lock.json."""
     npm = shutil.which("npm")
     if npm is None or node_version() < (20, 19):
         pytest.skip("eslint needs npm, and Node.js 20.19 or newer")
@@ -59,8 +59,20 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, copy)
     for folder in ("src/manyheads/web", "tests/web"):
         shutil.copytree(ROOT / folder, copy / folder)
+    (copy / "tools").mkdir()
+    shutil.copy(ROOT / "tools/web.mjs", copy / "tools")
     (copy / "node_modules").symlink_to(installed_packages(npm), target_is_directory=True)
     return copy
+
+
+def test_the_built_scripts_are_those_of_the_modules(checkout: Path) -> None:
+    built = Path("src/manyheads/web/built")
+    shutil.rmtree(checkout / built)
+    subprocess.run(["npm", "run", "--silent", "build"], cwd=checkout, check=True)
+    found, expected = (
+        {path.name: path.read_bytes() for path in (root / built).iterdir()} for root in (checkout, ROOT)
+    )
+    assert found == expected
 
 
 @pytest.mark.parametrize(

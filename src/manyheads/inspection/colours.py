@@ -2,7 +2,7 @@
 
 Shades have the colours of cividis (Nunez, Anderton and Renslow 2018), dark blue for low and yellow for high values.
 Signed values have vermilion below 0, white at 0 and blue above. Lines have the colours of Okabe and Ito (2008),
-each with a different dash and marker. The page (web/page/charts.js) has the same colours.
+each with a different dash and marker. The page (web/page/colours.js) has the same colours.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
-from manyheads.web.scripts import ENGINE, WEB, joined_script
+from manyheads.web.scripts import ENGINE, WEB, built_script
 
 FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
@@ -307,7 +307,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str =
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
     }
     parts = list(_chunks(model.packed.block()))
-    packed = PageModel(joined_script("worker.js"), model.head(), parts)
+    packed = PageModel(built_script("worker.js"), model.head(), parts)
     return page_of_run(run, about, None, document, None, packed)
 
 
@@ -326,7 +326,7 @@ def _write_module(folder: Path, model: HtmlModel, card: str) -> None:
     head = model.head().encode()
     package = {"name": "manyheads-model", "private": True, "type": "module", "main": _MODULE, "types": _TYPES}
     files = {
-        _MODULE: joined_script("module.js").encode(),
+        _MODULE: built_script(_MODULE).encode(),
         _TYPES: (WEB / _TYPES).read_bytes(),
         "package.json": as_json(package),
         "README.md": card.encode(),

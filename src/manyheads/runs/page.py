@@ -1,7 +1,7 @@
 """The page that shows the computation of a model: its data, and the page as one self-contained file.
 
-Its files are in `web/page`. `manyheads serve` serves them as they are; a self-contained file includes them and
-the data, with a content security policy that allows these scripts only.
+Its files are in `web/page`, and its script in `web/built`. `manyheads serve` serves them; a self-contained file
+includes them and the data, with a content security policy that allows this script only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.runs.about import describe
 from manyheads.runs.inspect import curves, inspect
 from manyheads.runs.shown_card import shown_card
-from manyheads.web.scripts import PAGE, compact_script
+from manyheads.web.scripts import PAGE, built_script
 
 _PACKAGE = Path(manyheads.__file__).parent
 _LANGUAGES = ("en", "ko")
@@ -49,15 +49,13 @@ class PageModel:
 
     def elements(self) -> str:
         """Return the elements of the page that hold the model; the browser executes none of them directly."""
-        script = compact_script(self.worker)
-        assert not re.search(r"</script|<!--", script, re.IGNORECASE)
         parts = (f'<script type="text/plain" class="manyheads-tensors">{part}</script>\n' for part in self.tensors)
         head = self.head.replace("<", "\\u003c")
         checksum = 1
-        for text in (script, head, *self.tensors):
+        for text in (self.worker, head, *self.tensors):
             checksum = zlib.adler32(text.encode(), checksum)
         return (
-            f'<script type="text/plain" id="manyheads-worker" data-checksum="{checksum}">{script}</script>\n'
+            f'<script type="text/plain" id="manyheads-worker" data-checksum="{checksum}">{self.worker}</script>\n'
             f'<script type="application/json" id="manyheads-model">{head}</script>\n{"".join(parts)}'
         )
 
@@ -139,8 +137,8 @@ def _title_of(facts: dict[str, Any]) -> str:
 def _page_with(data: dict[str, Any], title: str, model: PageModel | None) -> str:
     """Return the page as one file with style, scripts and data, and with a model if it is given."""
     style, index = _text_of("page.css"), _text_of("index.html")
-    names = re.findall(r'<script src="page/([\w.-]+)" defer></script>\n', index)
-    script = "\n".join(compact_script(_text_of(name)) for name in names)
+    script = built_script("page.js")
+    assert not re.search(r"</script|<!--", script + (model.worker if model else ""), re.IGNORECASE)
     computing = ("'wasm-unsafe-eval' ", "worker-src blob:; ") if model else ("", "")
     policy = (
         f"default-src 'none'; script-src {computing[0]}'{_digest(script)}'; {computing[1]}"

@@ -1,8 +1,7 @@
 """Routes about the server itself: /health, /metrics, /spec (OpenAPI), and files for a browser.
 
-The files of two folders of `web/` are read once, when the server starts: `page/` is served at /, its other files
-below /page/; `explorer/` at /docs, its other files below /docs/. Starlette's `StaticFiles` is not used: it
-sends scripts with their comments, and is one route for log and metrics.
+The files of the web page and of the explorer are read once, when the server starts. Starlette's `StaticFiles` is
+not used: it is one route for log and metrics.
 """
 
 from __future__ import annotations
@@ -23,11 +22,20 @@ from manyheads.serving.access import bearer
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
-from manyheads.web.scripts import EXPLORER, PAGE, compact_script
+from manyheads.web.scripts import BUILT, EXPLORER, PAGE
 
 _HERE = Path(__file__).parent
-# Folder, address of its index, prefix of the addresses of its other files.
-_FOLDERS = ((PAGE, "/", "/page/"), (EXPLORER, "/docs", "/docs/"))
+# The files for a browser by their addresses.
+_FILES = {
+    "/": PAGE / "index.html",
+    "/page/page.css": PAGE / "page.css",
+    "/page/page.js": BUILT / "page.js",
+    "/page/en.json": PAGE / "en.json",
+    "/page/ko.json": PAGE / "ko.json",
+    "/docs": EXPLORER / "index.html",
+    "/docs/explorer.css": EXPLORER / "explorer.css",
+    "/docs/explorer.js": EXPLORER / "explorer.js",
+}
 _MEDIA_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
 
 
@@ -94,23 +102,12 @@ def _add_errors(content: dict[str, Any]) -> None:
 
 def static_routes() -> list[Route]:
     """Return one route per file for a browser."""
-    routes = []
-    for folder, index, prefix in _FOLDERS:
-        for path in sorted(folder.iterdir()):
-            if path.suffix in _MEDIA_TYPES:
-                address = index if path.name == "index.html" else prefix + path.name
-                routes.append(Route(address, _file_endpoint(path)))
-    return routes
+    return [Route(address, _file_endpoint(path)) for address, path in _FILES.items()]
 
 
 def _file_endpoint(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that sends a file, or 304 if the browser has it already.
-
-    Scripts of the page are sent without indentation and comments.
-    """
+    """Return an endpoint that sends a file, or 304 if the browser has it already."""
     content = path.read_bytes()
-    if path.suffix == ".js" and path.parent == PAGE:
-        content = compact_script(content.decode()).encode()
     headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
 
     async def endpoint(request: Request) -> Response:

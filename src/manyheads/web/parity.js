@@ -4,6 +4,7 @@
    translator or { ids } for another model. Prints a list of { scores, output }, the fields of Reference in interop/parity.py. A request
    { text } is translated greedily as by the page, and its answer is the translation. */
 
+import { readFile } from "node:fs/promises";
 import { createEngine } from "./engine/model.js";
 import { bestTokens, translateIds } from "./engine/search.js";
 import { pageModel } from "./tasks/requests.js";
@@ -42,7 +43,6 @@ async function computeReference(model, { source, target, limit, prefix, ids }) {
 
 /** @type {(paths: string[]) => Promise<void>} */
 async function main(paths) {
-  const { readFile } = await import("node:fs/promises");
   const [head, tensors, requests] = await Promise.all(paths.map((path) => readFile(path)));
   const { wasm, header } = JSON.parse(String(head));
   const engine = await createEngine(fromBase64(wasm));

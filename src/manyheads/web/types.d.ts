@@ -518,7 +518,20 @@ type Bar = [label: Child, value: number, text?: Child, action?: Child, strong?: 
 /** A part of a formula. */
 type Term = string | Element | Term[];
 
-interface View {
+/** What all modules of the page share. */
+interface Shared {
+  strings: { [language: string]: { [key: string]: string } };
+  language: string;
+  /** The key of the user for the server. */
+  key: string;
+  /** Set when the page starts. */
+  about: About;
+  /** Draw the page again; `keepScroll` keeps the scroll position. */
+  render: (keepScroll?: boolean) => Promise<void>;
+}
+
+/** What a view needs. */
+interface Tab {
   tasks?: Task[];
   needsInspection?: boolean;
   needsEngine?: boolean;
@@ -526,7 +539,8 @@ interface View {
   hasSwitches?: boolean;
   /** Whether the view itself shows the text and the output. */
   showsText?: boolean;
-  build(panel: HTMLElement, inspection: Inspection): Promise<void> | void;
+  /** The part of a document that the view shows, if not an inspection. */
+  part?: "curves" | "model";
 }
 
 interface PageState {

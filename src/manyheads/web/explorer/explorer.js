@@ -1,4 +1,3 @@
-"use strict";
 // Build a form for each operation of /spec. Everything from the server is shown as text, never as HTML.
 
 /** @type {<K extends keyof HTMLElementTagNameMap>(name: K, text?: string, attributes?: { [key: string]: string }) => HTMLElementTagNameMap[K]} */

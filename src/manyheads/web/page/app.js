@@ -1,26 +1,38 @@
-"use strict";
-/** The frame of the page: settings, tabs, and the panel with the current view.
-    @type {{ [code: string]: string }} */
-const LANGUAGES = { en: "English", ko: "한국어" };
-const THEMES = ["auto", "light", "dark"];
-const TAB_ORDER = ["translate", "classify", "continue", "whole", "words", "alignment", "attention", "steps", "beam", "training", "model", "card"];
-const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
-let renderCount = 0;
+/* The frame of the page: settings, tabs, and the panel with the current view. */
 
-/** Part of the document that a tab needs; other tabs need an inspection.
-    @type {{ [tab: string]: string }} */
-const EMBEDDED_PARTS = { training: "curves", model: "model", card: "model" };
-/** Return the tabs for the task of the model: on a server all, in a document those with data.
-    @type {() => string[]} */
-function availableViews() {
-  const { task, watched } = currentModel();
-  return TAB_ORDER.filter((name) => {
-    const view = views[name];
-    if (!(view.tasks?.includes(task) ?? true)) return false;
-    if (canCompute) return watched || !(view.needsInspection || EMBEDDED_PARTS[name] === "model");
-    return !view.needsEngine && mh.about.parts.includes(EMBEDDED_PARTS[name] || "inspection");
-  });
-}
+import { changeNotice, showEffect } from "./changes.js";
+import { button, choice, copyButton, linkButton, roving } from "./controls.js";
+import { aria, byId, div, h, para, span, stack } from "./elements.js";
+import { hasWorker } from "./engine.js";
+import { canCompute, currentModel, embedded, fetchInspection, loadAbout, loadStrings } from "./source.js";
+import { addressOf, AS_TRAINED, change, mh, OWN_OUTPUT, readAddress, savedSetting, saveSetting, state } from "./state.js";
+import { languageName, n, t } from "./strings.js";
+import { availableViews, TABS } from "./tabs.js";
+import { textSummary } from "./textbox.js";
+import { buildAlignment } from "./views/alignment.js";
+import { buildAttention } from "./views/attention.js";
+import { buildBeam } from "./views/beam.js";
+import { buildCard } from "./views/card.js";
+import { buildClassify } from "./views/classify.js";
+import { buildContinue } from "./views/continue.js";
+import { buildModel } from "./views/model.js";
+import { buildSteps } from "./views/steps.js";
+import { buildTraining } from "./views/training.js";
+import { buildTranslate } from "./views/translate.js";
+import { buildWhole } from "./views/whole.js";
+import { buildWords } from "./views/words.js";
+
+/** @type {{ [code: string]: string }} */
+const LANGUAGES = { en: "English", ko: "한국어" };
+
+const THEMES = ["auto", "light", "dark"];
+
+const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
+
+/** What draws the view of each tab.
+    @type {{ [tab: string]: (panel: HTMLElement, inspection: Inspection) => Promise<void> | void }} */
+const BUILD = { translate: buildTranslate, whole: buildWhole, words: buildWords, alignment: buildAlignment, attention: buildAttention, steps: buildSteps, beam: buildBeam, training: buildTraining, model: buildModel, card: buildCard, classify: buildClassify, continue: buildContinue };
+let renderCount = 0;
 
 function drawSettings() {
   const models = mh.about.models.map(({ name }) => name);
@@ -76,7 +88,7 @@ async function render(keepScroll) {
   const number = (renderCount += 1);
   drawSettings();
   drawTabs();
-  const view = views[state.tab];
+  const view = TABS[state.tab];
   const top = keepScroll ? window.scrollY : 0;
   const { activeElement } = document;
   const focusKey = keepScroll && activeElement instanceof HTMLElement && panel.contains(activeElement) && (activeElement.dataset.focus || "-");
@@ -86,7 +98,7 @@ async function render(keepScroll) {
     if (number !== renderCount) return;
     const content = stack(hasWorker && state.tab === availableViews()[0] && introduction(), (view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (!inspection ? emptyNotice() : (!view.showsText || state.prefix || state.target) && textSummary(inspection)));
     panel.replaceChildren(content);
-    if (inspection || !view.needsInspection) await view.build(content, /** @type {Inspection} */ (inspection));
+    if (inspection || !view.needsInspection) await BUILD[state.tab](content, /** @type {Inspection} */ (inspection));
   } catch (error) {
     if (number === renderCount) panel.replaceChildren(stack(changeNotice(), h("p", { class: "notice wrong", role: "alert" }, error.message)));
   }
@@ -95,16 +107,6 @@ async function render(keepScroll) {
   window.scrollTo(0, top);
   aria(panel, "busy", "false");
   showEffect();
-}
-
-/** Create the summary of the inspected text, with a notice if its output was forced.
-    @type {(inspection: Inspection) => HTMLElement} */
-function textSummary({ kind, source, target, text, label, score }) {
-  /** @type {(side: { text: string, language: string }, style: string, more?: string) => HTMLElement} */
-  const line = (side, style, more) => h("p", { dir: "auto", lang: side.language, class: style }, side.text, more && h("small", {}, more));
-  const texts = kind === "translation" ? [line(source, "about-source"), line(target, "about-target", `${t("column.score")} ${n(score)}`)] : line(text, "about-target", label);
-  const reset = button(t("about.reset"), () => { change(OWN_OUTPUT); render(true); });
-  return div("about", texts, canCompute && (state.prefix || state.target) && div("changed", t(state.prefix ? "about.prefix" : "about.target"), reset));
 }
 
 /** Create the line about the model in an exported page, with a button that opens its card. */
@@ -129,6 +131,7 @@ function reportHeight() {
 }
 
 async function start() {
+  mh.render = render;
   if (window !== window.top) reportHeight();
   applyTheme(savedSetting("theme"));
   const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2)];
@@ -142,6 +145,7 @@ async function start() {
   await render();
   byId("starting").remove();
 }
+
 start().catch((error) => {
   if (!mh.strings[mh.language]) return; // the page keeps its first text, because no strings are loaded for an error message
   panel.replaceChildren(error.message);

@@ -1,7 +1,20 @@
-"use strict";
-/* Changes of the model: heads, the causal mask or the positions turned off, and their effect on the output. */
+/* Changes of the model: heads, the causal mask or the positions turned off, and their effect
+   on the output. */
+
+import { button, checkbox, linkButton } from "./controls.js";
+import { markedWords, wordDifferences } from "./differences.js";
+import { div, h, note, para, stack } from "./elements.js";
+import { hasWorker } from "./engine.js";
+import { figure, tableOf } from "./figure.js";
+import { abs, floor, range, unpack } from "./numbers.js";
+import { canCompute, currentModel, disabledHeads, fetchInspection, modelChanges, request, sentenceOf, translateText } from "./source.js";
+import { AS_TRAINED, change, mh, state } from "./state.js";
+import { columnTitles, localized, n, t } from "./strings.js";
+import { attentionOfKind, weightsOf } from "./weights.js";
+
 /* Number of generated tokens that are shown as the output of a language model. */
 const GREEDY_TOKENS = 16;
+
 /* A cell whose weight differs less than that shows the same number. */
 const LEAST_DIFFERENCE = 0.005;
 
@@ -13,11 +26,11 @@ const [EXAMPLES, SEARCH_TIME] = [3, 3000];
 let foundChanges = { text: "", found: [] };
 
 /** @type {(changes: Partial<PageState>) => void} */
-const applyChange = (changes) => { change(changes); render(true); };
+const applyChange = (changes) => { change(changes); mh.render(true); };
 
 /** Create the switches of a head or of all heads of a layer, of the causal mask, and of the positions, with their effect.
     @type {(kind: AttentionKind, layer: string, head: string, count: number, masked: boolean) => HTMLElement} */
-function changeSwitches(kind, layer, head, count, masked) {
+export function changeSwitches(kind, layer, head, count, masked) {
   const names = (head === "mean" ? range(count) : [head]).map((index) => `${kind}.${layer}.${index}`);
   const otherHeads = disabledHeads().filter((name) => !names.includes(name));
   const isOff = names.every((name) => disabledHeads().includes(name));
@@ -90,7 +103,7 @@ function activeChanges() {
 
 /** Create the notice that the model is changed, of a view without switches.
     @type {() => HTMLElement | string} */
-const changeNotice = () => (canCompute && modelChanges() ? changedFigure("change.effect", stack(changeEffect())) : "");
+export const changeNotice = () => (canCompute && modelChanges() ? changedFigure("change.effect", stack(changeEffect())) : "");
 
 /** Create the list of the changes, with a place for their effect, which showEffect fills in.
     @type {() => Child} */
@@ -103,7 +116,7 @@ function changeEffect() {
 
 /** Show the outputs before and after the change, their scores, and how many words and cells differ.
     @type {() => Promise<void>} */
-async function showEffect() {
+export async function showEffect() {
   const holder = document.getElementById("effect");
   if (!holder || !state.q.trim()) {
     holder?.replaceChildren();
@@ -124,7 +137,7 @@ async function showEffect() {
 
 /** Return a sentence about the difference of two outputs: their words and their scores.
     @type {(changes: string[], before: ScoredOutput, after: ScoredOutput) => string} */
-function effectSummary(changes, before, after) {
+export function effectSummary(changes, before, after) {
   const [gone, added] = ["gone", "new"].map((name) => changes.filter((change) => change === name).length);
   const [from, to] = [n(before.score), n(after.score)];
   const score = t(from === to ? "change.kept" : after.score < before.score ? "change.fell" : "change.rose", { score: t(`change.${before.measure}`), from, to });

@@ -1,13 +1,23 @@
-"use strict";
-/* An exported page with a model sends its requests to its own worker instead of a server; PageModel in runs/page.py writes the elements. */
+/* An exported page with a model sends its requests to its own worker instead of a server;
+   PageModel in runs/page.py writes the elements. */
+
+import { byId } from "./elements.js";
+import { min } from "./numbers.js";
+import { t } from "./strings.js";
+
 const workerText = byId("manyheads-worker");
-const hasWorker = Boolean(workerText);
+
+export const hasWorker = Boolean(workerText);
+
 const modelParts = hasWorker && !isDamaged() ? takeModel() : null;
+
 /** @type {Map<number, { resolve: (result: unknown) => void, reject: (error: Error) => void }>} */
 const pending = new Map();
+
 /** null after a failure: the next request starts another.
     @type {Worker | null} */
 let worker = null;
+
 let requestCount = 0;
 
 /** Return whether an element of the model was changed: the first one has the Adler-32 checksum of all. */
@@ -64,7 +74,7 @@ function startWorker({ code, messages }) {
 
 /** Send a request to the worker; `signal` cancels it.
     @type {(path: string, body: object | undefined, signal?: AbortSignal) => Promise<unknown>} */
-async function computeInWorker(path, body, signal) {
+export async function computeInWorker(path, body, signal) {
   if (!modelParts) throw new Error(t("error.damaged"));
   worker ??= startWorker(modelParts);
   const running = worker;

@@ -1,8 +1,15 @@
-"use strict";
 /* Matrices with a cursor: a table of cells with their numbers, or, if large, a canvas. */
+
+import { legend, paint, shareColour, textColourOn } from "./colours.js";
+import { aria, div, h, onResize, para, span } from "./elements.js";
+import { abs, clamp, floor, max, min } from "./numbers.js";
+import { n, pieceText, t } from "./strings.js";
+
 const MAX_TABLE_CELLS = 4096;
+
 /* Width of a cell, in pixels: the matrix takes the width of its card, and scrolls if its cells would be narrower. */
 const [MIN_CELL, MAX_CELL] = [16, 96];
+
 /* Height above the first row of cells, in pixels, of a view with a matrix: all cells fit into the rest of the window if they can. */
 const ABOVE_CELLS = 440;
 
@@ -12,7 +19,7 @@ const cellText = (value) => (value >= 0.995 ? "1.0" : value < 0.005 ? "0" : valu
 
 /** Create a matrix of values from `low` to `high`, with names of rows and columns; `hidden` returns whether a cell is masked, `before` are the last tokens that the rows read, if their names are tokens predicted.
     @type {(options: MatrixOptions) => HTMLElement} */
-function matrix({ rows, before, columns, value, hidden = () => false, low = 0, high = 1, label, meaning, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MAX_TABLE_CELLS }) {
+export function matrix({ rows, before, columns, value, hidden = () => false, low = 0, high = 1, label, meaning, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MAX_TABLE_CELLS }) {
   const reading = para("reading", " ");
   /** @type {(row: number, column: number) => number} */
   const share = (row, column) => (value(row, column) - low) / (high - low || 1);
@@ -128,19 +135,7 @@ function canvasGrid({ rows, columns, hidden, share, describe, label, low }) {
   };
 }
 
-/** Draw shares on a canvas, a pixel each; null leaves a pixel transparent.
-    @type {(canvas: HTMLCanvasElement, share: (row: number, column: number) => number | null, low?: number) => void} */
-function paint(canvas, share, low = 0) {
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  const image = context.createImageData(canvas.width, canvas.height);
-  range(canvas.width * canvas.height).forEach((i) => {
-    const amount = share(floor(i / canvas.width), i % canvas.width);
-    if (amount !== null) image.data.set([...shareColour(amount, low), 255], 4 * i);
-  });
-  context.putImageData(image, 0, 0);
-}
-
 /** Return the values of a matrix as a table.
     @type {(options: MatrixOptions) => Table} */
-const matrixTable = ({ rows, columns, value, hidden = () => false, rowTitle }) =>
+export const matrixTable = ({ rows, columns, value, hidden = () => false, rowTitle }) =>
   [[rowTitle, ...columns.map(pieceText)], rows.map((name, row) => [pieceText(name), ...columns.map((_, column) => (hidden(row, column) ? t("masked") : value(row, column)))])];

@@ -1,10 +1,17 @@
-"use strict";
-/* A figure as a picture: the boxes, texts and drawings of its elements at their places, as SVG or, drawn from that, as PNG. */
+/* A figure as a picture: the boxes, texts and drawings of its elements at their places, as SVG
+   or, drawn from that, as PNG. */
+
+import { download, h, populate, svg } from "./elements.js";
+import { abs, max, min, round } from "./numbers.js";
+
 const NOT_IN_PICTURE = ".hidden, .picked, input, select";
+
 /* Boxes that scroll on the page; a picture shows all that is in them. */
 const SCROLLING = ".matrix-box, .tree-scroll, .heads, .scroll, .scroll-x, .formula";
+
 /* Properties of the style sheet that the elements of a drawing get as attributes. */
 const DRAWN_PROPERTIES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "visibility", "text-anchor", "font-size", "font-weight", "font-family"];
+
 const PNG_SCALE = 2;
 
 /** Return a figure as an SVG element, in the colours of the page, without its controls.
@@ -134,7 +141,7 @@ function drawFigure(section) {
 
 /** Save a figure as a picture, "svg" or "png".
     @type {(section: HTMLElement, key: string, format: "svg" | "png") => Promise<void>} */
-async function savePicture(section, key, format) {
+export async function savePicture(section, key, format) {
   const picture = pictureOf(section);
   const text = new XMLSerializer().serializeToString(picture);
   if (format === "svg") return download(`${key}.svg`, "image/svg+xml", text);

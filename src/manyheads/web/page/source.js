@@ -1,16 +1,27 @@
-"use strict";
-/* The source of the data: the server of this page, or the exported document, which may contain a model too. */
+/* The source of the data: the server of this page, or the exported document, which may contain
+   a model too. */
+
+import { computeInWorker, hasWorker } from "./engine.js";
+import { mh, state } from "./state.js";
+import { t } from "./strings.js";
+
 const dataElement = document.getElementById("manyheads-data");
+
 /** @type {EmbeddedData | null} */
-const embedded = dataElement && JSON.parse(dataElement.textContent ?? "");
+export const embedded = dataElement && JSON.parse(dataElement.textContent ?? "");
+
 if (embedded ? embedded.about.char_limit && !hasWorker : hasWorker || location.protocol === "file:") throw new Error("a part of this page is missing"); // the page keeps showing its first text, which says that it is damaged
+
 /** Whether the model can compute on new texts: on the server, or in the worker. */
-const canCompute = !embedded || hasWorker;
+export const canCompute = !embedded || hasWorker;
+
 /** @type {Map<string, Promise<unknown>>} */
 const cachedAnswers = new Map();
+
 /** The AbortController of the newest request of each kind.
     @type {Map<string, AbortController>} */
 const inProgress = new Map();
+
 const MAX_CACHED = 24;
 
 /** Send a request, or return the cached answer; a failed request throws an Error with the server's message.
@@ -18,7 +29,7 @@ const MAX_CACHED = 24;
     @param {string} path
     @param {RequestBody} [body]
     @returns {Promise<T>} */
-function request(path, body) {
+export function request(path, body) {
   const name = `${mh.key} ${path} ${JSON.stringify(body)}`;
   const cached = cachedAnswers.get(name);
   if (cached) return /** @type {Promise<T>} */ (cached);
@@ -49,7 +60,7 @@ async function sendRequest(path, body) {
 
 /** Send a request to the server; return its JSON value.
     @type {(path: string, body: object | undefined, signal: AbortSignal) => Promise<unknown>} */
-async function fetchAnswer(path, body, signal) {
+export async function fetchAnswer(path, body, signal) {
   const headers = { ...(mh.key && { Authorization: `Bearer ${mh.key}` }), ...(body && { "Content-Type": "application/json" }) };
   const answer = await fetch(path, { method: body ? "POST" : "GET", headers, body: body && JSON.stringify(body), signal }).catch(() => { throw new Error(t("error.unreachable")); });
   const result = await answer.json().catch(() => ({}));
@@ -60,32 +71,38 @@ async function fetchAnswer(path, body, signal) {
 /** Return data of the document, or request it.
     @type {<K extends "about" | "model" | "curves">(name: K, path: string) => Promise<EmbeddedData[K]> | EmbeddedData[K]} */
 const embeddedOr = (name, path) => (embedded ? embedded[name] : request(path));
+
 /** @type {() => Promise<About> | About} */
-const loadAbout = () => embeddedOr("about", "api/models");
+export const loadAbout = () => embeddedOr("about", "api/models");
+
 /** @type {(language: string) => Promise<{ [key: string]: string }> | { [key: string]: string }} */
-const loadStrings = (language) => (embedded ? embedded.strings[language] : request(`page/${language}.json`));
+export const loadStrings = (language) => (embedded ? embedded.strings[language] : request(`page/${language}.json`));
+
 /** @type {(name: string) => Promise<ModelDocument> | ModelDocument} */
-const loadModel = (name) => embeddedOr("model", `api/model?model=${encodeURIComponent(name)}`);
+export const loadModel = (name) => embeddedOr("model", `api/model?model=${encodeURIComponent(name)}`);
+
 /** @type {(name: string) => Promise<TrainingCurves> | TrainingCurves} */
-const loadCurves = (name) => embeddedOr("curves", `api/curves?model=${encodeURIComponent(name)}`);
+export const loadCurves = (name) => embeddedOr("curves", `api/curves?model=${encodeURIComponent(name)}`);
 
 /** Return the description of the selected model.
     @type {() => ModelFacts} */
-const currentModel = () => mh.about.models.find(({ name }) => name === state.model) || mh.about.models[0];
+export const currentModel = () => mh.about.models.find(({ name }) => name === state.model) || mh.about.models[0];
 
 /** Return the names of the heads that are turned off.
     @type {() => string[]} */
-const disabledHeads = () => state.off.split("_").filter(Boolean);
+export const disabledHeads = () => state.off.split("_").filter(Boolean);
+
 /** Return the changes of the model for a request; undefined for the model as it was trained.
     @type {() => ModelChanges | undefined} */
-const modelChanges = () => (state.off || !state.mask || !state.positions ? { heads: disabledHeads(), mask: state.mask > 0, positions: state.positions > 0 } : undefined);
+export const modelChanges = () => (state.off || !state.mask || !state.positions ? { heads: disabledHeads(), mask: state.mask > 0, positions: state.positions > 0 } : undefined);
 
 /** Translate a text sentence by sentence.
     @type {(q: string, changes?: ModelChanges) => Promise<TextTranslation>} */
-const translateText = (q, changes) => request("api/translate", { model: currentModel().name, q, changes, ...(state.beam && { beam: Number(state.beam) }) });
+export const translateText = (q, changes) => request("api/translate", { model: currentModel().name, q, changes, ...(state.beam && { beam: Number(state.beam) }) });
+
 /** Return the selected sentence of a translation.
     @type {(result: TextTranslation) => SentenceTranslation} */
-const sentenceOf = ({ sentences }) => sentences[state.sentence] || sentences[0] || { source: "", translation: "", hypotheses: [] };
+export const sentenceOf = ({ sentences }) => sentences[state.sentence] || sentences[0] || { source: "", translation: "", hypotheses: [] };
 
 /** Return the body of a request about the user's text; null without a text.
     @type {() => Promise<RequestBody | null>} */
@@ -102,7 +119,7 @@ async function requestBody() {
 
 /** Return the inspection of the user's text, with further `options` of the request; null without a text.
     @type {(options?: { temperature?: number, occlusion?: boolean, changes?: ModelChanges }) => Promise<Inspection | null>} */
-async function fetchInspection(options) {
+export async function fetchInspection(options) {
   if (!canCompute && embedded) return embedded.inspection;
   const body = await requestBody();
   return body && request("api/inspect", { ...body, ...options });
@@ -110,4 +127,4 @@ async function fetchInspection(options) {
 
 /** Return the intermediate values of a head for the text.
     @type {(kind: AttentionKind, layer: number, head: number) => Promise<{ [name: string]: PackedArray }>} */
-const fetchHead = async (kind, layer, head) => request("api/head", { ...(await requestBody()), kind, layer, head });
+export const fetchHead = async (kind, layer, head) => request("api/head", { ...(await requestBody()), kind, layer, head });

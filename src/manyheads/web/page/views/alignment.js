@@ -1,12 +1,22 @@
-"use strict";
-/* Alignment: which source word each output word attends to, and the effect of leaving out a word. */
+/* Alignment: which source word each output word attends to, and the effect of leaving out a
+   word. */
+
+import { choice, roving, slider } from "../controls.js";
+import { div, h, note, onResize, para, svg } from "../elements.js";
+import { figure } from "../figure.js";
+import { max, min, range, unpack } from "../numbers.js";
+import { occlusionFigure } from "../occlusion.js";
+import { change, state } from "../state.js";
+import { columnTitles, n, t } from "../strings.js";
+import { attentionOfKind, headOptions, sideName, weightsOf } from "../weights.js";
+
 const WORD_ROW = 34;
+
 /* Weights that differ by less are equal: the first one counts. */
 const LEAST_WEIGHT = 1e-6;
-views.alignment = { tasks: ["translation"], needsInspection: true, build: buildAlignment };
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => void} */
-function buildAlignment(panel, inspection) {
+export function buildAlignment(panel, inspection) {
   const { alignment, source, target } = inspection;
   if (!alignment) {
     panel.append(note(t("alignment.none")));
@@ -64,7 +74,7 @@ function buildAlignment(panel, inspection) {
 
 /** Return the words of a text as units, each with its tokens; `apart`: punctuation at the beginning and the end of a word is a unit of its own.
     @type {(text: ShownText, apart: boolean) => Units} */
-function unitsOf({ words, tokens }, apart) {
+export function unitsOf({ words, tokens }, apart) {
   /** @type {Units} */
   const units = { texts: [], unitOf: tokens.map(() => null) };
   words.forEach((word, index) => {
@@ -112,17 +122,4 @@ function wordLinks(inspection, texts, pairs, weight) {
   });
   const titles = names.map((name) => para(`axis ${name}`, sideName(name, inspection[name])));
   return div("alignment", titles, wordList(0), middle, wordList(1));
-}
-
-/** Create the figure of the effect of leaving out each word; `output` is a translation, `label` a class.
-    @type {(occlusion: Occlusion, texts: string[], shown: { output?: string, label?: string }) => HTMLElement} */
-function occlusionFigure({ words, columns }, texts, { output, label }) {
-  /** @type {Bar[]} */
-  const rows = words.map((omitted) => [texts[omitted.word], omitted.drop, `${n(omitted.drop, 2)}${label && omitted.output !== label ? ` → ${omitted.output}` : ""}`]);
-  const outputs = words.map((omitted) => [texts[omitted.word], output && markDifferences(omitted.output, output)]);
-  return figure({
-    key: "occlusion.words", about: label && t("classify.occlusion_note", { label }),
-    chart: stack(bars(rows), output && tableOf([[t("occlusion.without"), t("occlusion.output")], outputs], t("occlusion.output"))),
-    table: () => [[t("occlusion.without"), t("occlusion.drop"), ...columns.map(pieceText)], words.map((omitted) => [texts[omitted.word], omitted.drop, ...omitted.drops])],
-  });
 }

@@ -1,100 +1,20 @@
-"use strict";
-/* Figures with a chart and its values as a table and as CSV; bars and curves; colours that colour-blind users can tell apart. */
+/* Curves. */
 
-/* Cividis: Nunez, Anderton and Renslow (2018), dark for low and light for high values. As in inspection/colours.py. */
-const CIVIDIS = "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838";
-/* For signed values: vermilion below 0, white at 0, blue above. */
-const DIVERGING = "7a3000 d55e00 f1a35e f9f9f9 78b4de 0072b2 00325c";
+import { aria, div, h, onResize, para, svg } from "./elements.js";
+import { figure } from "./figure.js";
+import { abs, ceil, clamp, floor, max, min, range, round } from "./numbers.js";
+import { compact, n, t } from "./strings.js";
+
 const DASHES = ["", "7 4", "2 3", "10 3 2 3", "5 5", "14 3", "1 4"];
+
 const MARKERS = "●■▲◆✕✚○";
-const MAX_ROWS = 2000;
 
-/** Return 256 colours [red, green, blue] of a scale.
-    @type {(scale: string) => Colour[]} */
-function colourRamp(scale) {
-  const colours = scale.split(" ").map((colour) => [0, 2, 4].map((i) => parseInt(colour.slice(i, i + 2), 16)));
-  return range(256).map((i) => {
-    const position = (i / 255) * (colours.length - 1);
-    const lower = min(colours.length - 2, floor(position));
-    return colours[lower].map((channel, k) => round(channel + (colours[lower + 1][k] - channel) * (position - lower)));
-  });
-}
-const RAMPS = [colourRamp(CIVIDIS), colourRamp(DIVERGING)];
-/** Return the colour of a share from 0 to 1; the scale for signed values if `low` is negative.
-    @type {(share: number, low: number) => Colour} */
-const shareColour = (share, low) => RAMPS[+(low < 0)][round(255 * clamp(share, 1))];
-/** Return black or white, the one with more contrast to a colour.
-    @type {(colour: Colour) => string} */
-const textColourOn = ([red, green, blue]) => (0.2126 * red ** 2 + 0.7152 * green ** 2 + 0.0722 * blue ** 2 > 13500 ? "#000" : "#fff");
-/** Create a legend of the colours; the style sheet has the same colours.
-    @type {(low: number, high: number, text: string) => HTMLElement} */
-const legend = (low, high, text) => span("legend", span("", text), span("scale", n(low, 2), span(low < 0 ? "ramp signed" : "ramp"), n(high, 2)));
+/* The high values of the first updates would flatten the rest of these charts. */
+const LOGARITHMIC_CHARTS = ["training.loss", "training.perplexity"];
 
-/** Create a chart with a title and a note from the strings, to save as a picture, and its values as a table: `table` returns [titles, rows].
-    @type {(options: FigureOptions) => HTMLElement} */
-function figure({ key, values, title = t(key, values), about = localized(`${key}_note`) && t(`${key}_note`, values), chart, table }) {
-  const holder = h("div", { class: "figure-table", hidden: true });
-  const toggle = button(t("table.show"), () => {
-    if (table && !holder.firstChild) holder.append(tableOf(table(), title));
-    holder.hidden = !holder.hidden;
-    aria(toggle, "expanded", !holder.hidden);
-    toggle.textContent = t(holder.hidden ? "table.show" : "table.hide");
-  }, { class: "quiet", "aria-expanded": "false" });
-  const save = linkButton("CSV", () => table && download(`${key}.csv`, "text/csv", "\ufeff", csvOf(table())), t("table.csv", { title }));
-  const pictures = /** @type {const} */ (["svg", "png"]).map((format) => linkButton(format.toUpperCase(), () => savePicture(section, key, format), t("figure.save", { format: format.toUpperCase(), title })));
-  const section = h("section", { class: "figure", "data-figure": key },
-    div("figure-head", h("h2", {}, title), table && div("actions", toggle, save, pictures)), about && note(about), chart, holder);
-  return section;
-}
-
-/** Create a table [titles, rows] in a box that scrolls.
-    @type {(table: Table, caption: string) => HTMLElement} */
-function tableOf([columns, rows], caption) {
-  /** @type {(value: Cell) => Attributes} */
-  const attributes = (value) => (typeof value === "number" ? { class: "number" } : { dir: "auto" });
-  /** @type {(value: Cell) => HTMLElement} */
-  const cell = (value) => h("td", attributes(value), typeof value === "number" ? (Number.isInteger(value) ? integer : compact)(value) : value ?? "–");
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    h("table", { class: "values" }, h("thead", {}, h("tr", {}, columns.map((title, i) => h("th", { scope: "col", ...attributes(rows[0]?.[i]) }, title)))), h("tbody", {}, rows.slice(0, MAX_ROWS).map((row) => h("tr", {}, row.map(cell))))),
-    rows.length > MAX_ROWS && note(t("table.more", { count: integer(rows.length - MAX_ROWS) })));
-}
-
-/** Return a table as CSV (RFC 4180), with an apostrophe before texts that a spreadsheet would take for formulas.
-    @type {(table: Table) => string} */
-function csvOf([columns, rows]) {
-  /** @type {(value: Cell) => string} */
-  const cell = (value) => {
-    const text = value instanceof Node ? value.textContent ?? "" : String(value ?? "");
-    return `"${(typeof value !== "number" && /^[=+\-@\t\r]./.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-  };
-  return [columns, ...rows].map((row) => `${row.map(cell).join(",")}\r\n`).join("");
-}
-
-/** @type {(name: string, type: string, ...parts: BlobPart[]) => void} */
-function download(name, type, ...parts) {
-  const address = URL.createObjectURL(new Blob(parts, { type }));
-  h("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
-}
-
-/** Create a bar chart of items [label, value, text, action, strong].
-    @type {(items: Bar[], high?: number) => HTMLElement} */
-const bars = (items, high = max(...items.map(([, value]) => abs(value)), 1e-9)) =>
-  h("ul", { class: "bars" }, items.map(([label, value, text, action, strong]) => h("li", { class: strong && "strong" },
-    h("span", { class: "bar-label", dir: "auto" }, label),
-    span(value < 0 ? "bar below" : "bar", h("span", { style: { width: `${max(0.5, (100 * abs(value)) / high)}%` } })),
-    span("bar-value", text), action)));
-
-/** Call `draw` with the width of an element, now and after each change.
-    @type {<T extends Element>(holder: T, draw: (width: number) => void) => T} */
-function onResize(holder, draw) {
-  let width = 0;
-  new ResizeObserver(() => {
-    const newWidth = floor(holder.clientWidth);
-    if (newWidth && newWidth !== width) draw((width = newWidth));
-  }).observe(holder);
-  return holder;
-}
+/** Create a figure of curves.
+    @type {(key: string, series: Curve[], xTitle: string, yTitle: string, values?: { [name: string]: unknown }) => HTMLElement} */
+export const curvesFigure = (key, series, xTitle, yTitle, values) => figure({ key, values, chart: curves({ label: t(key, values), series, xTitle, yTitle, logarithmic: LOGARITHMIC_CHARTS.includes(key) }), table: () => curvesTable(series, xTitle) });
 
 /** Return round numbers between two values as pairs [number, text].
     @type {(low: number, high: number, count: number) => [number, string][]} */
@@ -114,6 +34,7 @@ const textWidth = (text) => [...text].reduce((width, letter) => width + (letter 
 /** Return the index of the value in a list that is nearest to another.
     @type {(sorted: number[], value: number) => number} */
 const nearest = (sorted, value) => sorted.reduce((best, item, i) => (abs(item - value) <= abs(sorted[best] - value) ? i : best), 0);
+
 /** Return the sorted x values of all curves.
     @type {(series: Curve[]) => number[]} */
 const allX = (series) => [...new Set(series.flatMap((curve) => curve.x))].sort((a, b) => a - b);

@@ -1,9 +1,17 @@
-"use strict";
-/* The model: its tensors and their sizes, its positions, its learning rate schedule, and the symbols of the paper with their code. */
-views.model = { build: buildModel };
+/* The model: its tensors and their sizes, its positions, its learning rate schedule, and the
+   symbols of the paper with their code. */
+
+import { curvesFigure } from "../curves.js";
+import { div, facts, h, note, para, span } from "../elements.js";
+import { bars, figure, tableOf } from "../figure.js";
+import { matrix, matrixTable } from "../matrix.js";
+import { abs, floor, max, range, unpack } from "../numbers.js";
+import { currentModel, fetchInspection, loadModel } from "../source.js";
+import { change, state } from "../state.js";
+import { columnTitles, integer, localized, n, pieceText, t } from "../strings.js";
 
 /** @type {(panel: HTMLElement) => Promise<void>} */
-async function buildModel(panel) {
+export async function buildModel(panel) {
   const { model, sources } = await loadModel(currentModel().name);
   const inspection = await fetchInspection().catch(() => null);
   const { total_steps: total, warmup_steps: warmup, schedule: name, steps: x, rates: y } = model.learning_rate;

@@ -1,18 +1,27 @@
-"use strict";
 /* Training: the curves of one or several runs, and sample outputs at each checkpoint. */
-views.training = { build: buildTraining };
+
+import { checkbox, slider } from "../controls.js";
+import { curvesFigure } from "../curves.js";
+import { markDifferences } from "../differences.js";
+import { div, facts, h, note, stack } from "../elements.js";
+import { figure } from "../figure.js";
+import { matrix, matrixTable } from "../matrix.js";
+import { ceil, max, min } from "../numbers.js";
+import { canCompute, currentModel, loadCurves } from "../source.js";
+import { change, mh, state } from "../state.js";
+import { columnTitles, integer, t } from "../strings.js";
+
 /** Chart -> the series of the log in it.
     @type {{ [chart: string]: string[] }} */
 const TRAINING_CHARTS = {
   loss: ["train_loss", "valid_loss"], perplexity: ["perplexity"], scores: ["bleu", "chrf", "accuracy", "macro_f1"],
   learning_rate: ["learning_rate"], gradient_norm: ["gradient_norm"], speed: ["tokens_per_second"],
 };
-/* The high values of the first updates would flatten the rest of these charts. */
-const LOGARITHMIC_CHARTS = ["training.loss", "training.perplexity"];
+
 const MAX_POINTS = 300;
 
 /** @type {(panel: HTMLElement) => Promise<void>} */
-async function buildTraining(panel) {
+export async function buildTraining(panel) {
   const names = mh.about.models.map(({ name }) => name);
   const chosen = new Set([currentModel().name]);
   const holder = stack();
@@ -35,10 +44,6 @@ async function buildTraining(panel) {
     for (const run of runs) holder.append(...entropyFigures(run), run.samples.length ? samplesFigure(run, several) : "");
   }
 }
-
-/** Create a figure of curves.
-    @type {(key: string, series: Curve[], xTitle: string, yTitle: string, values?: { [name: string]: unknown }) => HTMLElement} */
-const curvesFigure = (key, series, xTitle, yTitle, values) => figure({ key, values, chart: curves({ label: t(key, values), series, xTitle, yTitle, logarithmic: LOGARITHMIC_CHARTS.includes(key) }), table: () => curvesTable(series, xTitle) });
 
 /** Return a curve with at most about MAX_POINTS points, the last one included.
     @type {(series: LogSeries, name: string) => Curve} */

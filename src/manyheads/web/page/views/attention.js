@@ -1,58 +1,30 @@
-"use strict";
 /* Attention: the weights of all heads, of one head in large or of two side by side; masks. */
+
+import { changeSwitches, showEffect } from "../changes.js";
+import { legend, paint } from "../colours.js";
+import { button, checkbox, choice, roving, setChoice } from "../controls.js";
+import { aria, div, h, note, span, stack } from "../elements.js";
+import { hasWorker } from "../engine.js";
+import { figure } from "../figure.js";
+import { matrix, matrixTable } from "../matrix.js";
+import { abs, ceil, floor, max, range, unpack } from "../numbers.js";
+import { canCompute, disabledHeads } from "../source.js";
+import { change, mh, state } from "../state.js";
+import { n, pieceText, t } from "../strings.js";
+import { attentionAxes, attentionOfKind, headOptions, shiftNote, weightsOf } from "../weights.js";
+
 /* Number of <pad> tokens after the source that show the effect of the mask. */
 const PADDING = 3;
+
 /* Number of columns up to which the matrix leaves room for the switches beside it. */
 const MAX_COLUMNS_BESIDE = 16;
-views.attention = { needsInspection: true, hasSwitches: true, build: buildAttention };
-
-/** Return the attention of a kind; without it, the last one.
-    @type {(inspection: Inspection, kind: string) => ShownAttention} */
-const attentionOfKind = ({ attention }, kind) => attention.find((part) => part.kind === kind) ?? attention[attention.length - 1];
-
-/** Return the options of a list of heads.
-    @type {(count: number) => Choice[]} */
-const headOptions = (count) => [["mean", t("attention.mean")], ...range(count)];
-
-/** Return the weights of a head, or the mean of the heads of a layer, as a function of row and column.
-    @type {(attention: ShownAttention, layer: number | string, head: number | string) => (row: number, column: number) => number} */
-function weightsOf({ weights }, layer, head) {
-  const { shape: [, count, rows, columns], data } = unpack(weights);
-  const indices = head === "mean" ? range(count) : [Number(head)];
-  return (row, column) => indices.reduce((sum, index) => sum + data[((Number(layer) * count + index) * rows + row) * columns + column], 0) / indices.length;
-}
-
-/** Return the name of source or target, with its language.
-    @type {(side: string, text: { language: string }) => string} */
-const sideName = (side, { language }) => `${t(`column.${side}`)} (${languageName(language)})`;
-
-/** Return the names and titles of the rows and columns of a kind of attention.
-    @type {(inspection: Inspection, kind: AttentionKind) => Axis[]} */
-function attentionAxes({ text, inputs, source, target }, kind) {
-  /** @type {(tokens: { piece: string }[], side: string, role: string) => Axis} */
-  const axis = (tokens, side, role) => ({ names: tokens.map((token) => token.piece), title: `${side}, ${t(`attention.${role}`)}` });
-  if (!source) {
-    const tokens = inputs ? [...inputs, ...text.tokens.slice(-1)] : text.tokens;
-    return ["query", "key"].map((role) => axis(tokens, t("classify.text"), role));
-  }
-  const [from, to] = [sideName("source", source), sideName("target", target)];
-  return [kind === "encoder" ? axis(source.tokens, from, "query") : axis(target.tokens, to, "query_predicted"), kind === "decoder" ? axis(inputs, to, "key_read") : axis(source.tokens, from, "key")];
-}
-
-/** Return a sentence about the tokens that the decoder of a translator predicts and those that it reads; "" for all other attention.
-    @type {(inspection: Inspection, attention: ShownAttention, axes: Axis[]) => string} */
-function shiftNote({ source }, { kind, mask }, [rows, columns]) {
-  const example = min(1, rows.names.length - 1);
-  const hasCausalMask = !unpack(mask).data[columns.names.length - 1];
-  return source && kind === "decoder" && hasCausalMask ? t("attention.shift", { piece: pieceText(rows.names[example]), before: pieceText(columns.names[example]) }) : "";
-}
 
 /** Create the names along a side of a thumbnail, of at most 12 of its rows or columns.
     @type {(names: string[], side: string) => HTMLElement} */
 const axisLabels = (names, side) => h("span", { class: `names ${side}`, "aria-hidden": true }, names.map((name, i) => span("", i % ceil(names.length / 12) ? "" : pieceText(name))));
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => void} */
-function buildAttention(panel, inspection) {
+export function buildAttention(panel, inspection) {
   const kinds = inspection.attention.map((part) => part.kind);
   const attention = attentionOfKind(inspection, state.kind);
   const { kind } = attention;
@@ -71,12 +43,12 @@ function buildAttention(panel, inspection) {
   const layerList = choice(t("attention.layer"), range(layers), "", (layer) => showHead(`${layer}.${current.split(".")[1]}`));
   const headList = choice(t("attention.head"), headOptions(count), "", (head) => showHead(`${current.split(".")[0]}.${head}`));
   /** @type {(changes: Partial<PageState>) => void} */
-  const update = (changes) => { change(changes); render(true); };
+  const update = (changes) => { change(changes); mh.render(true); };
   panel.append(div("controls",
     kinds.length > 1 && choice(t("attention.kind"), kinds.map((name) => [name, t(`attention.${name}`)]), kind, (value) => update({ kind: /** @type {AttentionKind} */ (value), other: "" })), layerList, headList,
     choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; showHead(current); }),
     canCompute && !hasWorker && inspection.kind === "translation" && checkbox(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => update({ padding: on ? PADDING : 0 })),
-    canCompute && !hasWorker && button(t("steps.open"), () => { change({ tab: "steps" }); render(); })), both, thumbnails());
+    canCompute && !hasWorker && button(t("steps.open"), () => { change({ tab: "steps" }); mh.render(); })), both, thumbnails());
   showHead(current);
 
   /** Show a head in large, "layer.head", and the head to compare it with.

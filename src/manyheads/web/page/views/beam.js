@@ -1,12 +1,20 @@
-"use strict";
-/* The beam search as a tree: a column for each step, candidates by rank; a slider sets the last step. */
+/* The beam search as a tree: a column for each step, candidates by rank; a slider sets the
+   last step. */
+
+import { stepper } from "../controls.js";
+import { div, h, note, para, span, svg } from "../elements.js";
+import { figure } from "../figure.js";
+import { max, min } from "../numbers.js";
+import { change, state } from "../state.js";
+import { columnTitles, compact, n, pieceText, t } from "../strings.js";
+
 const [NODE, NODE_ROW, NODE_HEIGHT, NODE_GAP] = [104, 54, 46, 36];
+
 /* Milliseconds from step to step of Play. */
 const STEP_TIME = 900;
-views.beam = { tasks: ["translation"], needsInspection: true, build: buildBeam };
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => void} */
-function buildBeam(panel, { beam }) {
+export function buildBeam(panel, { beam }) {
   if (!beam) {
     panel.append(note(t("beam.none")));
     return;

@@ -1,9 +1,12 @@
-"use strict";
 /* The model card: what the model is, its licence, how it was trained, and its scores. */
-views.card = { build: buildCard };
+
+import { facts, h, note, para } from "../elements.js";
+import { currentModel, loadModel } from "../source.js";
+import { mh } from "../state.js";
+import { integer, n, t } from "../strings.js";
 
 /** @type {(panel: HTMLElement) => Promise<void>} */
-async function buildCard(panel) {
+export async function buildCard(panel) {
   const { model, card } = await loadModel(currentModel().name);
   const { licence } = card, blocks = mh.language === "ko" ? card.korean : card.blocks;
   const { weights } = mh.about;

@@ -1,9 +1,17 @@
-"use strict";
-/* Word by word: the probability of each output token, its likeliest alternatives, and the output with an alternative. */
-views.words = { tasks: ["translation", "language-modeling"], needsInspection: true, build: buildWords };
+/* Word by word: the probability of each output token, its likeliest alternatives, and the
+   output with an alternative. */
+
+import { debounce, linkButton, setPressed, slider } from "../controls.js";
+import { announce, div, facts, h, note, span } from "../elements.js";
+import { bars, figure } from "../figure.js";
+import { max, min } from "../numbers.js";
+import { canCompute, fetchInspection } from "../source.js";
+import { change, mh, OWN_OUTPUT, state } from "../state.js";
+import { columnTitles, integer, n, pieceText, t } from "../strings.js";
+import { tokenFigure } from "../tokens.js";
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => Promise<void>} */
-async function buildWords(panel, inspection) {
+export async function buildWords(panel, inspection) {
   const { predictions } = inspection;
   const [list, detail] = [div(""), div("")];
   let atTemperature = predictions; // with the logits divided by the temperature
@@ -43,7 +51,7 @@ async function buildWords(panel, inspection) {
       const prefix = [...predictions.slice(0, at).map((token) => token.id), alternative.id].join(".");
       change({ ...OWN_OUTPUT, prefix, at, more: inspection.kind === "translation" ? 0 : max(8, predictions.length - at - 1) });
       announce(t("words.used", { piece: pieceText(alternative.piece) }));
-      render(true);
+      mh.render(true);
     }, t("words.use_this", { piece: pieceText(alternative.piece) }));
     const tag = span("tag", t(original.forced ? "words.given" : "words.chosen"));
     /** @type {(i: number) => string} */
