@@ -1,6 +1,7 @@
 /* Join the modules of src/manyheads/web into the scripts of its folder `built`: `npm run build`.
 
-   built/SHA256SUMS has the checksums of the scripts and of all modules in them, as sha256sum writes them. */
+   built/SHA256SUMS has the checksums of the scripts and of all modules in them, as sha256sum
+   writes them. */
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -21,12 +22,26 @@ const SCRIPTS = {
 
 const files = new Map();
 for (const [name, { entry, ...options }] of Object.entries(SCRIPTS)) {
-  const settings = { bundle: true, target: TARGET, external: ["node:*"], logLevel: "warning", write: false };
-  const { outputFiles, metafile } = await build({ entryPoints: [`${WEB}/${entry}`], metafile: true, ...settings, ...options });
-  for (const path of Object.keys(metafile.inputs)) files.set(path.slice(WEB.length + 1), readFileSync(path));
+  const { outputFiles, metafile } = await build({
+    entryPoints: [`${WEB}/${entry}`],
+    bundle: true,
+    target: TARGET,
+    external: ["node:*"],
+    logLevel: "warning",
+    metafile: true,
+    write: false,
+    ...options,
+  });
+  for (const path of Object.keys(metafile.inputs)) {
+    files.set(path.slice(WEB.length + 1), readFileSync(path));
+  }
   files.set(`built/${name}`, outputFiles[0].contents);
 }
-const sums = [...files].sort().map(([path, content]) => `${createHash("sha256").update(content).digest("hex")}  ${path}\n`);
+const sums = [...files]
+  .sort()
+  .map(([path, content]) => `${createHash("sha256").update(content).digest("hex")}  ${path}\n`);
 files.set("built/SHA256SUMS", sums.join(""));
 mkdirSync(`${WEB}/built`, { recursive: true });
-for (const [path, content] of files) if (path.startsWith("built/")) writeFileSync(`${WEB}/${path}`, content);
+for (const [path, content] of files) {
+  if (path.startsWith("built/")) writeFileSync(`${WEB}/${path}`, content);
+}

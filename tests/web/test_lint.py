@@ -79,6 +79,8 @@ def test_the_built_scripts_are_those_of_the_modules(checkout: Path) -> None:
     ("script", "code", "message"),
     [
         ("lint", "var one = 1;\nexport { one };\n", "no-var"),
+        ("lint", f"export const one = /{'x' * 80}/;\n", "max-len"),
+        ("format", "export const one = [1,2];\n", "Code style issues"),
         ("types", "export const one = (text) => text.length;\n", "implicitly has an 'any' type"),
     ],
 )

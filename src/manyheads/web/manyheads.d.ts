@@ -2,7 +2,8 @@
 export interface Translation {
   source: string;
   translation: string;
-  /** Log-probability divided by the length to the power of the length penalty; 0 for an empty text. */
+  /** Log-probability divided by the length to the power of the length penalty; 0 for an empty text.
+   */
   score: number;
   /** The best outputs, best first; as many as `nBest`. */
   hypotheses: Hypothesis[];
@@ -14,7 +15,8 @@ export interface Translation {
   sentences: number;
   /** Names of the problems that were detected, such as "repetition". */
   warnings: string[];
-  /** Estimated chrF of the translation, from 0 to 1; null for text that is copied, and for a run without an estimate. */
+  /** Estimated chrF of the translation, from 0 to 1; null for text that is copied, and for a run
+      without an estimate. */
   confidence: number | null;
   /** "low", "medium" or "high". */
   confidence_level: string | null;
@@ -54,7 +56,8 @@ export interface GenerateOptions {
   temperature?: number;
   /** Sample only from this number of likeliest tokens; 0 for all. */
   topK?: number;
-  /** Sample only from the fewest likeliest tokens whose total probability is at least this. Default: 1. */
+  /** Sample only from the fewest likeliest tokens whose total probability is at least this.
+      Default: 1. */
   topP?: number;
   /** The same seed gives the same text. Default: a random one. */
   seed?: number;
@@ -67,7 +70,8 @@ export interface Model {
   readonly task: "translation" | "classification" | "language-modeling";
   /** Source and target language of each direction of a model of several languages. */
   readonly directions?: [string, string][];
-  /** Language codes of a translator, such as "de"; of the first direction where there are several. */
+  /** Language codes of a translator, such as "de"; of the first direction where there are several.
+   */
   readonly source?: string;
   readonly target?: string;
   /** Language code of a classifier or a language model. */
@@ -85,7 +89,8 @@ export interface Model {
 /** Load a model; `source` is the address of model.bin, relative to manyheads.js, or its bytes. */
 export function load(source?: string | URL | ArrayBuffer | Uint8Array): Promise<Model>;
 
-/** Translate, classify or generate with model.bin beside manyheads.js, which the first call loads. */
+/** Translate, classify or generate with model.bin beside manyheads.js, which the first call loads.
+ */
 export function translate(text: string, options?: TranslateOptions): Promise<Translation>;
 export function classify(text: string): Promise<LabelProbability[]>;
 export function generate(prompt: string, options?: GenerateOptions): Promise<string>;

@@ -1,7 +1,6 @@
-/* manyheads.js: a trained model for your own page or for Node.js, without a server. The types are in manyheads.d.ts.
-
-     import { translate } from "./manyheads.js";
-     const { translation } = await translate("Guten Morgen!"); */
+/* manyheads.js: a trained model for your own page or for Node.js, without a server. The types are
+   in manyheads.d.ts.  import { translate } from "./manyheads.js"; const { translation } = await
+   translate("Guten Morgen!"); */
 
 import { makePause } from "./tasks/pause.js";
 import { loadPageModel } from "./tasks/requests.js";
@@ -9,7 +8,11 @@ import { fromBase64 } from "./text/utf8.js";
 
 const LENGTH_BYTES = 8; // of the length of the header of model.bin, little-endian
 /** @type {{ [task: string]: string }} */
-const METHODS = { translation: "translate", classification: "classify", "language-modeling": "generate" };
+const METHODS = {
+  translation: "translate",
+  classification: "classify",
+  "language-modeling": "generate",
+};
 
 /** A loaded model. */
 class Model {
@@ -35,18 +38,27 @@ class Model {
   #check(method) {
     const expected = METHODS[this.task];
     if (!this.#loaded) throw new Error("the model was closed.");
-    if (method !== expected) throw new Error(`this model is of the task "${this.task}": call ${expected}() instead of ${method}().`);
+    if (method !== expected) {
+      throw new Error(
+        `this model is of the task "${this.task}": call ${expected}() instead of ${method}().`,
+      );
+    }
     return this.#loaded;
   }
 
   /** Translate a text; see TranslateOptions.
-      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>} */
+      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>}
+        */
   async translate(text, { beam, nBest, source = "", target = "", signal } = {}) {
     for (const [name, value] of Object.entries({ beam, nBest })) {
-      if (value !== undefined && !(Number.isInteger(value) && value > 0)) throw new RangeError(`${name} = ${value} must be a whole number from 1 on.`);
+      if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
+        throw new RangeError(`${name} = ${value} must be a whole number from 1 on.`);
+      }
     }
     const translator = /** @type {PageTranslator} */ (this.#check("translate"));
-    return (source || target || this.directions ? translator.to(source, target) : translator).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
+    return (
+      source || target || this.directions ? translator.to(source, target) : translator
+    ).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
   }
 
   /** Return the classes of a text, the likeliest first; none for a blank text.
@@ -57,10 +69,22 @@ class Model {
   }
 
   /** Return the text that follows a prompt; see GenerateOptions.
-      @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>} */
-  async generate(prompt, { maxTokens = 256, temperature = 1, topK = 0, topP = 1, seed, signal } = {}) {
-    const sampling = temperature > 0 ? { temperature, topK, topP, seed: seed ?? Math.floor(Math.random() * 2 ** 31) } : null;
-    return /** @type {PageGenerator} */ (this.#check("generate")).generate(String(prompt), { maxTokens, sampling, signal, pause: this.#pause });
+      @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) =>
+        Promise<string>} */
+  async generate(
+    prompt,
+    { maxTokens = 256, temperature = 1, topK = 0, topP = 1, seed, signal } = {},
+  ) {
+    const sampling =
+      temperature > 0
+        ? { temperature, topK, topP, seed: seed ?? Math.floor(Math.random() * 2 ** 31) }
+        : null;
+    return /** @type {PageGenerator} */ (this.#check("generate")).generate(String(prompt), {
+      maxTokens,
+      sampling,
+      signal,
+      pause: this.#pause,
+    });
   }
 
   /** Free the memory. */
@@ -74,14 +98,20 @@ class Model {
     @type {(source: string | URL | ArrayBuffer | Uint8Array) => Promise<Uint8Array>} */
 async function readBytes(source) {
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  if (ArrayBuffer.isView(source)) {
+    return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  }
   const address = new URL(source, import.meta.url);
   if (address.protocol === "file:" && typeof process !== "undefined") {
-    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises");
+    const { readFile } = await import(
+      /* webpackIgnore: true */ /* @vite-ignore */ "node:fs/promises"
+    );
     return new Uint8Array(await readFile(address));
   }
   const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address} cannot be read: ${response.status} ${response.statusText}.`);
+  if (!response.ok) {
+    throw new Error(`${address} cannot be read: ${response.status} ${response.statusText}.`);
+  }
   return new Uint8Array(await response.arrayBuffer());
 }
 
@@ -96,11 +126,17 @@ export async function load(source = "model.bin") {
   if (LENGTH_BYTES + length > bytes.length) throw damaged("it ends too early");
   let description;
   try {
-    description = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)));
+    description = JSON.parse(
+      new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)),
+    );
   } catch (error) {
     throw damaged(error.message);
   }
-  return new Model(await loadPageModel(fromBase64(description.wasm), description.header, (write) => write(0, bytes.subarray(LENGTH_BYTES + length))));
+  return new Model(
+    await loadPageModel(fromBase64(description.wasm), description.header, (write) =>
+      write(0, bytes.subarray(LENGTH_BYTES + length)),
+    ),
+  );
 }
 
 /** @type {Promise<Model> | null} */
@@ -109,12 +145,15 @@ let defaultModel = null;
 /** Load model.bin beside this file, once. */
 const loadDefault = () => {
   defaultModel ??= load();
-  defaultModel.catch(() => { defaultModel = null; }); // the next call tries again
+  defaultModel.catch(() => {
+    defaultModel = null;
+  }); // the next call tries again
   return defaultModel;
 };
 
 /** Translate with model.bin beside this file, which the first call loads.
-    @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>} */
+    @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>}
+      */
 export const translate = async (text, options) => (await loadDefault()).translate(text, options);
 
 /** Classify with model.bin beside this file.
@@ -122,5 +161,6 @@ export const translate = async (text, options) => (await loadDefault()).translat
 export const classify = async (text) => (await loadDefault()).classify(text);
 
 /** Generate with model.bin beside this file.
-    @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>} */
+    @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>}
+      */
 export const generate = async (prompt, options) => (await loadDefault()).generate(prompt, options);

@@ -1,8 +1,8 @@
-/* Run by Node.js after an export (interop/html/check.py): recompute the reference outputs of the run for comparison.
-
-   Arguments: the paths of { wasm, header } (JSON), of the tensors, and of the requests (JSON), each { source, target, limit } for a
-   translator or { ids } for another model. Prints a list of { scores, output }, the fields of Reference in interop/parity.py. A request
-   { text } is translated greedily as by the page, and its answer is the translation. */
+/* Run by Node.js after an export (interop/html/check.py): recompute the reference outputs of the
+   run for comparison.  Arguments: the paths of { wasm, header } (JSON), of the tensors, and of the
+   requests (JSON), each { source, target, limit } for a translator or { ids } for another model.
+   Prints a list of { scores, output }, the fields of Reference in interop/parity.py. A request {
+   text } is translated greedily as by the page, and its answer is the translation. */
 
 import { readFile } from "node:fs/promises";
 import { createEngine } from "./engine/model.js";
@@ -11,7 +11,8 @@ import { pageModel } from "./tasks/requests.js";
 import { fromBase64 } from "./text/utf8.js";
 
 /** Return the log-probabilities (T, V) of logits as T arrays; `suppressed` tokens get -Infinity.
-    @type {(model: EngineModel, logits: Float32Array, size: number, suppressed: number[]) => Float32Array[]} */
+    @type {(model: EngineModel, logits: Float32Array, size: number, suppressed: number[]) =>
+      Float32Array[]} */
 function logProbabilityRows(model, logits, size, suppressed) {
   return Array.from({ length: logits.length / size }, (_, t) => {
     const row = logits.slice(t * size, (t + 1) * size);
@@ -24,17 +25,28 @@ function logProbabilityRows(model, logits, size, suppressed) {
 const argmax = (row) => bestTokens(row, 1)[0].token;
 
 /** Compute { scores, output } of a request.
-    @type {(model: EngineModel, request: ParityRequest) => Promise<{ scores: number[], output: number[] }>} */
+    @type {(model: EngineModel, request: ParityRequest) => Promise<{ scores: number[], output:
+      number[] }>} */
 async function computeReference(model, { source, target, limit, prefix, ids }) {
   const { bos, eos, pad } = model.special;
   if (model.task === "translation") {
     const { logits } = model.forward([...source, eos], [bos, ...target]);
     const rows = logProbabilityRows(model, logits, model.vocabulary, [pad, bos]);
-    const [{ tokens }] = await translateIds(model, source, { beamSize: 1, maxLengthRatio: 0, maxLengthOffset: limit, prefix });
+    const [{ tokens }] = await translateIds(model, source, {
+      beamSize: 1,
+      maxLengthRatio: 0,
+      maxLengthOffset: limit,
+      prefix,
+    });
     return { scores: [...target, eos].map((token, t) => rows[t][token]), output: tokens };
   }
   if (model.task === "classification") {
-    const [row] = logProbabilityRows(model, model.classify(ids).logits, model.header.head?.output.outputs ?? 0, []);
+    const [row] = logProbabilityRows(
+      model,
+      model.classify(ids).logits,
+      model.header.head?.output.outputs ?? 0,
+      [],
+    );
     return { scores: [...row], output: [argmax(row)] };
   }
   const rows = logProbabilityRows(model, model.forward(null, ids).logits, model.vocabulary, []);
@@ -50,7 +62,15 @@ async function main(paths) {
   const results = [];
   for (const request of JSON.parse(String(requests))) {
     const { text } = request;
-    results.push(text === undefined ? await computeReference(model, request) : (await /** @type {PageTranslator} */ (pageModel(model, header)).direction(request.model).translate(text, { beam: 1 })).translation);
+    results.push(
+      text === undefined
+        ? await computeReference(model, request)
+        : (
+            await /** @type {PageTranslator} */ (pageModel(model, header))
+              .direction(request.model)
+              .translate(text, { beam: 1 })
+          ).translation,
+    );
   }
   process.stdout.write(JSON.stringify(results));
 }

@@ -1,4 +1,5 @@
-/* Types of values that several files of the browser code share. Shapes of arrays: see engine/model.js. */
+/* Types of values that several files of the browser code share. Shapes of arrays: see
+   engine/model.js. */
 
 /* --- the engine --- */
 
@@ -12,7 +13,14 @@ interface EngineExports {
   panel_width(): bigint | number;
   workspace_size(model: number, rows: bigint, keys: bigint, sentences: bigint): bigint | number;
   log_sum_exp(values: number, count: bigint): number;
-  linear_layer(linear: number, format: bigint, input: number, rows: bigint, workspace: number, output: number): void;
+  linear_layer(
+    linear: number,
+    format: bigint,
+    input: number,
+    rows: bigint,
+    workspace: number,
+    output: number,
+  ): void;
   sinusoidal_positions(count: bigint, width: bigint, table: number): void;
   rotary_positions(count: bigint, headDim: bigint, table: number): void;
   encode: EngineFunction;
@@ -94,7 +102,12 @@ interface EngineHeader {
   bytes: number;
   special_ids: { unk: number; pad: number; bos: number; eos: number };
   model: ModelSettings;
-  search: { beam_size: number; length_penalty: number; max_length_ratio: number; max_length_offset: number };
+  search: {
+    beam_size: number;
+    length_penalty: number;
+    max_length_ratio: number;
+    max_length_offset: number;
+  };
   window: number;
   encoder?: ModelHeader;
   decoder?: ModelHeader;
@@ -226,7 +239,8 @@ interface Tokenizers {
   target: Tokenizer;
 }
 
-/** A tokenizer, as describe_tokenizer in interop/html/tokenizer.py writes it; the fields after `marksBetween` are those of some kinds. */
+/** A tokenizer, as describe_tokenizer in interop/html/tokenizer.py writes it; the fields after
+    `marksBetween` are those of some kinds. */
 interface TokenizerDescription {
   kind: string;
   lowercase: boolean;
@@ -240,7 +254,13 @@ interface TokenizerDescription {
   added: number[];
   wordpiece?: WordPieceSettings;
   bytelevel: { addBlank: boolean; merges: string[] };
-  rules: { prefix: string; suffix: string; infix: string; url: string; special: { [word: string]: string[] } };
+  rules: {
+    prefix: string;
+    suffix: string;
+    infix: string;
+    url: string;
+    special: { [word: string]: string[] };
+  };
 }
 
 interface WordPieceSettings {
@@ -268,14 +288,16 @@ interface SentencePieceDescription {
   charsmap: string;
 }
 
-/** A kind of literals (bitext/literals.toml): its pattern, and the pattern of what a text with such a literal holds. */
+/** A kind of literals (bitext/literals.toml): its pattern, and the pattern of what a text with such a
+    literal holds. */
 interface LiteralKind {
   pattern: string;
   needs: string | null;
   layout: boolean;
 }
 
-/** A part of a line with literals inside (data/literals.py); their spans are offsets in the part. */
+/** A part of a line with literals inside (data/literals.py); their spans are offsets in the part.
+ */
 interface Sentence {
   start: number;
   text: string;
@@ -409,7 +431,9 @@ interface NextOptions extends Control {
 }
 
 /** The body of a request of the page. */
-type PageRequest = { q?: string; model?: string } & InspectOptions & Partial<HeadRequest> & NextOptions;
+type PageRequest = { q?: string; model?: string } & InspectOptions &
+  Partial<HeadRequest> &
+  NextOptions;
 
 /** A request of interop/html/check.py. */
 interface ParityRequest {
@@ -757,14 +781,16 @@ interface TextTranslation {
   seconds: number;
 }
 
-/** An output with its score: of a translation, of a label (its probability) or of the next token (its probability). */
+/** An output with its score: of a translation, of a label (its probability) or of the next token
+    (its probability). */
 interface ScoredOutput {
   text: string;
   measure: "score" | "label" | "next";
   score: number;
 }
 
-/** A change of the model: its name, the changes of the state that show it, and the changes of a request. */
+/** A change of the model: its name, the changes of the state that show it, and the changes of a
+    request. */
 interface PossibleChange {
   name: string;
   shown: Partial<PageState>;
@@ -786,7 +812,15 @@ interface Occlusion {
 /** What POST /api/inspect answers; each task has its own fields. */
 interface Inspection {
   kind: Task;
-  model: { positions: string; norm: string; d_model: number; d_ff: number; num_heads: number; num_encoder_layers: number; num_decoder_layers: number };
+  model: {
+    positions: string;
+    norm: string;
+    d_model: number;
+    d_ff: number;
+    num_heads: number;
+    num_encoder_layers: number;
+    num_decoder_layers: number;
+  };
   source: ShownText;
   target: ShownText;
   text: ShownText;
@@ -833,10 +867,22 @@ interface ModelDocument {
     parameters: number;
     model: { [setting: string]: string | number };
     blocks: { name: string; parameters: number }[];
-    tensors: { name: string; shape: number[]; parameters: number; deviation: number; tied_to: string | null }[];
+    tensors: {
+      name: string;
+      shape: number[];
+      parameters: number;
+      deviation: number;
+      tied_to: string | null;
+    }[];
     symbols: PaperSymbol[];
     positions: { kind: string; signal: PackedArray; products: PackedArray };
-    learning_rate: { total_steps: number; warmup_steps: number; schedule: string; steps: number[]; rates: number[] };
+    learning_rate: {
+      total_steps: number;
+      warmup_steps: number;
+      schedule: string;
+      steps: number[];
+      rates: number[];
+    };
   };
   sources: { [location: string]: { line: number; text: string } };
   card: { licence: string; blocks: [string, string][]; korean: [string, string][] };

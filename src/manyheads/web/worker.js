@@ -1,7 +1,7 @@
-/* The worker of an exported page: it runs the model off the main thread, so that the page stays responsive.
-
-   Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64, Blobs in order, and { ready: true }; { id, path, body }
-   requests; { cancel: id }. Messages from it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
+/* The worker of an exported page: it runs the model off the main thread, so that the page stays
+   responsive.  Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64,
+   Blobs in order, and { ready: true }; { id, path, body } requests; { cancel: id }. Messages from
+   it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
 
 import { fromBase64 } from "./text/utf8.js";
 import { makePause } from "./tasks/pause.js";
@@ -37,7 +37,8 @@ async function answer({ id, path, body }) {
   running.set(id, control);
   try {
     const loaded = await loading;
-    await new Promise((resolve) => setTimeout(resolve)); // skip a request that a message already in the queue cancels
+    // Skip a request that a message already in the queue cancels.
+    await new Promise((resolve) => setTimeout(resolve));
     if (control.signal.aborted) return;
     const result = await answerRequest(loaded, path, body, { pause, signal: control.signal });
     self.postMessage({ id, result });
@@ -53,7 +54,10 @@ self.onmessage = ({ data }) => {
   else if (data.chunk) chunks.push(data.chunk);
   else if (data.ready) {
     loading = loadModel(description);
-    loading.then(() => self.postMessage({ loaded: true }), (error) => self.postMessage({ failed: error.message }));
+    loading.then(
+      () => self.postMessage({ loaded: true }),
+      (error) => self.postMessage({ failed: error.message }),
+    );
   } else if (data.cancel) running.get(data.cancel)?.abort();
   else answer(data);
 };

@@ -3647,7 +3647,11 @@ function pageModel(model, header) {
 
 // src/manyheads/web/module.js
 var LENGTH_BYTES = 8;
-var METHODS = { translation: "translate", classification: "classify", "language-modeling": "generate" };
+var METHODS = {
+  translation: "translate",
+  classification: "classify",
+  "language-modeling": "generate"
+};
 var Model = class {
   /** @type {PageModel | null} */
   #loaded;
@@ -3669,14 +3673,21 @@ var Model = class {
   #check(method) {
     const expected = METHODS[this.task];
     if (!this.#loaded) throw new Error("the model was closed.");
-    if (method !== expected) throw new Error(`this model is of the task "${this.task}": call ${expected}() instead of ${method}().`);
+    if (method !== expected) {
+      throw new Error(
+        `this model is of the task "${this.task}": call ${expected}() instead of ${method}().`
+      );
+    }
     return this.#loaded;
   }
   /** Translate a text; see TranslateOptions.
-      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>} */
+      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>}
+        */
   async translate(text, { beam, nBest, source = "", target = "", signal } = {}) {
     for (const [name, value] of Object.entries({ beam, nBest })) {
-      if (value !== void 0 && !(Number.isInteger(value) && value > 0)) throw new RangeError(`${name} = ${value} must be a whole number from 1 on.`);
+      if (value !== void 0 && !(Number.isInteger(value) && value > 0)) {
+        throw new RangeError(`${name} = ${value} must be a whole number from 1 on.`);
+      }
     }
     const translator = (
       /** @type {PageTranslator} */
@@ -3694,12 +3705,18 @@ var Model = class {
     return String(text).trim() ? loaded.classify(String(text)) : [];
   }
   /** Return the text that follows a prompt; see GenerateOptions.
-      @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>} */
+      @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) =>
+        Promise<string>} */
   async generate(prompt, { maxTokens = 256, temperature = 1, topK = 0, topP = 1, seed, signal } = {}) {
     const sampling = temperature > 0 ? { temperature, topK, topP, seed: seed ?? Math.floor(Math.random() * 2 ** 31) } : null;
     return (
       /** @type {PageGenerator} */
-      this.#check("generate").generate(String(prompt), { maxTokens, sampling, signal, pause: this.#pause })
+      this.#check("generate").generate(String(prompt), {
+        maxTokens,
+        sampling,
+        signal,
+        pause: this.#pause
+      })
     );
   }
   /** Free the memory. */
@@ -3710,7 +3727,9 @@ var Model = class {
 };
 async function readBytes(source) {
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  if (ArrayBuffer.isView(source)) {
+    return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  }
   const address = new URL(source, import.meta.url);
   if (address.protocol === "file:" && typeof process !== "undefined") {
     const { readFile } = await import(
@@ -3721,7 +3740,9 @@ async function readBytes(source) {
     return new Uint8Array(await readFile(address));
   }
   const response = await fetch(address);
-  if (!response.ok) throw new Error(`${address} cannot be read: ${response.status} ${response.statusText}.`);
+  if (!response.ok) {
+    throw new Error(`${address} cannot be read: ${response.status} ${response.statusText}.`);
+  }
   return new Uint8Array(await response.arrayBuffer());
 }
 async function load(source = "model.bin") {
@@ -3732,11 +3753,19 @@ async function load(source = "model.bin") {
   if (LENGTH_BYTES + length > bytes.length) throw damaged("it ends too early");
   let description;
   try {
-    description = JSON.parse(new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)));
+    description = JSON.parse(
+      new TextDecoder().decode(bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length))
+    );
   } catch (error) {
     throw damaged(error.message);
   }
-  return new Model(await loadPageModel(fromBase64(description.wasm), description.header, (write) => write(0, bytes.subarray(LENGTH_BYTES + length))));
+  return new Model(
+    await loadPageModel(
+      fromBase64(description.wasm),
+      description.header,
+      (write) => write(0, bytes.subarray(LENGTH_BYTES + length))
+    )
+  );
 }
 var defaultModel = null;
 var loadDefault = () => {

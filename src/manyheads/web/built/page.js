@@ -29,7 +29,8 @@ let{tab,...others}={...state,...changes},changed=Object.entries(others).filter((
 Object(DEFAULT_STATE)[name]),query=new URLSearchParams(changed.map(([name,value])=>[name,String(value)]));
 return`#/${tab}${changed.length?`?${query}`:""}`}function change(changes){let newTab=changes.tab&&changes.
 tab!==state.tab;Object.assign(state,changes),history[newTab?"pushState":"replaceState"](null,"",addressOf())}
-function saveSetting(name,value){try{localStorage.setItem(`manyheads-${name}`,value)}catch{}}function savedSetting(name){
+function goTo(changes){change(changes),mh.render()}function update(changes){change(changes),mh.render(
+!0)}function saveSetting(name,value){try{localStorage.setItem(`manyheads-${name}`,value)}catch{}}function savedSetting(name){
 try{return localStorage.getItem(`manyheads-${name}`)}catch{return null}}var localized=key=>mh.strings[mh.language]?.[key],readsLeft=text=>new RegExp("^\\P{L}*[\\u0590-\\u08ff\\\
 ufb1d-\\ufdff\\ufe70-\\ufefc]","u").test(text.replace(/<[^>]*>/g,"")),isolate=text=>readsLeft(text)?
 `\u2067${text.replace(/<[^>]*>/g,"\u200E$&\u200E")}\u2069`:text,t=(key,values={})=>(localized(key)??
@@ -102,14 +103,14 @@ manyheads={translate:(text,{beam}={})=>computeInWorker("line",{q:String(text),be
 scroll, .scroll-x, .formula",DRAWN_PROPERTIES=["fill","stroke","stroke-width","stroke-dasharray","op\
 acity","visibility","text-anchor","font-size","font-weight","font-family"],PNG_SCALE=2;function pictureOf(section){
 let scrolling=[...section.querySelectorAll(SCROLLING)].map(box=>({box,left:box.scrollLeft,top:box.scrollTop,
-hidden:box.scrollWidth-box.clientWidth}));section.style.width=`${section.offsetWidth+max(0,...scrolling.
-map(({hidden})=>hidden))}px`,section.classList.add("saving");let picture=drawFigure(section);section.
-classList.remove("saving"),section.style.width="";for(let{box,left,top}of scrolling)box.scrollTo(left,
-top);return picture}function drawFigure(section){let origin=section.getBoundingClientRect(),size={width:origin.
-width,height:0},root=svg("svg",{"aria-hidden":!1}),fills=svg("defs");function place({left,top,width,
-height}){let[x,y]=[left-origin.left,top-origin.top];return Object.assign(size,{width:max(size.width,
-x+width),height:max(size.height,y+height)}),{x,y,width,height}}function fillOf({backgroundColor,backgroundImage}){
-let colours=backgroundImage.match(/rgba?\([^)]*\)|color\([^)]*\)/g);if(!colours)return backgroundColor;
+hidden:box.scrollWidth-box.clientWidth})),hidden=max(0,...scrolling.map(box=>box.hidden));section.style.
+width=`${section.offsetWidth+hidden}px`,section.classList.add("saving");let picture=drawFigure(section);
+section.classList.remove("saving"),section.style.width="";for(let{box,left,top}of scrolling)box.scrollTo(
+left,top);return picture}function drawFigure(section){let origin=section.getBoundingClientRect(),size={
+width:origin.width,height:0},root=svg("svg",{"aria-hidden":!1}),fills=svg("defs");function place({left,
+top,width,height}){let[x,y]=[left-origin.left,top-origin.top];return Object.assign(size,{width:max(size.
+width,x+width),height:max(size.height,y+height)}),{x,y,width,height}}function fillOf({backgroundColor,
+backgroundImage}){let colours=backgroundImage.match(/rgba?\([^)]*\)|color\([^)]*\)/g);if(!colours)return backgroundColor;
 let id=`fill${fills.childElementCount}`;return fills.append(backgroundImage.startsWith("repeating")?
 svg("pattern",{id,width:6,height:6,patternUnits:"userSpaceOnUse",patternTransform:"rotate(45)"},svg(
 "rect",{width:2,height:6,fill:colours[0]})):svg("linearGradient",{id},colours.map((colour,i)=>svg("s\
@@ -170,19 +171,19 @@ columns,rows],caption){let attributes=value=>typeof value=="number"?{class:"numb
 values"},h("thead",{},h("tr",{},columns.map((title,i)=>h("th",{scope:"col",...attributes(rows[0]?.[i])},
 title)))),h("tbody",{},rows.slice(0,MAX_ROWS).map(row=>h("tr",{},row.map(cell))))),rows.length>MAX_ROWS&&
 note(t("table.more",{count:integer(rows.length-MAX_ROWS)})))}function csvOf([columns,rows]){let cell=value=>{
-let text=value instanceof Node?value.textContent??"":String(value??"");return`"${(typeof value!="num\
-ber"&&/^[=+\-@\t\r]./.test(text)?`'${text}`:text).replaceAll('"','""')}"`};return[columns,...rows].map(
-row=>`${row.map(cell).join(",")}\r
+let text=value instanceof Node?value.textContent??"":String(value??"");return`"${typeof value!="numb\
+er"&&/^[=+\-@\t\r]./.test(text)?"'":""}${text.replaceAll('"','""')}"`};return[columns,...rows].map(row=>`${row.
+map(cell).join(",")}\r
 `).join("")}var bars=(items,high=max(...items.map(([,value])=>abs(value)),1e-9))=>h("ul",{class:"bar\
 s"},items.map(([label,value,text,action,strong])=>h("li",{class:strong&&"strong"},h("span",{class:"b\
 ar-label",dir:"auto"},label),span(value<0?"bar below":"bar",h("span",{style:{width:`${max(.5,100*abs(
 value)/high)}%`}})),span("bar-value",text),action)));var dataElement=document.getElementById("manyheads-data"),embedded=dataElement&&JSON.parse(dataElement.
-textContent??"");if(embedded?embedded.about.char_limit&&!hasWorker:hasWorker||location.protocol==="f\
-ile:")throw new Error("a part of this page is missing");var canCompute=!embedded||hasWorker,cachedAnswers=new Map,
-inProgress=new Map,MAX_CACHED=24;function request(path,body){let name=`${mh.key} ${path} ${JSON.stringify(
-body)}`,cached=cachedAnswers.get(name);if(cached)return cached;let answer=sendRequest(path,body);return answer.
-catch(()=>cachedAnswers.delete(name)),cachedAnswers.set(name,answer),cachedAnswers.size>MAX_CACHED&&
-cachedAnswers.delete(cachedAnswers.keys().next().value??""),answer}async function sendRequest(path,body){
+textContent??""),isPartMissing=embedded?embedded.about.char_limit&&!hasWorker:hasWorker||location.protocol===
+"file:";if(isPartMissing)throw new Error("a part of this page is missing");var canCompute=!embedded||
+hasWorker,cachedAnswers=new Map,inProgress=new Map,MAX_CACHED=24;function request(path,body){let name=`${mh.
+key} ${path} ${JSON.stringify(body)}`,cached=cachedAnswers.get(name);if(cached)return cached;let answer=sendRequest(
+path,body);return answer.catch(()=>cachedAnswers.delete(name)),cachedAnswers.set(name,answer),cachedAnswers.
+size>MAX_CACHED&&cachedAnswers.delete(cachedAnswers.keys().next().value??""),answer}async function sendRequest(path,body){
 let kind=body?JSON.stringify([path,body.model,body.changes,body.write]):"",control=new AbortController;
 kind&&(inProgress.get(kind)?.abort(),inProgress.set(kind,control));try{return await(hasWorker?computeInWorker:
 fetchAnswer)(path,body,control.signal)}catch(error){throw control.signal.aborted?new Error(t("error.\
@@ -219,45 +220,44 @@ encoder"?axis(source.tokens,from,"query"):axis(target.tokens,to,"query_predicted
 axis(inputs,to,"key_read"):axis(source.tokens,from,"key")]}function shiftNote({source},{kind,mask},[
 rows,columns]){let example=min(1,rows.names.length-1),hasCausalMask=!unpack(mask).data[columns.names.
 length-1];return source&&kind==="decoder"&&hasCausalMask?t("attention.shift",{piece:pieceText(rows.names[example]),
-before:pieceText(columns.names[example])}):""}var GREEDY_TOKENS=16,LEAST_DIFFERENCE=.005,[EXAMPLES,SEARCH_TIME]=[3,3e3],foundChanges={text:"",found:[]},
-applyChange=changes=>{change(changes),mh.render(!0)};function changeSwitches(kind,layer,head,count,masked){
-let names=(head==="mean"?range(count):[head]).map(index=>`${kind}.${layer}.${index}`),otherHeads=disabledHeads().
-filter(name=>!names.includes(name)),isOff=names.every(name=>disabledHeads().includes(name)),switches=div(
-"controls",checkbox(t(head==="mean"?"change.layer":"change.head",{layer,head}),isOff,on=>applyChange(
-{off:[...otherHeads,...on?names:[]].join("_")})),masked&&checkbox(t("change.mask"),!state.mask,on=>applyChange(
-{mask:on?0:1})),checkbox(t("change.positions"),!state.positions,on=>applyChange({positions:on?0:1}))),
-examples=div("");return hasWorker?showExamples(examples):examples.append(linkButton(t("change.find"),
-()=>showExamples(examples))),changedFigure("change.switches",stack(switches,examples,changeEffect()))}
-function possibleChanges({attention}){let layers=attention.flatMap(({kind,weights:{shape:[count,heads]}})=>range(
-count).map(layer=>{let names=range(heads).map(head=>`${kind}.${layer}.${head}`);return{name:t("chang\
-e.kind",{kind:t(`attention.${kind}`).toLowerCase(),layer}),shown:{kind,layer,head:"mean",off:names.join(
-"_")},changes:{heads:names,mask:!0,positions:!0}}})),mask={name:t("change.mask"),shown:{mask:0},changes:{
-heads:[],mask:!1,positions:!0}},positions={name:t("change.positions"),shown:{positions:0},changes:{heads:[],
-mask:!0,positions:!1}};return[...layers.reverse(),positions,...attention.some(({kind})=>kind==="deco\
-der")?[mask]:[]]}async function showExamples(holder){let{q}=state,end=performance.now()+SEARCH_TIME;
-try{let[before,inspection]=await Promise.all([outputUnder(),fetchInspection({changes:void 0})]),text=[
-mh.language,currentModel().name,state.beam,inspection?.source?.text??q].join(" "),isKnown=foundChanges.
-text===text,found=isKnown?foundChanges.found:[];for(let change2 of inspection&&!isKnown?possibleChanges(
-inspection):[]){if(performance.now()>end||state.q!==q||!holder.isConnected)break;let after=await outputUnder(
-change2.changes),words=wordDifferences(after.text,before.text).filter(([,kind])=>kind).length;found.
-push({...change2,words,gap:abs(after.score-before.score),effect:words?t("change.example_words",{words}):
-`${n(before.score,2)} \u2192 ${n(after.score,2)}`})}found.sort((a,b)=>b.words-a.words||b.gap-a.gap),
-state.q===q&&holder.isConnected&&(foundChanges={text,found});let buttons=found.slice(0,EXAMPLES).map(
-({name,shown,effect})=>button([name," ",h("small",{},effect)],()=>applyChange({...AS_TRAINED,...shown}),
-{"data-focus":name}));found.length&&holder.replaceChildren(note(t("change.examples")),div("examples",
-buttons))}catch{holder.replaceChildren()}}function changedFigure(key,chart){let shown=figure({key,chart});
-return shown.classList.toggle("changed-model",!!modelChanges()),shown}function activeChanges(){let active=disabledHeads().
-map(name=>{let[kind,layer,head]=name.split(".");return[`${localized(`attention.${kind}`)??kind}, ${t(
-"attention.named",{layer,head})}`,{off:disabledHeads().filter(other=>other!==name).join("_")}]});return state.
-mask||active.push([t("change.mask"),{mask:1}]),state.positions||active.push([t("change.positions"),{
-positions:1}]),active}var changeNotice=()=>canCompute&&modelChanges()?changedFigure("change.effect",
-stack(changeEffect())):"";function changeEffect(){if(!modelChanges())return"";let items=activeChanges().
-map(([name,undo])=>h("li",{},name,button("\xD7",()=>applyChange(undo),{"aria-label":t("change.undo",
-{name})})));return[h("div",{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),
-div("chips-row",h("ul",{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.res\
-et"),()=>applyChange(AS_TRAINED)))]}async function showEffect(){let holder=document.getElementById("\
-effect");if(!holder||!state.q.trim()){holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.
-all([void 0,modelChanges()].map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.
+before:pieceText(columns.names[example])}):""}var GREEDY_TOKENS=16,LEAST_DIFFERENCE=.005,[EXAMPLES,SEARCH_TIME]=[3,3e3],foundChanges={text:"",found:[]};
+function changeSwitches(kind,layer,head,count,masked){let names=(head==="mean"?range(count):[head]).
+map(index=>`${kind}.${layer}.${index}`),otherHeads=disabledHeads().filter(name=>!names.includes(name)),
+isOff=names.every(name=>disabledHeads().includes(name)),switches=div("controls",checkbox(t(head==="m\
+ean"?"change.layer":"change.head",{layer,head}),isOff,on=>update({off:[...otherHeads,...on?names:[]].
+join("_")})),masked&&checkbox(t("change.mask"),!state.mask,on=>update({mask:on?0:1})),checkbox(t("ch\
+ange.positions"),!state.positions,on=>update({positions:on?0:1}))),examples=div("");return hasWorker?
+showExamples(examples):examples.append(linkButton(t("change.find"),()=>showExamples(examples))),changedFigure(
+"change.switches",stack(switches,examples,changeEffect()))}function possibleChanges({attention}){let layers=attention.
+flatMap(({kind,weights:{shape:[count,heads]}})=>range(count).map(layer=>{let names=range(heads).map(
+head=>`${kind}.${layer}.${head}`);return{name:t("change.kind",{kind:t(`attention.${kind}`).toLowerCase(),
+layer}),shown:{kind,layer,head:"mean",off:names.join("_")},changes:{heads:names,mask:!0,positions:!0}}})),
+mask={name:t("change.mask"),shown:{mask:0},changes:{heads:[],mask:!1,positions:!0}},positions={name:t(
+"change.positions"),shown:{positions:0},changes:{heads:[],mask:!0,positions:!1}};return[...layers.reverse(),
+positions,...attention.some(({kind})=>kind==="decoder")?[mask]:[]]}async function showExamples(holder){
+let{q}=state,end=performance.now()+SEARCH_TIME;try{let[before,inspection]=await Promise.all([outputUnder(),
+fetchInspection({changes:void 0})]),text=[mh.language,currentModel().name,state.beam,inspection?.source?.
+text??q].join(" "),isKnown=foundChanges.text===text,found=isKnown?foundChanges.found:[];for(let change2 of inspection&&
+!isKnown?possibleChanges(inspection):[]){if(performance.now()>end||state.q!==q||!holder.isConnected)
+break;let after=await outputUnder(change2.changes),words=wordDifferences(after.text,before.text).filter(
+([,kind])=>kind).length;found.push({...change2,words,gap:abs(after.score-before.score),effect:words?
+t("change.example_words",{words}):`${n(before.score,2)} \u2192 ${n(after.score,2)}`})}found.sort((a,b)=>b.
+words-a.words||b.gap-a.gap),state.q===q&&holder.isConnected&&(foundChanges={text,found});let buttons=found.
+slice(0,EXAMPLES).map(({name,shown,effect})=>button([name," ",h("small",{},effect)],()=>update({...AS_TRAINED,
+...shown}),{"data-focus":name}));found.length&&holder.replaceChildren(note(t("change.examples")),div(
+"examples",buttons))}catch{holder.replaceChildren()}}function changedFigure(key,chart){let shown=figure(
+{key,chart});return shown.classList.toggle("changed-model",!!modelChanges()),shown}function activeChanges(){
+let active=disabledHeads().map(name=>{let[kind,layer,head]=name.split(".");return[`${localized(`atte\
+ntion.${kind}`)??kind}, ${t("attention.named",{layer,head})}`,{off:disabledHeads().filter(other=>other!==
+name).join("_")}]});return state.mask||active.push([t("change.mask"),{mask:1}]),state.positions||active.
+push([t("change.positions"),{positions:1}]),active}var changeNotice=()=>canCompute&&modelChanges()?changedFigure(
+"change.effect",stack(changeEffect())):"";function changeEffect(){if(!modelChanges())return"";let items=activeChanges().
+map(([name,undo])=>h("li",{},name,button("\xD7",()=>update(undo),{"aria-label":t("change.undo",{name})})));
+return[h("div",{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),div("chi\
+ps-row",h("ul",{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.reset"),()=>update(
+AS_TRAINED)))]}async function showEffect(){let holder=document.getElementById("effect");if(!holder||
+!state.q.trim()){holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.all(
+[void 0,modelChanges()].map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.
 q!==q||!holder.isConnected)return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[
 t(name),h("span",{lang:currentModel().target},markedWords(words.filter(([,change2])=>change2!==hidden))),
 n(score)];holder.replaceChildren(para("strong",effectSummary(words.map(([,change2])=>change2),before,
@@ -302,9 +302,9 @@ length>0&&linkButton(t("translate.example"),()=>{box.value=examples[(examples.in
 examples.length],updateCount(),submit()})))}function textSummary({kind,source,target,text,label,score}){
 let line=(side,style,more)=>h("p",{dir:"auto",lang:side.language,class:style},side.text,more&&h("sma\
 ll",{},more)),texts=kind==="translation"?[line(source,"about-source"),line(target,"about-target",`${t(
-"column.score")} ${n(score)}`)]:line(text,"about-target",label),reset=button(t("about.reset"),()=>{change(
-OWN_OUTPUT),mh.render(!0)});return div("about",texts,canCompute&&(state.prefix||state.target)&&div("\
-changed",t(state.prefix?"about.prefix":"about.target"),reset))}function occlusionFigure({words,columns},texts,{output,label}){let rows=words.map(omitted=>[texts[omitted.
+"column.score")} ${n(score)}`)]:line(text,"about-target",label),reset=button(t("about.reset"),()=>update(
+OWN_OUTPUT));return div("about",texts,canCompute&&(state.prefix||state.target)&&div("changed",t(state.
+prefix?"about.prefix":"about.target"),reset))}function occlusionFigure({words,columns},texts,{output,label}){let rows=words.map(omitted=>[texts[omitted.
 word],omitted.drop,`${n(omitted.drop,2)}${label&&omitted.output!==label?` \u2192 ${omitted.output}`:
 ""}`]),outputs=words.map(omitted=>[texts[omitted.word],output&&markDifferences(omitted.output,output)]);
 return figure({key:"occlusion.words",about:label&&t("classify.occlusion_note",{label}),chart:stack(bars(
@@ -367,52 +367,52 @@ let canvas=h("canvas",{class:"strip",width:values.length,height:1,"aria-hidden":
 (_,i)=>(values[i]+high)/(2*high),-high),canvas}var MAX_TABLE_CELLS=4096,[MIN_CELL,MAX_CELL]=[16,96],ABOVE_CELLS=440,cellText=value=>value>=.995?"1.\
 0":value<.005?"0":value.toFixed(2).slice(1);function matrix({rows,before,columns,value,hidden=()=>!1,
 low=0,high=1,label,meaning,rowTitle,columnTitle,digits=4,large=rows.length*columns.length>MAX_TABLE_CELLS}){
-let reading=para("reading"," "),share=(row,column)=>(value(row,column)-low)/(high-low||1),describe=(row,column)=>`${rowTitle}\
- ${pieceText(rows[row])} \u2192 ${columnTitle} ${pieceText(columns[column])}: ${hidden(row,column)?t(
-"masked"):n(value(row,column),digits)}`,{grid,moveCursor,cellAt}=(large?canvasGrid:tableGrid)({rows,
-before,columns,value,hidden,share,describe,label,low,high,rowTitle,columnTitle}),[cursor,pinned]=[[0,
-0],!1];function select(row,column,focus){moveCursor(cursor,[row,column],focus),cursor=[row,column],reading.
-textContent=describe(row,column)+(pinned?` (${t("pinned")})`:"")}grid.addEventListener("keydown",e=>{
-let[row,column]=cursor,[last,end]=[rows.length-1,columns.length-1],toCorner=e.ctrlKey||e.metaKey;(e.
-key==="Enter"||e.key===" ")&&(pinned=!pinned);let to={ArrowUp:[row-1,column],ArrowDown:[row+1,column],
-ArrowLeft:[row,column-1],ArrowRight:[row,column+1],Home:[toCorner?0:row,0],End:[toCorner?last:row,end],
-Enter:cursor," ":cursor}[e.key];to&&(e.preventDefault(),select(clamp(to[0],last),clamp(to[1],end),!0))});
-let follow=e=>{let cell=cellAt(e);!pinned&&cell&&select(...cell)};return grid.addEventListener("focu\
-sin",follow),grid.addEventListener("pointermove",follow),grid.addEventListener("click",e=>{let cell=cellAt(
-e);cell&&(pinned=!pinned,select(...cell,!0))}),select(0,0),div("",large?grid:div("matrix-box",grid),
-reading,legend(low,high,meaning))}function tableGrid({rows,before,columns,value,hidden,share,label,low,
-high,rowTitle,columnTitle}){let headerCell=scope=>name=>h("th",{scope,dir:"auto"},span("",pieceText(
-name))),addPrevious=(side,row)=>side.prepend(before?h("small",{"aria-hidden":!0},`${pieceText(before[row])}\
- \u2192 `):""),[tops,sides]=[columns.map(headerCell("col")),rows.map(headerCell("row"))];sides.forEach(
-addPrevious);let text=amount=>high>1?n(amount,2):(amount>-.005?"":"\u2212")+cellText(abs(amount)),cell=(row,column)=>{
-let colour=shareColour(share(row,column),low),number=text(value(row,column)),[attributes,shown]=hidden(
-row,column)?[{class:"masked"},t("masked")]:[{class:number==="0"&&"nil",style:{backgroundColor:`rgb(${colour}\
-)`,color:textColourOn(colour)}},number];return h("td",{...attributes,tabindex:-1,"data-at":`${row} ${column}`},
-span("",shown))},cells=rows.map((_,row)=>columns.map((__,column)=>cell(row,column))),grid=h("table",
-{class:"matrix",role:"grid","aria-label":label},h("caption",{},columnTitle),h("thead",{},h("tr",{},h(
-"td",{class:"corner"},rowTitle),tops)),h("tbody",{},cells.map((row,i)=>h("tr",{},sides[i],row))));return requestAnimationFrame(
-()=>onResize(grid.parentNode,width=>{let size=max(MIN_CELL,min(MAX_CELL,floor((width-(before?min(190,
-width*.4):min(150,width*.3)))/columns.length))),height=max(MIN_CELL,min(size,MAX_CELL/2,max(MIN_CELL*
-1.5,floor((innerHeight-ABOVE_CELLS)/rows.length))));grid.style.setProperty("--cell",`${size}px`),grid.
-style.setProperty("--cell-height",`${height}px`),grid.classList.toggle("bare",size<30)})),{grid,cellAt:e=>{
-let place=e.target.closest("td[data-at]")?.getAttribute("data-at")?.split(" ").map(Number);return place?
-[place[0],place[1]]:null},moveCursor:(from,to,focus)=>{for(let[[row,column],on]of[[from,!1],[to,!0]]){
-for(let element of[tops[column],sides[row],cells[row][column]])element.classList.toggle("current",on);
-cells[row][column].tabIndex=on?0:-1}tops.forEach((top,column)=>top.classList.toggle("unread",hidden(
-to[0],column))),focus&&cells[to[0]][to[1]].focus()}}}function canvasGrid({rows,columns,hidden,share,
-describe,label,low}){let canvas=h("canvas",{width:columns.length,height:rows.length});paint(canvas,(row,column)=>hidden(
-row,column)?null:share(row,column),low);let cell=h("div",{role:"gridcell",tabindex:0,class:"picked"}),
-line=h("div",{role:"row"},cell);return{grid:h("div",{class:rows.length===columns.length?"picture squ\
-are":"picture",role:"grid","aria-label":label,"aria-rowcount":rows.length,"aria-colcount":columns.length},
-line,canvas),cellAt:e=>{if(!(e instanceof MouseEvent))return null;let{left,top,width,height}=canvas.
-getBoundingClientRect(),indexAt=(fraction,count)=>clamp(floor(fraction*count),count-1);return[indexAt(
-(e.clientY-top)/height,rows.length),indexAt((e.clientX-left)/width,columns.length)]},moveCursor:(_,[
-row,column])=>{let percent=(index,count)=>`${100*index/count}%`;Object.assign(cell.style,{left:percent(
-column,columns.length),top:percent(row,rows.length),width:percent(1,columns.length),height:percent(1,
-rows.length)}),aria(line,"rowindex",row+1),aria(cell,"colindex",column+1),aria(cell,"label",describe(
-row,column))}}}var matrixTable=({rows,columns,value,hidden=()=>!1,rowTitle})=>[[rowTitle,...columns.
-map(pieceText)],rows.map((name,row)=>[pieceText(name),...columns.map((_,column)=>hidden(row,column)?
-t("masked"):value(row,column))])];var PADDING=3,MAX_COLUMNS_BESIDE=16,axisLabels=(names,side)=>h("span",{class:`names ${side}`,"aria-h\
+let reading=para("reading"," "),share=(row,column)=>(value(row,column)-low)/(high-low||1),describe=(row,column)=>{
+let from=`${rowTitle} ${pieceText(rows[row])}`,to=`${columnTitle} ${pieceText(columns[column])}`,shown=hidden(
+row,column)?t("masked"):n(value(row,column),digits);return`${from} \u2192 ${to}: ${shown}`},{grid,moveCursor,
+cellAt}=(large?canvasGrid:tableGrid)({rows,before,columns,value,hidden,share,describe,label,low,high,
+rowTitle,columnTitle}),[cursor,pinned]=[[0,0],!1];function select(row,column,focus){moveCursor(cursor,
+[row,column],focus),cursor=[row,column],reading.textContent=describe(row,column)+(pinned?` (${t("pin\
+ned")})`:"")}grid.addEventListener("keydown",e=>{let[row,column]=cursor,[last,end]=[rows.length-1,columns.
+length-1],toCorner=e.ctrlKey||e.metaKey;(e.key==="Enter"||e.key===" ")&&(pinned=!pinned);let to={ArrowUp:[
+row-1,column],ArrowDown:[row+1,column],ArrowLeft:[row,column-1],ArrowRight:[row,column+1],Home:[toCorner?
+0:row,0],End:[toCorner?last:row,end],Enter:cursor," ":cursor}[e.key];to&&(e.preventDefault(),select(
+clamp(to[0],last),clamp(to[1],end),!0))});let follow=e=>{let cell=cellAt(e);!pinned&&cell&&select(...cell)};
+return grid.addEventListener("focusin",follow),grid.addEventListener("pointermove",follow),grid.addEventListener(
+"click",e=>{let cell=cellAt(e);cell&&(pinned=!pinned,select(...cell,!0))}),select(0,0),div("",large?
+grid:div("matrix-box",grid),reading,legend(low,high,meaning))}function tableGrid({rows,before,columns,
+value,hidden,share,label,low,high,rowTitle,columnTitle}){let headerCell=scope=>name=>h("th",{scope,dir:"\
+auto"},span("",pieceText(name))),addPrevious=(side,row)=>side.prepend(before?h("small",{"aria-hidden":!0},
+`${pieceText(before[row])} \u2192 `):""),[tops,sides]=[columns.map(headerCell("col")),rows.map(headerCell(
+"row"))];sides.forEach(addPrevious);let text=amount=>high>1?n(amount,2):(amount>-.005?"":"\u2212")+cellText(
+abs(amount)),cell=(row,column)=>{let colour=shareColour(share(row,column),low),number=text(value(row,
+column)),[attributes,shown]=hidden(row,column)?[{class:"masked"},t("masked")]:[{class:number==="0"&&
+"nil",style:{backgroundColor:`rgb(${colour})`,color:textColourOn(colour)}},number];return h("td",{...attributes,
+tabindex:-1,"data-at":`${row} ${column}`},span("",shown))},cells=rows.map((_,row)=>columns.map((__,column)=>cell(
+row,column))),grid=h("table",{class:"matrix",role:"grid","aria-label":label},h("caption",{},columnTitle),
+h("thead",{},h("tr",{},h("td",{class:"corner"},rowTitle),tops)),h("tbody",{},cells.map((row,i)=>h("t\
+r",{},sides[i],row))));return requestAnimationFrame(()=>onResize(grid.parentNode,width=>{let size=max(
+MIN_CELL,min(MAX_CELL,floor((width-(before?min(190,width*.4):min(150,width*.3)))/columns.length))),height=max(
+MIN_CELL,min(size,MAX_CELL/2,max(MIN_CELL*1.5,floor((innerHeight-ABOVE_CELLS)/rows.length))));grid.style.
+setProperty("--cell",`${size}px`),grid.style.setProperty("--cell-height",`${height}px`),grid.classList.
+toggle("bare",size<30)})),{grid,cellAt:e=>{let place=e.target.closest("td[data-at]")?.getAttribute("\
+data-at")?.split(" ").map(Number);return place?[place[0],place[1]]:null},moveCursor:(from,to,focus)=>{
+for(let[[row,column],on]of[[from,!1],[to,!0]]){for(let element of[tops[column],sides[row],cells[row][column]])
+element.classList.toggle("current",on);cells[row][column].tabIndex=on?0:-1}tops.forEach((top,column)=>top.
+classList.toggle("unread",hidden(to[0],column))),focus&&cells[to[0]][to[1]].focus()}}}function canvasGrid({
+rows,columns,hidden,share,describe,label,low}){let canvas=h("canvas",{width:columns.length,height:rows.
+length});paint(canvas,(row,column)=>hidden(row,column)?null:share(row,column),low);let cell=h("div",
+{role:"gridcell",tabindex:0,class:"picked"}),line=h("div",{role:"row"},cell);return{grid:h("div",{class:rows.
+length===columns.length?"picture square":"picture",role:"grid","aria-label":label,"aria-rowcount":rows.
+length,"aria-colcount":columns.length},line,canvas),cellAt:e=>{if(!(e instanceof MouseEvent))return null;
+let{left,top,width,height}=canvas.getBoundingClientRect(),indexAt=(fraction,count)=>clamp(floor(fraction*
+count),count-1);return[indexAt((e.clientY-top)/height,rows.length),indexAt((e.clientX-left)/width,columns.
+length)]},moveCursor:(_,[row,column])=>{let percent=(index,count)=>`${100*index/count}%`;Object.assign(
+cell.style,{left:percent(column,columns.length),top:percent(row,rows.length),width:percent(1,columns.
+length),height:percent(1,rows.length)}),aria(line,"rowindex",row+1),aria(cell,"colindex",column+1),aria(
+cell,"label",describe(row,column))}}}var matrixTable=({rows,columns,value,hidden=()=>!1,rowTitle})=>[
+[rowTitle,...columns.map(pieceText)],rows.map((name,row)=>[pieceText(name),...columns.map((_,column)=>hidden(
+row,column)?t("masked"):value(row,column))])];var PADDING=3,MAX_COLUMNS_BESIDE=16,axisLabels=(names,side)=>h("span",{class:`names ${side}`,"aria-h\
 idden":!0},names.map((name,i)=>span("",i%ceil(names.length/12)?"":pieceText(name))));function buildAttention(panel2,inspection){
 let kinds=inspection.attention.map(part=>part.kind),attention=attentionOfKind(inspection,state.kind),
 {kind}=attention,[layers,count,height,width]=unpack(attention.weights).shape,[mask,entropy]=[unpack(
@@ -423,80 +423,79 @@ name),current=exists(`${state.layer}.${state.head}`)?`${state.layer}.${state.hea
 n`,other=exists(state.other)?state.other:"",[large,switches]=[div("side-by-side"),div("")],both=div(
 "with-switches",large,switches),layerList=choice(t("attention.layer"),range(layers),"",layer=>showHead(
 `${layer}.${current.split(".")[1]}`)),headList=choice(t("attention.head"),headOptions(count),"",head=>showHead(
-`${current.split(".")[0]}.${head}`)),update=changes=>{change(changes),mh.render(!0)};panel2.append(div(
-"controls",kinds.length>1&&choice(t("attention.kind"),kinds.map(name=>[name,t(`attention.${name}`)]),
-kind,value=>update({kind:value,other:""})),layerList,headList,choice(t("attention.compare"),[["",t("\
-attention.nothing")],...all],other,value=>{other=value,showHead(current)}),canCompute&&!hasWorker&&inspection.
-kind==="translation"&&checkbox(t("attention.padding",{count:PADDING}),state.padding>0,on=>update({padding:on?
-PADDING:0})),canCompute&&!hasWorker&&button(t("steps.open"),()=>{change({tab:"steps"}),mh.render()})),
-both,thumbnails()),showHead(current);function showHead(name){current=name;let[layer,head]=name.split(
-".");change({kind,layer:Number(layer),head,other}),setChoice(layerList,layer),setChoice(headList,head),
-panel2.querySelectorAll(".thumbnail").forEach(thumbnail=>aria(thumbnail,"pressed",thumbnail.getAttribute(
-"data-head")===name)),large.replaceChildren(...(other?[[name],[other],[name,other]]:[[name]]).map(largeFigure)),
-large.classList.toggle("two",!!other),both.classList.toggle("beside",canCompute&&!other&&width<=MAX_COLUMNS_BESIDE),
-canCompute&&(switches.replaceChildren(changeSwitches(kind,layer,head,count,kinds.includes("decoder"))),
-showEffect())}function largeFigure(names){let heads=names.map(name=>name.split(".")),[first,second]=heads.
-map(([layer,head])=>weightsOf(attention,layer,head)),differs=heads.length>1,value=differs?(row,column)=>first(
-row,column)-second(row,column):first,high=differs?max(.01,...range(height*width).map(i=>abs(value(floor(
-i/width),i%width)))):1,shift=shiftNote(inspection,attention,[rows,columns]),options={rows:rows.names,
-before:shift?columns.names:void 0,columns:columns.names,value,high,low:differs?-high:0,hidden:(row,column)=>!mask[row*
-width+column],label:`${t(`attention.${kind}`)}, ${heads.map(([layer,head])=>named(layer,head)).join(
-" \u2212 ")}`,rowTitle:rows.title,columnTitle:columns.title,meaning:t(differs?"attention.difference":
-"attention.weight")};return figure({key:`attention.${kind}`,title:options.label,about:t(differs?"att\
-ention.difference_note":"attention.note"),table:()=>matrixTable(options),chart:div("",note(shift),matrix(
-options),note(span("swatch masked"),t(`mask.${kind}`)))})}function thumbnails(){let buttons=[],lines=range(
-layers).map(layer=>div("heads-row",span("heads-name",t("attention.layer_n",{layer})),axisLabels(rows.
-names,"beside"),range(count).map(head=>{let canvas=h("canvas",{width,height});paint(canvas,weightsOf(
-attention,layer,head));let amount=n(entropy[layer*count+head],2),name=`${layer}.${head}`,off=disabledHeads().
-includes(`${kind}.${name}`)?`, ${t("change.off")}`:"";return buttons.push(h("button",{type:"button",
-class:`thumbnail${off&&" off"}`,"data-head":name,onclick:()=>showHead(name)},span("hidden",`${t("att\
-ention.layer_n",{layer})}, `),span("",t("attention.head_n",{head}),off),axisLabels(layer?[]:columns.
-names,"above"),canvas,span("hidden",`, ${t("column.entropy")} `),span("",amount))),buttons.at(-1)})));
-return figure({key:"attention.all",chart:stack(note(t("attention.axes",{rows:rows.title,columns:columns.
-title})),roving(h("div",{class:"heads",role:"group","aria-label":t("attention.all")},lines),buttons),
-legend(0,1,t("attention.weight"))),table:()=>[[t("attention.layer"),...range(count).map(head=>`${t("\
-attention.head")} ${head}`)],range(layers).map(layer=>[layer,...entropy.slice(layer*count,(layer+1)*
-count)])]})}}var[NODE,NODE_ROW,NODE_HEIGHT,NODE_GAP]=[104,54,46,36],STEP_TIME=900;function buildBeam(panel2,{beam}){
+`${current.split(".")[0]}.${head}`));panel2.append(div("controls",kinds.length>1&&choice(t("attentio\
+n.kind"),kinds.map(name=>[name,t(`attention.${name}`)]),kind,value=>update({kind:value,other:""})),layerList,
+headList,choice(t("attention.compare"),[["",t("attention.nothing")],...all],other,value=>{other=value,
+showHead(current)}),canCompute&&!hasWorker&&inspection.kind==="translation"&&checkbox(t("attention.p\
+adding",{count:PADDING}),state.padding>0,on=>update({padding:on?PADDING:0})),canCompute&&!hasWorker&&
+button(t("steps.open"),()=>goTo({tab:"steps"}))),both,thumbnails()),showHead(current);function showHead(name){
+current=name;let[layer,head]=name.split(".");change({kind,layer:Number(layer),head,other}),setChoice(
+layerList,layer),setChoice(headList,head),panel2.querySelectorAll(".thumbnail").forEach(thumbnail=>aria(
+thumbnail,"pressed",thumbnail.getAttribute("data-head")===name)),large.replaceChildren(...(other?[[name],
+[other],[name,other]]:[[name]]).map(largeFigure)),large.classList.toggle("two",!!other),both.classList.
+toggle("beside",canCompute&&!other&&width<=MAX_COLUMNS_BESIDE),canCompute&&(switches.replaceChildren(
+changeSwitches(kind,layer,head,count,kinds.includes("decoder"))),showEffect())}function largeFigure(names){
+let heads=names.map(name=>name.split(".")),[first,second]=heads.map(([layer,head])=>weightsOf(attention,
+layer,head)),differs=heads.length>1,value=differs?(row,column)=>first(row,column)-second(row,column):
+first,high=differs?max(.01,...range(height*width).map(i=>abs(value(floor(i/width),i%width)))):1,shift=shiftNote(
+inspection,attention,[rows,columns]),title=heads.map(([layer,head])=>named(layer,head)).join(" \u2212 "),
+options={rows:rows.names,before:shift?columns.names:void 0,columns:columns.names,value,high,low:differs?
+-high:0,hidden:(row,column)=>!mask[row*width+column],label:`${t(`attention.${kind}`)}, ${title}`,rowTitle:rows.
+title,columnTitle:columns.title,meaning:t(differs?"attention.difference":"attention.weight")};return figure(
+{key:`attention.${kind}`,title:options.label,about:t(differs?"attention.difference_note":"attention.\
+note"),table:()=>matrixTable(options),chart:div("",note(shift),matrix(options),note(span("swatch mas\
+ked"),t(`mask.${kind}`)))})}function thumbnails(){let buttons=[],lines=range(layers).map(layer=>div(
+"heads-row",span("heads-name",t("attention.layer_n",{layer})),axisLabels(rows.names,"beside"),range(
+count).map(head=>{let canvas=h("canvas",{width,height});paint(canvas,weightsOf(attention,layer,head));
+let amount=n(entropy[layer*count+head],2),name=`${layer}.${head}`,off=disabledHeads().includes(`${kind}\
+.${name}`)?`, ${t("change.off")}`:"";return buttons.push(h("button",{type:"button",class:`thumbnail${off&&
+" off"}`,"data-head":name,onclick:()=>showHead(name)},span("hidden",`${t("attention.layer_n",{layer})}\
+, `),span("",t("attention.head_n",{head}),off),axisLabels(layer?[]:columns.names,"above"),canvas,span(
+"hidden",`, ${t("column.entropy")} `),span("",amount))),buttons.at(-1)})));return figure({key:"atten\
+tion.all",chart:stack(note(t("attention.axes",{rows:rows.title,columns:columns.title})),roving(h("di\
+v",{class:"heads",role:"group","aria-label":t("attention.all")},lines),buttons),legend(0,1,t("attent\
+ion.weight"))),table:()=>[[t("attention.layer"),...range(count).map(head=>`${t("attention.head")} ${head}`)],
+range(layers).map(layer=>[layer,...entropy.slice(layer*count,(layer+1)*count)])]})}}var[NODE,NODE_ROW,NODE_HEIGHT,NODE_GAP]=[104,54,46,36],STEP_TIME=900;function buildBeam(panel2,{beam}){
 if(!beam){panel2.append(note(t("beam.none")));return}let{nodes}=beam,stop=t(`stop.${beam.stop}`),reason=node=>t(
 `state.${node.state}`,{total:n(node.total,2),threshold:n(node.threshold,2),score:n(node.score,2),beam:beam.
-beam_size,stop}),styleOf=node=>`${["pruned","outranked","late-end"].includes(node.state)?" discarded":
-""}${node.best?" best":""}`,columns=[];for(let node of nodes)(columns[node.step]||=[]).push(node);let last=columns.
+beam_size,stop}),styleOf=node=>(["pruned","outranked","late-end"].includes(node.state)?" discarded":
+"")+(node.best?" best":""),columns=[];for(let node of nodes)(columns[node.step]||=[]).push(node);let last=columns.
 length-1,position=node=>[node.step*(NODE+NODE_GAP),columns[node.step].indexOf(node)*NODE_ROW],edges=nodes.
 map(node=>{if(node.parent===null)return svg("path");let[[x,y],[left,top]]=[position(nodes[node.parent]),
-position(node)],[from,start2,to]=[y+NODE_HEIGHT/2,x+NODE,top+NODE_HEIGHT/2];return svg("path",{d:`M${start2}\
- ${from}C${start2+NODE_GAP/2} ${from} ${left-NODE_GAP/2} ${to} ${left} ${to}`})}),boxes=nodes.map((node,i)=>{
-let[left,top]=position(node),select=()=>selectNode(i);return h("button",{type:"button",tabindex:-1,class:`\
-node ${node.state}${styleOf(node)}`,style:{left:`${left}px`,top:`${top}px`},"aria-label":`${pieceText(
-node.piece)} ${n(node.total,2)}, ${reason(node)}`,onfocus:select,onpointerenter:select},h("span",{dir:"\
-auto"},pieceText(node.piece))," ",h("small",{},n(node.total,2)))}),size={width:columns.length*(NODE+
-NODE_GAP)-NODE_GAP,height:max(...columns.map(column=>column.length))*NODE_ROW},scroll=h("div",{class:"\
-tree-scroll",onkeydown:moveFocus},h("div",{class:"tree",role:"group","aria-label":t("beam.tree"),style:{
-width:`${size.width}px`,height:`${size.height}px`}},svg("svg",size,edges),boxes)),detail=para("readi\
-ng"," "),step=min(last,state.step),current=0,keys=h("ul",{class:"keys"},["kept","pruned","finished",
-"best"].map(name=>h("li",{},span(`node sample ${name}`),t(`beam.${name}`))));panel2.append(figure({key:"\
-beam.tree",values:{beam:beam.beam_size,penalty:compact(beam.length_penalty),stop},chart:div("",stepper(
-{label:t("column.step"),last,value:step,time:STEP_TIME},showSteps).field,scroll,detail,keys,h("detai\
-ls",{},h("summary",{},t("beam.list")),list())),table:()=>[columnTitles("step piece log_probability t\
-otal score rank before reason"),nodes.map(node=>[node.step+1,node.piece,node.log_probability,node.total,
-node.score,node.rank,node.parent===null?"\u2013":nodes[node.parent].piece,reason(node)])]})),showSteps(
-step),selectNode(nodes.findLast(node=>node.best&&node.step<=step)?.number??0);function showSteps(value){
+position(node)],[from,start2,to]=[y+NODE_HEIGHT/2,x+NODE,top+NODE_HEIGHT/2],half=NODE_GAP/2;return svg(
+"path",{d:`M${start2} ${from}C${start2+half} ${from} ${left-half} ${to} ${left} ${to}`})}),boxes=nodes.
+map((node,i)=>{let[left,top]=position(node),select=()=>selectNode(i);return h("button",{type:"button",
+tabindex:-1,class:`node ${node.state}${styleOf(node)}`,style:{left:`${left}px`,top:`${top}px`},"aria\
+-label":`${pieceText(node.piece)} ${n(node.total,2)}, ${reason(node)}`,onfocus:select,onpointerenter:select},
+h("span",{dir:"auto"},pieceText(node.piece))," ",h("small",{},n(node.total,2)))}),size={width:columns.
+length*(NODE+NODE_GAP)-NODE_GAP,height:max(...columns.map(column=>column.length))*NODE_ROW},scroll=h(
+"div",{class:"tree-scroll",onkeydown:moveFocus},h("div",{class:"tree",role:"group","aria-label":t("b\
+eam.tree"),style:{width:`${size.width}px`,height:`${size.height}px`}},svg("svg",size,edges),boxes)),
+detail=para("reading"," "),step=min(last,state.step),current=0,keys=h("ul",{class:"keys"},["kept","p\
+runed","finished","best"].map(name=>h("li",{},span(`node sample ${name}`),t(`beam.${name}`))));panel2.
+append(figure({key:"beam.tree",values:{beam:beam.beam_size,penalty:compact(beam.length_penalty),stop},
+chart:div("",stepper({label:t("column.step"),last,value:step,time:STEP_TIME},showSteps).field,scroll,
+detail,keys,h("details",{},h("summary",{},t("beam.list")),list())),table:()=>[columnTitles("step pie\
+ce log_probability total score rank before reason"),nodes.map(node=>[node.step+1,node.piece,node.log_probability,
+node.total,node.score,node.rank,node.parent===null?"\u2013":nodes[node.parent].piece,reason(node)])]})),
+showSteps(step),selectNode(nodes.findLast(node=>node.best&&node.step<=step)?.number??0);function showSteps(value){
 step=value,change({step}),nodes.forEach((node,i)=>{boxes[i].hidden=node.step>step}),scroll.scrollLeft=
 (step+1)*(NODE+NODE_GAP)-scroll.clientWidth,selectNode(nodes[current].step>step?columns[step][0].number:
 current)}function selectNode(i){boxes[current].tabIndex=-1,current=i,boxes[i].tabIndex=0;let path=[];
 for(let node2=nodes[i];node2;node2=nodes[node2.parent??-1])path.unshift(node2);nodes.forEach((node2,k)=>{
-boxes[k].classList.toggle("on-path",path.includes(node2)),edges[k].setAttribute("class",`edge${styleOf(
-node2)}${path.includes(node2)?" on-path":""}${node2.step>step?" hidden-edge":""}`)});let node=nodes[i],
-values=["log_probability","total","score"].map(name=>`${t(`column.${name}`)} ${n(node[name],2)}`);detail.
-textContent=[path.map(ancestor=>pieceText(ancestor.piece)).join(" "),...values,`${t("column.rank")} ${node.
-rank}`,reason(node)].join(" \xB7 ")}function moveFocus(e){let node=nodes[current],column=columns[node.
-step],index=column.indexOf(node),children=nodes.filter(child=>child.parent===current),targets={ArrowRight:children.
-find(child=>child.best)||children[0],ArrowLeft:nodes[node.parent??-1],ArrowDown:column[index+1],ArrowUp:column[index-
-1],Home:column[0],End:column.at(-1)};if(!(e.key in targets))return;e.preventDefault();let to=targets[e.
-key];to&&to.step<=step&&boxes[to.number].focus()}function list(){let childList=parent=>{let children=nodes.
-filter(child=>child.parent===parent);return children.length>0&&h("ul",{},children.map(child=>h("li",
-{},span(child.best&&"strong",`${pieceText(child.piece)} ${n(child.total,2)} `),h("small",{},reason(child)),
-childList(child.number))))};return h("div",{class:"scroll list",tabindex:0,role:"region","aria-label":t(
-"beam.list")},childList(null)||"")}}async function buildCard(panel2){let{model,card}=await loadModel(currentModel().name),{licence}=card,
+let onPath=path.includes(node2);boxes[k].classList.toggle("on-path",onPath),edges[k].setAttribute("c\
+lass",`edge${styleOf(node2)}`),edges[k].classList.toggle("on-path",onPath),edges[k].classList.toggle(
+"hidden-edge",node2.step>step)});let node=nodes[i],values=["log_probability","total","score"].map(name=>`${t(
+`column.${name}`)} ${n(node[name],2)}`);detail.textContent=[path.map(ancestor=>pieceText(ancestor.piece)).
+join(" "),...values,`${t("column.rank")} ${node.rank}`,reason(node)].join(" \xB7 ")}function moveFocus(e){
+let node=nodes[current],column=columns[node.step],index=column.indexOf(node),children=nodes.filter(child=>child.
+parent===current),targets={ArrowRight:children.find(child=>child.best)||children[0],ArrowLeft:nodes[node.
+parent??-1],ArrowDown:column[index+1],ArrowUp:column[index-1],Home:column[0],End:column.at(-1)};if(!(e.
+key in targets))return;e.preventDefault();let to=targets[e.key];to&&to.step<=step&&boxes[to.number].
+focus()}function list(){let childList=parent=>{let children=nodes.filter(child=>child.parent===parent);
+return children.length>0&&h("ul",{},children.map(child=>h("li",{},span(child.best&&"strong",`${pieceText(
+child.piece)} ${n(child.total,2)} `),h("small",{},reason(child)),childList(child.number))))};return h(
+"div",{class:"scroll list",tabindex:0,role:"region","aria-label":t("beam.list")},childList(null)||"")}}async function buildCard(panel2){let{model,card}=await loadModel(currentModel().name),{licence}=card,
 blocks=mh.language==="ko"?card.korean:card.blocks,{weights}=mh.about,pairs=[["licence",licence||t("c\
 ard.no_licence")],["parameters",integer(model.parameters)]];weights&&pairs.push(["precision",weights.
 precision],["bytes",`${n(weights.bytes/2**20,1)} MiB`]),panel2.append(facts(pairs.map(([name,value])=>[
@@ -525,12 +524,11 @@ replaceChildren(state.q,h("mark",{},text)),({message})=>generated.replaceChildre
 primary"}))),panel2.append(generated);let run=await resultsUnderText(panel2,async()=>{let result=canCompute?
 await requestNext():null,inspection=canCompute?null:await fetchInspection(),tokens=result?.tokens??inspection?.
 next.map(token=>({...token,share:token.probability}))??[],append=token=>canCompute&&token.text&&linkButton(
-t("continue.append"),()=>{change({...OWN_OUTPUT,q:state.q+token.text}),mh.render(!0)},`${t("continue\
-.append")}: ${pieceText(token.piece)}`);return[documentText(inspection),figure({key:"continue.next",
-about:result&&t("continue.note",{kept:integer(result.kept)}),chart:bars(tokens.map(token=>[pieceText(
-token.piece),token.share,canCompute?`${n(token.share)} (${n(token.probability)})`:n(token.share),append(
-token)]),1),table:()=>[columnTitles("piece share probability"),tokens.map(token=>[token.piece,token.
-share,token.probability])]})]})}var DASHES=["","7 4","2 3","10 3 2 3","5 5","14 3","1 4"],MARKERS="\u25CF\u25A0\u25B2\u25C6\u2715\u271A\u25CB",
+t("continue.append"),()=>update({...OWN_OUTPUT,q:state.q+token.text}),`${t("continue.append")}: ${pieceText(
+token.piece)}`);return[documentText(inspection),figure({key:"continue.next",about:result&&t("continu\
+e.note",{kept:integer(result.kept)}),chart:bars(tokens.map(token=>[pieceText(token.piece),token.share,
+canCompute?`${n(token.share)} (${n(token.probability)})`:n(token.share),append(token)]),1),table:()=>[
+columnTitles("piece share probability"),tokens.map(token=>[token.piece,token.share,token.probability])]})]})}var DASHES=["","7 4","2 3","10 3 2 3","5 5","14 3","1 4"],MARKERS="\u25CF\u25A0\u25B2\u25C6\u2715\u271A\u25CB",
 LOGARITHMIC_CHARTS=["training.loss","training.perplexity"],curvesFigure=(key,series,xTitle,yTitle,values)=>figure(
 {key,values,chart:curves({label:t(key,values),series,xTitle,yTitle,logarithmic:LOGARITHMIC_CHARTS.includes(
 key)}),table:()=>curvesTable(series,xTitle)});function ticks(low,high,count){let power=10**floor(Math.
@@ -559,33 +557,33 @@ art",tabindex:0,role:"slider","aria-label":label,"aria-valuenow":0,"aria-valuemi
 length-1,"aria-valuetext":t("chart.keys")}),box={left:56,top:10,right:0,bottom:0},toX=value=>box.left+
 (value-first)/(last-first)*(box.right-box.left),toY=value=>box.bottom-(logarithmic?Math.log(max(value,
 low)/low)/Math.log(high/low):(value-low)/(high-low))*(box.bottom-box.top),index=-1;function readValues(to){
-index=clamp(to,xs.length-1);let values=series.map(curve=>`${series.length>1?`${curve.name} `:""}${compact(
-curve.y[nearest(curve.x,xs[index])])}`);reading.textContent=`${xTitle} ${compact(xs[index])}: ${values.
-join(" \xB7 ")}`,aria(holder,"valuenow",index),aria(holder,"valuetext",reading.textContent),cursor.setAttribute(
-"d",`M${toX(xs[index])} ${box.top}V${box.bottom}`)}holder.addEventListener("keydown",e=>{let to={ArrowRight:index+
-1,ArrowUp:index+1,ArrowLeft:index-1,ArrowDown:index-1,Home:0,End:xs.length-1}[e.key];to!==void 0&&(e.
-preventDefault(),readValues(to))}),holder.addEventListener("pointermove",e=>{let share=(e.clientX-holder.
-getBoundingClientRect().left-box.left)/(box.right-box.left);readValues(nearest(xs,first+share*(last-
-first)))});let text=(x,y,content,style="tick")=>svg("text",{class:style,x,y},content),mark=(k,x,y)=>svg(
-"text",{class:"mark",x,y:y+4},MARKERS[k%7]),line=(k,d)=>svg("path",{class:"curve",d,"stroke-dasharra\
-y":DASHES[k%7]}),names=series.map(curve=>`${curve.name}: ${compact(curve.y[curve.y.length-1])}`),keys=h(
-"ul",{class:"keys"},names.map((name,k)=>h("li",{},svg("svg",{width:36,height:14,class:`c${k%7}`},line(
-k,"M1 7H35"),mark(k,18,7)),name)));return onResize(holder,width=>{let height=round(min(300,max(200,width*
-.4)));Object.assign(box,{right:width-16,bottom:height-40});let left=box.right-max(...names.map(textWidth))-
-26,paths=series.map(({x,y})=>x.map((value,i)=>[toX(value),toY(y[i])])),heights=left>width/3?nameHeights(
-paths,left,box.top+6,box.bottom-8):null;keys.hidden=!!heights,holder.replaceChildren(svg("svg",{width,
-height},(logarithmic?logarithmicTicks:ticks)(low,high,5).map(([y,tick])=>[svg("path",{class:"grid",d:`\
-M${box.left} ${toY(y)}H${box.right}`}),text(box.left-8,toY(y)+4,tick,"tick end")]),ticks(first,last,
-max(2,floor(width/80))).filter(([x])=>Number.isInteger(x)).map(([x])=>text(toX(x),box.bottom+18,compact(
-x))),text((box.left+box.right)/2,height-4,xTitle),series.map(({x,y},k)=>svg("g",{class:`c${k%7}`},line(
-k,x.map((value,i)=>`${i?"L":"M"}${toX(value).toFixed(1)} ${toY(y[i]).toFixed(1)}`).join("")),x.flatMap(
-(value,i)=>i%ceil(x.length/12)?[]:[mark(k,toX(value),toY(y[i]))]),svg("circle",{class:"ring",r:4,cx:toX(
-x[x.length-1]),cy:toY(y[y.length-1])}))),heights?.map((y,k)=>svg("g",{class:`c${k%7}`},mark(k,box.right-
-textWidth(names[k])-14,y),text(box.right-4,y+4,names[k],"tick end name"))),cursor)),index>=0&&readValues(
-index)}),div("",para("axis",`${yTitle}${logarithmic?`, ${t("unit.logarithmic")}`:""}`),holder,reading,
-keys)}function curvesTable(series,xTitle){let values=series.map(curve=>new Map(curve.x.map((x,i)=>[x,
-curve.y[i]])));return[[xTitle,...series.map(curve=>curve.name)],allX(series).map(x=>[x,...values.map(
-byX=>byX.get(x))])]}async function buildModel(panel2){let{model,sources}=await loadModel(currentModel().name),inspection=await fetchInspection().
+index=clamp(to,xs.length-1);let values=series.map(({name,x,y})=>{let value=compact(y[nearest(x,xs[index])]);
+return series.length>1?`${name} ${value}`:value});reading.textContent=`${xTitle} ${compact(xs[index])}\
+: ${values.join(" \xB7 ")}`,aria(holder,"valuenow",index),aria(holder,"valuetext",reading.textContent),
+cursor.setAttribute("d",`M${toX(xs[index])} ${box.top}V${box.bottom}`)}holder.addEventListener("keyd\
+own",e=>{let to={ArrowRight:index+1,ArrowUp:index+1,ArrowLeft:index-1,ArrowDown:index-1,Home:0,End:xs.
+length-1}[e.key];to!==void 0&&(e.preventDefault(),readValues(to))}),holder.addEventListener("pointer\
+move",e=>{let share=(e.clientX-holder.getBoundingClientRect().left-box.left)/(box.right-box.left);readValues(
+nearest(xs,first+share*(last-first)))});let text=(x,y,content,style="tick")=>svg("text",{class:style,
+x,y},content),mark=(k,x,y)=>svg("text",{class:"mark",x,y:y+4},MARKERS[k%7]),line=(k,d)=>svg("path",{
+class:"curve",d,"stroke-dasharray":DASHES[k%7]}),names=series.map(curve=>`${curve.name}: ${compact(curve.
+y[curve.y.length-1])}`),keys=h("ul",{class:"keys"},names.map((name,k)=>h("li",{},svg("svg",{width:36,
+height:14,class:`c${k%7}`},line(k,"M1 7H35"),mark(k,18,7)),name)));return onResize(holder,width=>{let height=round(
+min(300,max(200,width*.4)));Object.assign(box,{right:width-16,bottom:height-40});let left=box.right-
+max(...names.map(textWidth))-26,paths=series.map(({x,y})=>x.map((value,i)=>[toX(value),toY(y[i])])),
+heights=left>width/3?nameHeights(paths,left,box.top+6,box.bottom-8):null;keys.hidden=!!heights,holder.
+replaceChildren(svg("svg",{width,height},(logarithmic?logarithmicTicks:ticks)(low,high,5).map(([y,tick])=>[
+svg("path",{class:"grid",d:`M${box.left} ${toY(y)}H${box.right}`}),text(box.left-8,toY(y)+4,tick,"ti\
+ck end")]),ticks(first,last,max(2,floor(width/80))).filter(([x])=>Number.isInteger(x)).map(([x])=>text(
+toX(x),box.bottom+18,compact(x))),text((box.left+box.right)/2,height-4,xTitle),series.map(({x,y},k)=>svg(
+"g",{class:`c${k%7}`},line(k,x.map((value,i)=>`${i?"L":"M"}${toX(value).toFixed(1)} ${toY(y[i]).toFixed(
+1)}`).join("")),x.flatMap((value,i)=>i%ceil(x.length/12)?[]:[mark(k,toX(value),toY(y[i]))]),svg("cir\
+cle",{class:"ring",r:4,cx:toX(x[x.length-1]),cy:toY(y[y.length-1])}))),heights?.map((y,k)=>svg("g",{
+class:`c${k%7}`},mark(k,box.right-textWidth(names[k])-14,y),text(box.right-4,y+4,names[k],"tick end \
+name"))),cursor)),index>=0&&readValues(index)}),div("",para("axis",`${yTitle}${logarithmic?`, ${t("u\
+nit.logarithmic")}`:""}`),holder,reading,keys)}function curvesTable(series,xTitle){let values=series.
+map(curve=>new Map(curve.x.map((x,i)=>[x,curve.y[i]])));return[[xTitle,...series.map(curve=>curve.name)],
+allX(series).map(x=>[x,...values.map(byX=>byX.get(x))])]}async function buildModel(panel2){let{model,sources}=await loadModel(currentModel().name),inspection=await fetchInspection().
 catch(()=>null),{total_steps:total,warmup_steps:warmup,schedule:name,steps:x,rates:y}=model.learning_rate,
 settings2=["parameters","d_model","d_ff","num_heads","num_encoder_layers","num_decoder_layers","norm",
 "positions"].map(key=>[t(`model.${key}`),{...model.model,parameters:model.parameters}[key]]),blocks=model.
@@ -674,18 +672,18 @@ table:()=>[[t("column.piece"),t("column.weight"),...range(width)],[...values.map
 attention.map(part=>part.kind),attention=attentionOfKind(inspection,state.kind),{kind}=attention,[layers,
 count]=unpack(attention.weights).shape,layer=range(layers).includes(state.layer)?state.layer:layers-
 1,head=range(count).includes(Number(state.head))?Number(state.head):0,steps=await headSteps(inspection,
-kind,layer,head),{rows,columns}=steps,[query,key]=[0,0],stateChoice=(name,options,current)=>choice(t(
-`attention.${name}`),options,current,value=>{change({kind,layer,head:String(head),[name]:name==="lay\
-er"?Number(value):value,...name==="kind"&&{query:0}}),mh.render(!0)}),tokens=rows.names.map((name,i)=>button(
-pieceText(name),()=>selectQuery(i),{class:"token",dir:"auto"})),stages=STAGES.map((name,i)=>button(`${i+
-1}. ${t(`steps.${name}_short`)}`,()=>showStage(i))),back=button(t("steps.back"),()=>showStage(state.
-stage-1)),next=button(t("steps.next"),()=>showStage(state.stage+1),{class:"primary"}),holder=h("div",
-{});holder.addEventListener("keydown",changeStage,!0),panel2.append(div("controls",kinds.length>1&&stateChoice(
-"kind",kinds.map(name=>[name,t(`attention.${name}`)]),kind),stateChoice("layer",range(layers),layer),
-stateChoice("head",range(count),head)),figure({key:"steps.query",about:`${t("steps.query_note",{side:rows.
-title})} ${shiftNote(inspection,attention,[rows,columns])}`,chart:tokenRow(rows.title,tokens,rows.names,
-min(state.query,tokens.length-1))}),div("controls stages",roving(h("div",{class:"segments",role:"gro\
-up","aria-label":t("tab.steps")},stages),stages,state.stage,showStage),back,next),holder),selectQuery(
+kind,layer,head),{rows,columns}=steps,shift=shiftNote(inspection,attention,[rows,columns]),[query,key]=[
+0,0],stateChoice=(name,options,current)=>choice(t(`attention.${name}`),options,current,value=>{change(
+{kind,layer,head:String(head),[name]:name==="layer"?Number(value):value,...name==="kind"&&{query:0}}),
+mh.render(!0)}),tokens=rows.names.map((name,i)=>button(pieceText(name),()=>selectQuery(i),{class:"to\
+ken",dir:"auto"})),stages=STAGES.map((name,i)=>button(`${i+1}. ${t(`steps.${name}_short`)}`,()=>showStage(
+i))),back=button(t("steps.back"),()=>showStage(state.stage-1)),next=button(t("steps.next"),()=>showStage(
+state.stage+1),{class:"primary"}),holder=h("div",{});holder.addEventListener("keydown",changeStage,!0),
+panel2.append(div("controls",kinds.length>1&&stateChoice("kind",kinds.map(name=>[name,t(`attention.${name}`)]),
+kind),stateChoice("layer",range(layers),layer),stateChoice("head",range(count),head)),figure({key:"s\
+teps.query",about:`${t("steps.query_note",{side:rows.title})} ${shift}`,chart:tokenRow(rows.title,tokens,
+rows.names,min(state.query,tokens.length-1))}),div("controls stages",roving(h("div",{class:"segments",
+role:"group","aria-label":t("tab.steps")},stages),stages,state.stage,showStage),back,next),holder),selectQuery(
 min(state.query,tokens.length-1));function selectQuery(i){query=i,key=columns.names.reduce((best,_,k)=>steps.
 at("weights",i,k)>steps.at("weights",i,best)?k:best,0),change({query}),setPressed(tokens,i),showStage(
 state.stage)}function showStage(to){change({stage:clamp(to,STAGES.length-1)}),setPressed(stages,state.
@@ -757,23 +755,23 @@ n")}`)));return figure({key:"words.tokens",table,chart:tokenRow(t("words.tokens"
 ({piece})=>piece),current)})}var BEAMS=[1,2,3,4,5,8,12,16];async function buildTranslate(panel2){let model=currentModel(),output=h(
 "div",{class:"output",dir:"auto",lang:model.target,"aria-live":"polite"}),speed=para("count"),notices=h(
 "div",{class:"notices","aria-live":"polite"}),below=stack(),[runCount,text]=[0,""],reverse=mh.about.
-models.find(other=>other.source===model.target&&other.target===model.source),swap=button("\u21C4",()=>{
-change({...OWN_OUTPUT,...AS_TRAINED,model:reverse?.name,q:text,sentence:0}),mh.render()},{class:"rou\
-nd","aria-label":t("translate.swap"),title:t(reverse?"translate.swap":"translate.no_swap"),disabled:!reverse}),
-languages=languageLists(),copy=copyButton(t("copy"),()=>text),correction=mh.about.suggestions&&correctionForm(
-()=>text);panel2.append(div("pair",textBox(languageName(model.source),run),swap,div("card side",div(
-"side-head",languageName(model.target)),output,notices,div("side-foot",speed,copy),correction)),div(
-"controls",languages,choice(t("translate.beam"),[["",t("translate.beam_default",{beam:model.beam})],
-...BEAMS],state.beam,beam=>{change({...OWN_OUTPUT,beam}),run()}),button(t("translate.go"),run,{class:"\
-primary"}),availableViews().includes("whole")&&button(t("translate.whole"),()=>{change({tab:"whole",
-part:0}),mh.render()}),span("hint",t("translate.keys"))),below),await run();async function run(){let number=runCount+=
-1;below.replaceChildren(),showEffect();let slow=setTimeout(()=>{number===runCount&&(speed.textContent=
-t("translate.busy"),aria(output,"busy","true"))},TYPING_DELAY),shown;try{let result=state.q.trim()?await translateText(
-state.q,modelChanges()):{translation:"",sentences:[],tokens:0,seconds:0};if(number!==runCount)return;
-text=result.translation,notices.replaceChildren(...warningsOf(result.sentences).map(name=>para("noti\
-ce",t(`warning.${name}`)))),shown=para("translation",text),speed.textContent=text&&t("translate.fact\
-s",{seconds:n(result.seconds,2),speed:integer(result.tokens/result.seconds)})+confidenceOf(result.sentences),
-result.sentences.length&&(below.append(sentencesFigure(result.sentences,below),div("preview"),sentenceDetails(
+models.find(other=>other.source===model.target&&other.target===model.source),swap=button("\u21C4",()=>goTo(
+{...OWN_OUTPUT,...AS_TRAINED,model:reverse?.name,q:text,sentence:0}),{class:"round","aria-label":t("\
+translate.swap"),title:t(reverse?"translate.swap":"translate.no_swap"),disabled:!reverse}),languages=languageLists(),
+copy=copyButton(t("copy"),()=>text),correction=mh.about.suggestions&&correctionForm(()=>text);panel2.
+append(div("pair",textBox(languageName(model.source),run),swap,div("card side",div("side-head",languageName(
+model.target)),output,notices,div("side-foot",speed,copy),correction)),div("controls",languages,choice(
+t("translate.beam"),[["",t("translate.beam_default",{beam:model.beam})],...BEAMS],state.beam,beam=>{
+change({...OWN_OUTPUT,beam}),run()}),button(t("translate.go"),run,{class:"primary"}),availableViews().
+includes("whole")&&button(t("translate.whole"),()=>goTo({tab:"whole",part:0})),span("hint",t("transl\
+ate.keys"))),below),await run();async function run(){let number=runCount+=1;below.replaceChildren(),
+showEffect();let slow=setTimeout(()=>{number===runCount&&(speed.textContent=t("translate.busy"),aria(
+output,"busy","true"))},TYPING_DELAY),shown;try{let result=state.q.trim()?await translateText(state.
+q,modelChanges()):{translation:"",sentences:[],tokens:0,seconds:0};if(number!==runCount)return;text=
+result.translation,notices.replaceChildren(...warningsOf(result.sentences).map(name=>para("notice",t(
+`warning.${name}`)))),shown=para("translation",text),speed.textContent=text&&t("translate.facts",{seconds:n(
+result.seconds,2),speed:integer(result.tokens/result.seconds)})+confidenceOf(result.sentences),result.
+sentences.length&&(below.append(sentencesFigure(result.sentences,below),div("preview"),sentenceDetails(
 sentenceOf(result))),previewAttention(below))}catch(error){shown=para("wrong",error.message),number===
 runCount&&(speed.textContent="")}clearTimeout(slow),number===runCount&&(aria(output,"busy","false"),
 output.replaceChildren(shown))}}function languageLists(){let{source,target}=currentModel(),directions=mh.
@@ -792,20 +790,20 @@ layer=inspection.alignment?.layer??unpack(cross.weights).shape[0]-1,[rows,column
 "cross"),title=`${t("attention.cross")}, ${t("attention.named_mean",{layer})}`,options={rows:rows.names,
 columns:columns.names,value:weightsOf(cross,layer,"mean"),label:title,meaning:t("attention.weight"),
 rowTitle:rows.title,columnTitle:columns.title};holder.replaceChildren(figure({key:"translate.attenti\
-on",table:()=>matrixTable(options),chart:div("",matrix(options),linkButton(t("translate.heads"),()=>{
-change({tab:"attention",kind:"cross",layer,head:"mean"}),mh.render()}))}))}function sentencesFigure(sentences,below){
-if(sentences.length<2)return"";let buttons=sentences.map((sentence,i)=>button(sentence.source,()=>{change(
-{...OWN_OUTPUT,sentence:i}),setPressed(buttons,i),showEffect(),previewAttention(below),below.lastChild?.
-replaceWith(sentenceDetails(sentence))},{class:"sentence",dir:"auto","aria-pressed":i===state.sentence||
-"false"}));return figure({key:"translate.sentences",chart:div("sentences",buttons)})}function sentenceDetails({
+on",table:()=>matrixTable(options),chart:div("",matrix(options),linkButton(t("translate.heads"),()=>goTo(
+{tab:"attention",kind:"cross",layer,head:"mean"})))}))}function sentencesFigure(sentences,below){if(sentences.
+length<2)return"";let buttons=sentences.map((sentence,i)=>button(sentence.source,()=>{change({...OWN_OUTPUT,
+sentence:i}),setPressed(buttons,i),showEffect(),previewAttention(below),below.lastChild?.replaceWith(
+sentenceDetails(sentence))},{class:"sentence",dir:"auto","aria-pressed":i===state.sentence||"false"}));
+return figure({key:"translate.sentences",chart:div("sentences",buttons)})}function sentenceDetails({
 hypotheses}){if(!hypotheses.length)return"";let[best]=hypotheses,tokens=best.tokens.map((piece,i)=>({
-piece,probability:Math.exp(best.token_scores[i])})),inspect=target=>()=>{change({...OWN_OUTPUT,tab:"\
-words",target}),mh.render()},rows=hypotheses.map((hypothesis,rank)=>[rank+1,rank?markDifferences(hypothesis.
-text,best.text):hypothesis.text,hypothesis.score,hypothesis.log_probability,hypothesis.tokens.length,
-linkButton(t("translate.inside"),inspect(rank?hypothesis.text:""),`${t("translate.inside")}: ${hypothesis.
-text}`)]);return stack(tokenFigure(tokens,at=>{change({...OWN_OUTPUT,tab:"words",at}),mh.render()}),
-figure({key:"translate.alternatives",chart:tableOf([columnTitles("rank text score log_probability le\
-ngth look"),rows],t("translate.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
+piece,probability:Math.exp(best.token_scores[i])})),inspect=target=>()=>goTo({...OWN_OUTPUT,tab:"wor\
+ds",target}),rows=hypotheses.map((hypothesis,rank)=>[rank+1,rank?markDifferences(hypothesis.text,best.
+text):hypothesis.text,hypothesis.score,hypothesis.log_probability,hypothesis.tokens.length,linkButton(
+t("translate.inside"),inspect(rank?hypothesis.text:""),`${t("translate.inside")}: ${hypothesis.text}`)]);
+return stack(tokenFigure(tokens,at=>goTo({...OWN_OUTPUT,tab:"words",at})),figure({key:"translate.alt\
+ernatives",chart:tableOf([columnTitles("rank text score log_probability length look"),rows],t("trans\
+late.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
 let longest=innerWidth<700?16:32;return isolate(text.length<=longest?text:fromEnd?`\u2026 ${text.slice(
 2-longest)}`:`${text.slice(0,longest-2)} \u2026`)}var piecesText=tokens=>tokens.map(({piece})=>pieceText(
 piece)).join(" ");function strongestWeight(inspection,kind,keys,only){let attention=attentionOfKind(
@@ -878,53 +876,54 @@ num_decoder_layers,[["masked",selfStep],["cross",crossStep]],mapping,mapping),..
 ...prediction.alternatives].sort((a,b)=>b.probability-a.probability),{tab:"words",at},pieceText(prediction.
 piece),{tab:inspection.beam?"beam":"words"})];return{steps,columns:[encoder,decoder]}}var[BLOCK_HEIGHT,THIN_HEIGHT,ATTENTION_HEIGHT,BLOCK_GAP,FRAME_TOP,FRAME_BOTTOM]=[23,18,48,7,15,5];function modelPicture(steps,columns){
 let links=[],blocks=[],heightOf=({cells,thin})=>cells?ATTENTION_HEIGHT:thin?THIN_HEIGHT:BLOCK_HEIGHT,
-heights=columns.map(column=>column.reduce((sum,block)=>sum+heightOf(block)+BLOCK_GAP+(block.layers?FRAME_BOTTOM:
-block.endsLayers?FRAME_TOP:0),0)),height=max(...heights)+BLOCK_GAP,width=columns.length>1?46:100,[memory,
-crossing]=[0,0],link=(block,children,label)=>{let element2=svg("a",{class:"block",href:addressOf(steps[block.
-step].door),"aria-label":label},children);return links.push(element2),blocks.push(block),element2},wire=(x1,y1,x2,y2,arrow)=>svg(
-"line",{class:"wire",x1:`${x1}%`,y1,x2:`${x2}%`,y2,"marker-end":arrow&&"url(#arrow)"}),text=(x,y,content,style)=>svg(
-"text",{class:style,x:`${x}%`,y,"dominant-baseline":"central"},content),drawColumn=(column,index)=>{
-let[y,below,bottom,layers,isPre]=[height-BLOCK_GAP,0,0,0,!1],start2=null,wires=[],boxes=[];return column.
-forEach((block,i)=>{let size=heightOf(block);block.layers&&([bottom,layers,isPre,start2]=[y+BLOCK_GAP/
-2,block.layers,!!block.thin,[53,y-FRAME_BOTTOM+BLOCK_GAP/2+1]],y-=FRAME_BOTTOM),y-=size;let middle=y+
-size/2;i&&wires.push(wire(53,below,53,y+size+1,!0));let label=block.label||block.value,lineAt=block.
-cells?y+13:middle;boxes.push(link(block,[svg("rect",{x:"8%",y,width:"90%",height:size,rx:5,class:!block.
-label&&!block.tokens&&"text-box"}),text(block.label?11:53,lineAt,label,block.label?"label":"middle"),
-...block.label&&block.value?[text(96,lineAt,block.value,"value")]:[]]));let left=10;ATTENTION_CELLS.
-slice(0,block.cells?.length??0).forEach(([name,share],k)=>{let cellWidth=share/100*86;boxes.push(link(
-{...block,step:block.cells?.[k]??0},[svg("rect",{x:`${left}%`,y:y+size-23,width:`${cellWidth-1}%`,height:19,
-rx:4}),text(left+(cellWidth-1)/2,y+size-13,t(`whole.${name}`),"middle small")],`${label}: ${t(`whole\
-.${name}`)}`)),left+=cellWidth}),start2&&block.thin&&!block.layers&&(wires.push(wire(start2[0],start2[1],
-4,start2[1]),wire(4,start2[1],4,middle),wire(4,middle,8,middle,!0)),start2=isPre?[4,middle]:[53,y-BLOCK_GAP/
-2]),block.readsEncoder&&(crossing=y+size-13),below=y,y-=BLOCK_GAP,block.endsLayers&&(start2=null,y-=
-FRAME_TOP,wires.unshift(svg("rect",{class:"frame",x:"1%",y:y+BLOCK_GAP/2,width:"98.5%",height:bottom-
-y-BLOCK_GAP/2,rx:8}),text(97,y+FRAME_TOP-3,`${layers} \xD7`,"value")))}),index||(memory=below),svg("\
-svg",{x:index?`${100-width}%`:0,y:0,width:`${width}%`,height,"aria-hidden":!1},wires,boxes)},drawn=columns.
-map(drawColumn),between=columns.length>1?[wire(width/2+1.4,memory,width/2+1.4,memory-8),wire(width/2+
-1.4,memory-8,50,memory-8),wire(50,memory-8,50,crossing),wire(50,crossing,57.6,crossing,!0)]:[];return{
-element:svg("svg",{class:"whole-model",width:"100%",height,role:"group","aria-label":t("whole.model"),
-"aria-hidden":!1},svg("marker",{id:"arrow",viewBox:"0 0 8 8",refX:7,refY:4,markerWidth:7,markerHeight:7,
-orient:"auto"},svg("path",{d:"M0 0L8 4L0 8Z",class:"arrow"})),drawn,between),links,blocks}}var READING_TIME=2600;async function buildWhole(panel2,inspection){let tokens=inspection.target?.tokens??
+frameOf=({layers,endsLayers})=>layers?FRAME_BOTTOM:endsLayers?FRAME_TOP:0,heights=columns.map(column=>column.
+reduce((sum,block)=>sum+heightOf(block)+frameOf(block)+BLOCK_GAP,0)),height=max(...heights)+BLOCK_GAP,
+width=columns.length>1?46:100,[memory,crossing]=[0,0],link=(block,children,label)=>{let element2=svg(
+"a",{class:"block",href:addressOf(steps[block.step].door),"aria-label":label},children);return links.
+push(element2),blocks.push(block),element2},wire=(x1,y1,x2,y2,arrow)=>svg("line",{class:"wire",x1:`${x1}\
+%`,y1,x2:`${x2}%`,y2,"marker-end":arrow&&"url(#arrow)"}),text=(x,y,content,style)=>svg("text",{class:style,
+x:`${x}%`,y,"dominant-baseline":"central"},content),drawColumn=(column,index)=>{let[y,below,bottom,layers,
+isPre]=[height-BLOCK_GAP,0,0,0,!1],start2=null,wires=[],boxes=[];return column.forEach((block,i)=>{let size=heightOf(
+block);block.layers&&(bottom=y+BLOCK_GAP/2,layers=block.layers,isPre=!!block.thin,start2=[53,y-FRAME_BOTTOM+
+BLOCK_GAP/2+1],y-=FRAME_BOTTOM),y-=size;let middle=y+size/2;i&&wires.push(wire(53,below,53,y+size+1,
+!0));let label=block.label||block.value,lineAt=block.cells?y+13:middle;boxes.push(link(block,[svg("r\
+ect",{x:"8%",y,width:"90%",height:size,rx:5,class:!block.label&&!block.tokens&&"text-box"}),text(block.
+label?11:53,lineAt,label,block.label?"label":"middle"),...block.label&&block.value?[text(96,lineAt,block.
+value,"value")]:[]]));let left=10;ATTENTION_CELLS.slice(0,block.cells?.length??0).forEach(([name,share],k)=>{
+let cellWidth=share/100*86;boxes.push(link({...block,step:block.cells?.[k]??0},[svg("rect",{x:`${left}\
+%`,y:y+size-23,width:`${cellWidth-1}%`,height:19,rx:4}),text(left+(cellWidth-1)/2,y+size-13,t(`whole\
+.${name}`),"middle small")],`${label}: ${t(`whole.${name}`)}`)),left+=cellWidth}),start2&&block.thin&&
+!block.layers&&(wires.push(wire(start2[0],start2[1],4,start2[1]),wire(4,start2[1],4,middle),wire(4,middle,
+8,middle,!0)),start2=isPre?[4,middle]:[53,y-BLOCK_GAP/2]),block.readsEncoder&&(crossing=y+size-13),below=
+y,y-=BLOCK_GAP,block.endsLayers&&(start2=null,y-=FRAME_TOP,wires.unshift(svg("rect",{class:"frame",x:"\
+1%",y:y+BLOCK_GAP/2,width:"98.5%",height:bottom-y-BLOCK_GAP/2,rx:8}),text(97,y+FRAME_TOP-3,`${layers}\
+ \xD7`,"value")))}),index||(memory=below),svg("svg",{x:index?`${100-width}%`:0,y:0,width:`${width}%`,
+height,"aria-hidden":!1},wires,boxes)},drawn=columns.map(drawColumn),top=width/2+1.4,between=columns.
+length>1&&[wire(top,memory,top,memory-8),wire(top,memory-8,50,memory-8),wire(50,memory-8,50,crossing),
+wire(50,crossing,57.6,crossing,!0)];return{element:svg("svg",{class:"whole-model",width:"100%",height,
+role:"group","aria-label":t("whole.model"),"aria-hidden":!1},svg("marker",{id:"arrow",viewBox:"0 0 8\
+ 8",refX:7,refY:4,markerWidth:7,markerHeight:7,orient:"auto"},svg("path",{d:"M0 0L8 4L0 8Z",class:"a\
+rrow"})),drawn,between),links,blocks}}var READING_TIME=2600;async function buildWhole(panel2,inspection){let tokens=inspection.target?.tokens??
 [],{steps,columns}=await modelSteps(inspection),picture=modelPicture(steps,columns),last=steps.length-
-1,chosen=tokens.map((token,i)=>button(pieceText(token.piece),()=>chooseToken(i),{class:"token",dir:"\
-auto"})),[drawing,detail]=[div("whole"),h("div",{class:"whole-detail","aria-live":"polite"})],control=stepper(
-{label:t("column.step"),last,value:min(state.part,last),time:READING_TIME,onEnd:tokens.length?nextToken:
-void 0},showStep);panel2.append(figure({key:"whole.model",chart:div("whole-figure",control.field,drawing,
-detail,tokens.length>0&&div("",note(t("whole.tokens")),tokenRow(t("whole.tokens"),chosen,tokens.map(
-({piece})=>piece),state.at))),table:()=>[columnTitles("step name meaning"),steps.map(({name,note:text},i)=>[
-i+1,t(`whole.${name}_title`),text])]})),draw();function draw(){let titles=columns.length>1?["encoder",
-"decoder"]:[inspection.attention[0].kind],{links,blocks}=picture;links.forEach((link,i)=>link.addEventListener(
-"focus",()=>{blocks[i].step!==state.part&&control.set(blocks[i].step)})),drawing.replaceChildren(div(
-"whole-titles",titles.map(name=>span("",t(`whole.${name}`)))),roving(div("",picture.element),[...links].
-reverse(),links.length-1-max(0,blocks.findIndex(({step})=>step===state.part)))),setPressed(chosen,min(
-state.at,tokens.length-1)),showStep(min(state.part,last))}async function chooseToken(at){change({at}),
-{steps,columns}=await modelSteps(inspection),picture=modelPicture(steps,columns),draw()}function nextToken(){
-let hasNext=state.at<tokens.length-1;return chooseToken(hasNext?state.at+1:0),hasNext?steps.findIndex(
-({name})=>name==="read"):0}function showStep(to){change({part:to});let{name,note:text,chart,door}=steps[to];
-picture.links.forEach((link,i)=>{let{step}=picture.blocks[i];link.setAttribute("class",`block${step===
-to?" now":step<to?" done":""}`)}),detail.replaceChildren(stack(div("",h("h3",{},t(`whole.${name}_tit\
-le`)),para("",text)),chart(),door.tab&&h("a",{href:addressOf(door)},t("whole.open",{view:t(`tab.${door.
-tab}`)}))))}}async function buildWords(panel2,inspection){let{predictions}=inspection,[list,detail]=[div(""),div(
+1,pieces=tokens.map(({piece})=>piece),chosen=tokens.map((token,i)=>button(pieceText(token.piece),()=>chooseToken(
+i),{class:"token",dir:"auto"})),drawing=div("whole"),detail=h("div",{class:"whole-detail","aria-live":"\
+polite"}),control=stepper({label:t("column.step"),last,value:min(state.part,last),time:READING_TIME,
+onEnd:tokens.length?nextToken:void 0},showStep);panel2.append(figure({key:"whole.model",chart:div("w\
+hole-figure",control.field,drawing,detail,tokens.length>0&&div("",note(t("whole.tokens")),tokenRow(t(
+"whole.tokens"),chosen,pieces,state.at))),table:()=>[columnTitles("step name meaning"),steps.map(({name,
+note:text},i)=>[i+1,t(`whole.${name}_title`),text])]})),draw();function draw(){let titles=columns.length>
+1?["encoder","decoder"]:[inspection.attention[0].kind],{links,blocks}=picture,current=blocks.findIndex(
+({step})=>step===state.part);links.forEach((link,i)=>link.addEventListener("focus",()=>{blocks[i].step!==
+state.part&&control.set(blocks[i].step)})),drawing.replaceChildren(div("whole-titles",titles.map(name=>span(
+"",t(`whole.${name}`)))),roving(div("",picture.element),[...links].reverse(),links.length-1-max(0,current))),
+setPressed(chosen,min(state.at,tokens.length-1)),showStep(min(state.part,last))}async function chooseToken(at){
+change({at}),{steps,columns}=await modelSteps(inspection),picture=modelPicture(steps,columns),draw()}
+function nextToken(){let hasNext=state.at<tokens.length-1;return chooseToken(hasNext?state.at+1:0),hasNext?
+steps.findIndex(({name})=>name==="read"):0}function showStep(to){change({part:to});let{name,note:text,
+chart,door}=steps[to];picture.links.forEach((link,i)=>{let{step}=picture.blocks[i];link.setAttribute(
+"class",`block${step===to?" now":step<to?" done":""}`)}),detail.replaceChildren(stack(div("",h("h3",
+{},t(`whole.${name}_title`)),para("",text)),chart(),door.tab&&h("a",{href:addressOf(door)},t("whole.\
+open",{view:t(`tab.${door.tab}`)}))))}}async function buildWords(panel2,inspection){let{predictions}=inspection,[list,detail]=[div(""),div(
 "")],atTemperature=predictions;canCompute&&panel2.append(div("controls",slider(t("words.temperature"),
 {min:.1,max:3,step:.1,value:state.temperature,show:value=>n(value,1)},temperature=>{change({temperature}),
 later()}))),panel2.append(list,detail);let later=debounce(200,applyTemperature);await applyTemperature();
@@ -958,14 +957,14 @@ model:buildModel,card:buildCard,classify:buildClassify,continue:buildContinue},r
 let models=mh.about.models.map(({name})=>name),key=h("input",{type:"password",autocomplete:"off",onchange:()=>{
 mh.key=key.value.trim(),render()}});key.value=mh.key,settings.replaceChildren(canCompute&&!hasWorker?
 h("a",{href:"docs"},"API"):"",copyButton(t("settings.link"),()=>location.href,t("settings.link_hint")),
-models.length>1?choice(t("settings.model"),models,currentModel().name,model=>{change({...OWN_OUTPUT,
-...AS_TRAINED,model,kind:"",layer:-1,head:"mean",other:"",beam:"",sentence:0}),render()}):"",mh.about.
-key_required?h("label",{class:"field"},span("",t("settings.key")),key):"",h("div",{class:"segments",
-role:"group","aria-label":t("settings.language")},Object.entries(LANGUAGES).map(([code,name])=>button(
-name,()=>setLanguage(code),{lang:code,"aria-pressed":code===mh.language||"false"}))),choice(t("setti\
-ngs.theme"),THEMES.map(theme=>[theme,t(`theme.${theme}`)]),document.documentElement.dataset.theme,theme=>{
-saveSetting("theme",theme),applyTheme(theme)}))}var applyTheme=theme=>{document.documentElement.dataset.
-theme=theme&&THEMES.includes(theme)?theme:"auto"};async function setLanguage(language){if(mh.strings[language]??=
+models.length>1?choice(t("settings.model"),models,currentModel().name,model=>goTo({...OWN_OUTPUT,...AS_TRAINED,
+model,kind:"",layer:-1,head:"mean",other:"",beam:"",sentence:0})):"",mh.about.key_required?h("label",
+{class:"field"},span("",t("settings.key")),key):"",h("div",{class:"segments",role:"group","aria-labe\
+l":t("settings.language")},Object.entries(LANGUAGES).map(([code,name])=>button(name,()=>setLanguage(
+code),{lang:code,"aria-pressed":code===mh.language||"false"}))),choice(t("settings.theme"),THEMES.map(
+theme=>[theme,t(`theme.${theme}`)]),document.documentElement.dataset.theme,theme=>{saveSetting("them\
+e",theme),applyTheme(theme)}))}var applyTheme=theme=>{document.documentElement.dataset.theme=theme&&
+THEMES.includes(theme)?theme:"auto"};async function setLanguage(language){if(mh.strings[language]??=
 await loadStrings(language),mh.language=language,saveSetting("language",language),document.documentElement.
 lang=language,document.querySelector(".skip").textContent=t("skip"),mh.about){let focused=settings.contains(
 document.activeElement);await render(!0),focused&&settings.querySelector(`[lang=${language}]`).focus()}}
@@ -975,32 +974,33 @@ t(`tab.${name2}`),()=>open(name2),{role:"tab",id:`tab-${name2}`,"aria-controls":
 ed":i===current||"false"}));aria(tabs,"label",t("tabs"));let row=roving(h("div",{class:"tabs-row",role:"\
 presentation"},buttons),buttons,current,to=>open(names[to]));tabs.replaceChildren(row),row.scrollLeft=
 buttons[current].offsetLeft-row.offsetLeft-(row.clientWidth-buttons[current].offsetWidth)/2,focused&&
-buttons[current].focus(),aria(panel,"labelledby",`tab-${state.tab}`);let{name,task,source,target}=currentModel();
-document.title=`${t(`tab.${state.tab}`)}: ${task==="translation"?`${languageName(source)} \u2192 ${languageName(
-target)}`:name} \u2013 manyheads`;function open(tab){change({tab}),render()}}async function render(keepScroll){
-let number=renderCount+=1;drawSettings(),drawTabs();let view=TABS[state.tab],top=keepScroll?window.scrollY:
-0,{activeElement}=document,focusKey=keepScroll&&activeElement instanceof HTMLElement&&panel.contains(
-activeElement)&&(activeElement.dataset.focus||"-");aria(panel,"busy","true");try{let inspection=view.
-needsInspection?await fetchInspection():null;if(number!==renderCount)return;let content=stack(hasWorker&&
-state.tab===availableViews()[0]&&introduction(),(view.needsInspection||view.tasks)&&!(view.hasSwitches&&
-inspection)&&changeNotice(),view.needsInspection&&(inspection?(!view.showsText||state.prefix||state.
-target)&&textSummary(inspection):emptyNotice()));panel.replaceChildren(content),(inspection||!view.needsInspection)&&
-await BUILD[state.tab](content,inspection)}catch(error){number===renderCount&&panel.replaceChildren(
-stack(changeNotice(),h("p",{class:"notice wrong",role:"alert"},error.message)))}number===renderCount&&
-(focusKey&&(panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`)||panel).focus(),window.scrollTo(
-0,top),aria(panel,"busy","false"),showEffect())}function introduction(){let{task,source,target}=currentModel(),
-card=availableViews().includes("card")&&linkButton(t("intro.card"),()=>{change({tab:"card"}),render()});
-return para("note intro",t(`intro.${task}`,{source:languageName(source),target:languageName(target),
-size:n((mh.about.weights?.bytes??0)/2**20,1)})," ",card)}function emptyNotice(){let[first]=availableViews(),
+buttons[current].focus(),aria(panel,"labelledby",`tab-${state.tab}`);let{name,task,source,target}=currentModel(),
+direction=`${languageName(source)} \u2192 ${languageName(target)}`,model=task==="translation"?direction:
+name;document.title=`${t(`tab.${state.tab}`)}: ${model} \u2013 manyheads`;function open(tab){change(
+{tab}),render()}}async function render(keepScroll){let number=renderCount+=1;drawSettings(),drawTabs();
+let view=TABS[state.tab],top=keepScroll?window.scrollY:0,{activeElement}=document,focusKey=keepScroll&&
+activeElement instanceof HTMLElement&&panel.contains(activeElement)&&(activeElement.dataset.focus||"\
+-");aria(panel,"busy","true");try{let inspection=view.needsInspection?await fetchInspection():null;if(number!==
+renderCount)return;let isFirst=state.tab===availableViews()[0],usesModel=view.needsInspection||view.
+tasks,isForced=state.prefix||state.target,content=stack(hasWorker&&isFirst&&introduction(),usesModel&&
+!(view.hasSwitches&&inspection)&&changeNotice(),view.needsInspection&&!inspection&&emptyNotice(),inspection&&
+(!view.showsText||isForced)&&textSummary(inspection));panel.replaceChildren(content),(inspection||!view.
+needsInspection)&&await BUILD[state.tab](content,inspection)}catch(error){number===renderCount&&panel.
+replaceChildren(stack(changeNotice(),h("p",{class:"notice wrong",role:"alert"},error.message)))}number===
+renderCount&&(focusKey&&(panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`)||panel).focus(),
+window.scrollTo(0,top),aria(panel,"busy","false"),showEffect())}function introduction(){let{task,source,
+target}=currentModel(),card=availableViews().includes("card")&&linkButton(t("intro.card"),()=>goTo({
+tab:"card"}));return para("note intro",t(`intro.${task}`,{source:languageName(source),target:languageName(
+target),size:n((mh.about.weights?.bytes??0)/2**20,1)})," ",card)}function emptyNotice(){let[first]=availableViews(),
 {examples:[q]}=currentModel();return div("empty",h("p",{},t("empty")),div("controls",button(t(`tab.${first}`),
-()=>{change({tab:first}),render()},{class:"primary"}),q&&button(t("translate.example"),()=>{change({
-q}),render()})))}function reportHeight(){document.documentElement.classList.add("framed"),new ResizeObserver(
-()=>window.parent.postMessage({height:document.body.offsetHeight},"*")).observe(document.body)}async function start(){
-mh.render=render,window!==window.top&&reportHeight(),applyTheme(savedSetting("theme"));let wanted=[new URLSearchParams(
-location.search).get("lang"),savedSetting("language"),embedded?.language,navigator.language.slice(0,
-2)];await setLanguage(wanted.find(language=>language&&Object.keys(LANGUAGES).includes(language))??"e\
-n"),mh.about=await loadAbout(),readAddress(),hasWorker&&!state.prefix&&(state.q||=currentModel().examples[0]??
-"");let{project}=mh.about;project&&document.body.append(h("footer",{class:"footer"},h("a",{href:project},
-project))),window.addEventListener("popstate",()=>{location.hash!==addressOf()&&(readAddress(),render())}),
-await render(),byId("starting").remove()}start().catch(error=>{mh.strings[mh.language]&&(panel.replaceChildren(
-error.message),document.getElementById("starting")?.remove())});})();
+()=>goTo({tab:first}),{class:"primary"}),q&&button(t("translate.example"),()=>goTo({q}))))}function reportHeight(){
+document.documentElement.classList.add("framed"),new ResizeObserver(()=>window.parent.postMessage({height:document.
+body.offsetHeight},"*")).observe(document.body)}async function start(){mh.render=render,window!==window.
+top&&reportHeight(),applyTheme(savedSetting("theme"));let wanted=[new URLSearchParams(location.search).
+get("lang"),savedSetting("language"),embedded?.language,navigator.language.slice(0,2)];await setLanguage(
+wanted.find(language=>language&&Object.keys(LANGUAGES).includes(language))??"en"),mh.about=await loadAbout(),
+readAddress(),hasWorker&&!state.prefix&&(state.q||=currentModel().examples[0]??"");let{project}=mh.about;
+project&&document.body.append(h("footer",{class:"footer"},h("a",{href:project},project))),window.addEventListener(
+"popstate",()=>{location.hash!==addressOf()&&(readAddress(),render())}),await render(),byId("startin\
+g").remove()}start().catch(error=>{mh.strings[mh.language]&&(panel.replaceChildren(error.message),document.
+getElementById("starting")?.remove())});})();

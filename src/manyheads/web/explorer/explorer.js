@@ -1,6 +1,7 @@
-// Build a form for each operation of /spec. Everything from the server is shown as text, never as HTML.
+// Build a form for each operation of /spec. All from the server is shown as text, never as HTML.
 
-/** @type {<K extends keyof HTMLElementTagNameMap>(name: K, text?: string, attributes?: { [key: string]: string }) => HTMLElementTagNameMap[K]} */
+/** @type {<K extends keyof HTMLElementTagNameMap>(name: K, text?: string, attributes?: { [key:
+      string]: string }) => HTMLElementTagNameMap[K]} */
 function createElement(name, text, attributes) {
   const element = document.createElement(name);
   if (text !== undefined) element.textContent = text;
@@ -11,7 +12,9 @@ function createElement(name, text, attributes) {
 // Returns a schema, or the schema that it refers to.
 /** @type {(schema: Schema, spec: OpenApi) => Schema} */
 function resolveSchema(schema, spec) {
-  return schema.$ref ? spec.components.schemas[schema.$ref.replace("#/components/schemas/", "")] : schema;
+  return schema.$ref
+    ? spec.components.schemas[schema.$ref.replace("#/components/schemas/", "")]
+    : schema;
 }
 
 /** @type {(name: string, schema: Schema, required: boolean, spec: OpenApi) => HTMLElement} */
@@ -24,16 +27,24 @@ function createField(name, schema, required, spec) {
     input = createElement("select");
     input.append(...options.map((value) => createElement("option", value)));
   } else if (name === "q" || name === "prompt") {
-    input = createElement("textarea", undefined, { rows: "3", maxlength: String(valueSchema.maxLength || 5000) });
+    input = createElement("textarea", undefined, {
+      rows: "3",
+      maxlength: String(valueSchema.maxLength || 5000),
+    });
   } else {
-    input = createElement("input", undefined, { type: valueSchema.type === "string" ? "text" : "number", step: "any" });
+    input = createElement("input", undefined, {
+      type: valueSchema.type === "string" ? "text" : "number",
+      step: "any",
+    });
     if (valueSchema.default !== undefined) input.value = String(valueSchema.default);
   }
   input.name = name;
   input.dir = "auto";
   input.dataset.type = valueSchema.type ?? "";
   label.append(input);
-  if (schema.description) label.append(createElement("span", schema.description, { class: "note" }));
+  if (schema.description) {
+    label.append(createElement("span", schema.description, { class: "note" }));
+  }
   return label;
 }
 
@@ -52,19 +63,32 @@ function formValues(form) {
 }
 
 // Addresses are relative to that of the page: a proxy may serve it below a path.
-/** @type {(method: string, path: string, form: HTMLFormElement, output: HTMLElement) => Promise<void>} */
+/** @type {(method: string, path: string, form: HTMLFormElement, output: HTMLElement) =>
+      Promise<void>} */
 async function sendRequest(method, path, form, output) {
   const apiKey = /** @type {HTMLInputElement} */ (document.getElementById("key")).value;
   const sent = method === "post";
-  const headers = { ...(apiKey && { Authorization: "Bearer " + apiKey }), ...(sent && { "Content-Type": "application/json" }) };
-  const options = { method: method.toUpperCase(), headers, body: sent ? JSON.stringify(formValues(form)) : undefined };
+  const headers = {
+    ...(apiKey && { Authorization: "Bearer " + apiKey }),
+    ...(sent && { "Content-Type": "application/json" }),
+  };
+  const options = {
+    method: method.toUpperCase(),
+    headers,
+    body: sent ? JSON.stringify(formValues(form)) : undefined,
+  };
   const start = performance.now();
   try {
     const response = await fetch("." + path, options);
     const text = await response.text();
     let body = text;
-    try { body = JSON.stringify(JSON.parse(text), null, 2); } catch { /* not JSON: show the text unchanged */ }
-    output.textContent = response.status + " after " + Math.round(performance.now() - start) + " ms\n" + body;
+    try {
+      body = JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      /* not JSON: show the text unchanged */
+    }
+    output.textContent =
+      response.status + " after " + Math.round(performance.now() - start) + " ms\n" + body;
   } catch (error) {
     output.textContent = "No answer: " + error.message;
   }
@@ -80,7 +104,9 @@ function createOperation(method, path, operation, spec) {
   if (body) {
     const { properties = {}, required = [] } = resolveSchema(body, spec);
     Object.entries(properties).forEach(([name, schema]) => {
-      if (name !== "api_key") form.append(createField(name, resolveSchema(schema, spec), required.includes(name), spec));
+      if (name !== "api_key") {
+        form.append(createField(name, resolveSchema(schema, spec), required.includes(name), spec));
+      }
     });
   }
   const output = createElement("pre", "", { role: "status" });
@@ -97,7 +123,9 @@ async function showOperations() {
   /** @type {OpenApi} */
   const spec = await (await fetch("spec")).json();
   Object.entries(spec.paths).forEach(([path, methods]) => {
-    Object.entries(methods).forEach(([method, operation]) => document.getElementById("operations")?.append(createOperation(method, path, operation, spec)));
+    Object.entries(methods).forEach(([method, operation]) =>
+      document.getElementById("operations")?.append(createOperation(method, path, operation, spec)),
+    );
   });
 }
 

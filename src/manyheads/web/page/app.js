@@ -4,8 +4,26 @@ import { changeNotice, showEffect } from "./changes.js";
 import { button, choice, copyButton, linkButton, roving } from "./controls.js";
 import { aria, byId, div, h, para, span, stack } from "./elements.js";
 import { hasWorker } from "./engine.js";
-import { canCompute, currentModel, embedded, fetchInspection, loadAbout, loadStrings } from "./source.js";
-import { addressOf, AS_TRAINED, change, mh, OWN_OUTPUT, readAddress, savedSetting, saveSetting, state } from "./state.js";
+import {
+  canCompute,
+  currentModel,
+  embedded,
+  fetchInspection,
+  loadAbout,
+  loadStrings,
+} from "./source.js";
+import {
+  addressOf,
+  AS_TRAINED,
+  change,
+  goTo,
+  mh,
+  OWN_OUTPUT,
+  readAddress,
+  savedSetting,
+  saveSetting,
+  state,
+} from "./state.js";
 import { languageName, n, t } from "./strings.js";
 import { availableViews, TABS } from "./tabs.js";
 import { textSummary } from "./textbox.js";
@@ -30,23 +48,80 @@ const THEMES = ["auto", "light", "dark"];
 const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
 
 /** What draws the view of each tab.
-    @type {{ [tab: string]: (panel: HTMLElement, inspection: Inspection) => Promise<void> | void }} */
-const BUILD = { translate: buildTranslate, whole: buildWhole, words: buildWords, alignment: buildAlignment, attention: buildAttention, steps: buildSteps, beam: buildBeam, training: buildTraining, model: buildModel, card: buildCard, classify: buildClassify, continue: buildContinue };
+    @type {{ [tab: string]: (panel: HTMLElement, inspection: Inspection) => Promise<void> | void }}
+      */
+const BUILD = {
+  translate: buildTranslate,
+  whole: buildWhole,
+  words: buildWords,
+  alignment: buildAlignment,
+  attention: buildAttention,
+  steps: buildSteps,
+  beam: buildBeam,
+  training: buildTraining,
+  model: buildModel,
+  card: buildCard,
+  classify: buildClassify,
+  continue: buildContinue,
+};
 let renderCount = 0;
 
 function drawSettings() {
   const models = mh.about.models.map(({ name }) => name);
-  const key = h("input", { type: "password", autocomplete: "off", onchange: () => { mh.key = key.value.trim(); render(); } });
+  const key = h("input", {
+    type: "password",
+    autocomplete: "off",
+    onchange: () => {
+      mh.key = key.value.trim();
+      render();
+    },
+  });
   key.value = mh.key;
-  settings.replaceChildren(canCompute && !hasWorker ? h("a", { href: "docs" }, "API") : "", copyButton(t("settings.link"), () => location.href, t("settings.link_hint")),
-    models.length > 1 ? choice(t("settings.model"), models, currentModel().name, (model) => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model, kind: "", layer: -1, head: "mean", other: "", beam: "", sentence: 0 }); render(); }) : "",
+  settings.replaceChildren(
+    canCompute && !hasWorker ? h("a", { href: "docs" }, "API") : "",
+    copyButton(t("settings.link"), () => location.href, t("settings.link_hint")),
+    models.length > 1
+      ? choice(t("settings.model"), models, currentModel().name, (model) =>
+          goTo({
+            ...OWN_OUTPUT,
+            ...AS_TRAINED,
+            model,
+            kind: "",
+            layer: -1,
+            head: "mean",
+            other: "",
+            beam: "",
+            sentence: 0,
+          }),
+        )
+      : "",
     mh.about.key_required ? h("label", { class: "field" }, span("", t("settings.key")), key) : "",
-    h("div", { class: "segments", role: "group", "aria-label": t("settings.language") }, Object.entries(LANGUAGES).map(([code, name]) => button(name, () => setLanguage(code), { lang: code, "aria-pressed": code === mh.language || "false" }))),
-    choice(t("settings.theme"), THEMES.map((theme) => [theme, t(`theme.${theme}`)]), document.documentElement.dataset.theme, (theme) => { saveSetting("theme", theme); applyTheme(theme); }));
+    h(
+      "div",
+      { class: "segments", role: "group", "aria-label": t("settings.language") },
+      Object.entries(LANGUAGES).map(([code, name]) =>
+        button(name, () => setLanguage(code), {
+          lang: code,
+          "aria-pressed": code === mh.language || "false",
+        }),
+      ),
+    ),
+    choice(
+      t("settings.theme"),
+      THEMES.map((theme) => [theme, t(`theme.${theme}`)]),
+      document.documentElement.dataset.theme,
+      (theme) => {
+        saveSetting("theme", theme);
+        applyTheme(theme);
+      },
+    ),
+  );
 }
 
 /** @type {(theme: string | null) => void} */
-const applyTheme = (theme) => { document.documentElement.dataset.theme = theme && THEMES.includes(theme) ? theme : "auto"; };
+const applyTheme = (theme) => {
+  document.documentElement.dataset.theme = theme && THEMES.includes(theme) ? theme : "auto";
+};
 
 /** Switch to a language and draw the page again.
     @type {(language: string) => Promise<void>} */
@@ -68,18 +143,38 @@ function drawTabs() {
   if (!names.includes(state.tab)) [state.tab] = names;
   const current = names.indexOf(state.tab);
   const focused = tabs.contains(document.activeElement);
-  const buttons = names.map((name, i) => button(t(`tab.${name}`), () => open(name), { role: "tab", id: `tab-${name}`, "aria-controls": "panel", "aria-selected": i === current || "false" }));
+  const buttons = names.map((name, i) =>
+    button(t(`tab.${name}`), () => open(name), {
+      role: "tab",
+      id: `tab-${name}`,
+      "aria-controls": "panel",
+      "aria-selected": i === current || "false",
+    }),
+  );
   aria(tabs, "label", t("tabs"));
-  const row = roving(h("div", { class: "tabs-row", role: "presentation" }, buttons), buttons, current, (to) => open(names[to]));
+  const row = roving(
+    h("div", { class: "tabs-row", role: "presentation" }, buttons),
+    buttons,
+    current,
+    (to) => open(names[to]),
+  );
   tabs.replaceChildren(row);
   // scrollIntoView would also scroll a page that embeds this one
-  row.scrollLeft = buttons[current].offsetLeft - row.offsetLeft - (row.clientWidth - buttons[current].offsetWidth) / 2;
+  row.scrollLeft =
+    buttons[current].offsetLeft -
+    row.offsetLeft -
+    (row.clientWidth - buttons[current].offsetWidth) / 2;
   if (focused) buttons[current].focus();
   aria(panel, "labelledby", `tab-${state.tab}`);
   const { name, task, source, target } = currentModel();
-  document.title = `${t(`tab.${state.tab}`)}: ${task === "translation" ? `${languageName(source)} → ${languageName(target)}` : name} – manyheads`;
+  const direction = `${languageName(source)} → ${languageName(target)}`;
+  const model = task === "translation" ? direction : name;
+  document.title = `${t(`tab.${state.tab}`)}: ${model} – manyheads`;
   /** @type {(tab: string) => void} */
-  function open(tab) { change({ tab }); render(); }
+  function open(tab) {
+    change({ tab });
+    render();
+  }
 }
 
 /** Draw all that depends on the state; `keepScroll` keeps the scroll position.
@@ -91,19 +186,40 @@ async function render(keepScroll) {
   const view = TABS[state.tab];
   const top = keepScroll ? window.scrollY : 0;
   const { activeElement } = document;
-  const focusKey = keepScroll && activeElement instanceof HTMLElement && panel.contains(activeElement) && (activeElement.dataset.focus || "-");
+  const focusKey =
+    keepScroll &&
+    activeElement instanceof HTMLElement &&
+    panel.contains(activeElement) &&
+    (activeElement.dataset.focus || "-");
   aria(panel, "busy", "true");
   try {
     const inspection = view.needsInspection ? await fetchInspection() : null;
     if (number !== renderCount) return;
-    const content = stack(hasWorker && state.tab === availableViews()[0] && introduction(), (view.needsInspection || view.tasks) && !(view.hasSwitches && inspection) && changeNotice(), view.needsInspection && (!inspection ? emptyNotice() : (!view.showsText || state.prefix || state.target) && textSummary(inspection)));
+    const isFirst = state.tab === availableViews()[0];
+    const usesModel = view.needsInspection || view.tasks;
+    const isForced = state.prefix || state.target;
+    const content = stack(
+      hasWorker && isFirst && introduction(),
+      usesModel && !(view.hasSwitches && inspection) && changeNotice(),
+      view.needsInspection && !inspection && emptyNotice(),
+      inspection && (!view.showsText || isForced) && textSummary(inspection),
+    );
     panel.replaceChildren(content);
-    if (inspection || !view.needsInspection) await BUILD[state.tab](content, /** @type {Inspection} */ (inspection));
+    if (inspection || !view.needsInspection) {
+      await BUILD[state.tab](content, /** @type {Inspection} */ (inspection));
+    }
   } catch (error) {
-    if (number === renderCount) panel.replaceChildren(stack(changeNotice(), h("p", { class: "notice wrong", role: "alert" }, error.message)));
+    if (number === renderCount) {
+      panel.replaceChildren(
+        stack(changeNotice(), h("p", { class: "notice wrong", role: "alert" }, error.message)),
+      );
+    }
   }
   if (number !== renderCount) return;
-  if (focusKey) /** @type {HTMLElement} */ (panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`) || panel).focus();
+  if (focusKey) {
+    const focused = panel.querySelector(`[data-focus="${CSS.escape(focusKey)}"]`) || panel;
+    /** @type {HTMLElement} */ (focused).focus();
+  }
   window.scrollTo(0, top);
   aria(panel, "busy", "false");
   showEffect();
@@ -112,42 +228,79 @@ async function render(keepScroll) {
 /** Create the line about the model in an exported page, with a button that opens its card. */
 function introduction() {
   const { task, source, target } = currentModel();
-  const card = availableViews().includes("card") && linkButton(t("intro.card"), () => { change({ tab: "card" }); render(); });
-  return para("note intro", t(`intro.${task}`, { source: languageName(source), target: languageName(target), size: n((mh.about.weights?.bytes ?? 0) / 2 ** 20, 1) }), " ", card);
+  const card =
+    availableViews().includes("card") && linkButton(t("intro.card"), () => goTo({ tab: "card" }));
+  return para(
+    "note intro",
+    t(`intro.${task}`, {
+      source: languageName(source),
+      target: languageName(target),
+      size: n((mh.about.weights?.bytes ?? 0) / 2 ** 20, 1),
+    }),
+    " ",
+    card,
+  );
 }
 
 /** Create the notice of a view without a text. */
 function emptyNotice() {
   const [first] = availableViews();
-  const { examples: [q] } = currentModel();
-  return div("empty", h("p", {}, t("empty")), div("controls",
-    button(t(`tab.${first}`), () => { change({ tab: first }); render(); }, { class: "primary" }), q && button(t("translate.example"), () => { change({ q }); render(); })));
+  const {
+    examples: [q],
+  } = currentModel();
+  return div(
+    "empty",
+    h("p", {}, t("empty")),
+    div(
+      "controls",
+      button(t(`tab.${first}`), () => goTo({ tab: first }), { class: "primary" }),
+      q && button(t("translate.example"), () => goTo({ q })),
+    ),
+  );
 }
 
-/** In a frame, report the height of the page to the page around it, which can give the frame this height. */
+/** In a frame, report the height of the page to the page around it, which can give the frame this
+    height. */
 function reportHeight() {
   document.documentElement.classList.add("framed");
-  new ResizeObserver(() => window.parent.postMessage({ height: document.body.offsetHeight }, "*")).observe(document.body);
+  new ResizeObserver(() =>
+    window.parent.postMessage({ height: document.body.offsetHeight }, "*"),
+  ).observe(document.body);
 }
 
 async function start() {
   mh.render = render;
   if (window !== window.top) reportHeight();
   applyTheme(savedSetting("theme"));
-  const wanted = [new URLSearchParams(location.search).get("lang"), savedSetting("language"), embedded?.language, navigator.language.slice(0, 2)];
-  await setLanguage(wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en");
+  const wanted = [
+    new URLSearchParams(location.search).get("lang"),
+    savedSetting("language"),
+    embedded?.language,
+    navigator.language.slice(0, 2),
+  ];
+  await setLanguage(
+    wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en",
+  );
   mh.about = await loadAbout();
   readAddress();
   if (hasWorker && !state.prefix) state.q ||= currentModel().examples[0] ?? "";
   const { project } = mh.about;
-  if (project) document.body.append(h("footer", { class: "footer" }, h("a", { href: project }, project)));
-  window.addEventListener("popstate", () => { if (location.hash !== addressOf()) { readAddress(); render(); } });
+  if (project) {
+    document.body.append(h("footer", { class: "footer" }, h("a", { href: project }, project)));
+  }
+  window.addEventListener("popstate", () => {
+    if (location.hash !== addressOf()) {
+      readAddress();
+      render();
+    }
+  });
   await render();
   byId("starting").remove();
 }
 
 start().catch((error) => {
-  if (!mh.strings[mh.language]) return; // the page keeps its first text, because no strings are loaded for an error message
+  // Without strings for an error message, the page keeps its first text.
+  if (!mh.strings[mh.language]) return;
   panel.replaceChildren(error.message);
   document.getElementById("starting")?.remove();
 });

@@ -7,8 +7,17 @@ import { div, h, note, para, stack } from "./elements.js";
 import { hasWorker } from "./engine.js";
 import { figure, tableOf } from "./figure.js";
 import { abs, floor, range, unpack } from "./numbers.js";
-import { canCompute, currentModel, disabledHeads, fetchInspection, modelChanges, request, sentenceOf, translateText } from "./source.js";
-import { AS_TRAINED, change, mh, state } from "./state.js";
+import {
+  canCompute,
+  currentModel,
+  disabledHeads,
+  fetchInspection,
+  modelChanges,
+  request,
+  sentenceOf,
+  translateText,
+} from "./source.js";
+import { AS_TRAINED, mh, state, update } from "./state.js";
 import { columnTitles, localized, n, t } from "./strings.js";
 import { attentionOfKind, weightsOf } from "./weights.js";
 
@@ -25,59 +34,108 @@ const [EXAMPLES, SEARCH_TIME] = [3, 3000];
     @type {{ text: string, found: TriedChange[] }} */
 let foundChanges = { text: "", found: [] };
 
-/** @type {(changes: Partial<PageState>) => void} */
-const applyChange = (changes) => { change(changes); mh.render(true); };
-
-/** Create the switches of a head or of all heads of a layer, of the causal mask, and of the positions, with their effect.
-    @type {(kind: AttentionKind, layer: string, head: string, count: number, masked: boolean) => HTMLElement} */
+/** Create the switches of a head or of all heads of a layer, of the causal mask, and of the
+    positions, with their effect.
+    @type {(kind: AttentionKind, layer: string, head: string, count: number, masked: boolean) =>
+      HTMLElement} */
 export function changeSwitches(kind, layer, head, count, masked) {
-  const names = (head === "mean" ? range(count) : [head]).map((index) => `${kind}.${layer}.${index}`);
+  const names = (head === "mean" ? range(count) : [head]).map(
+    (index) => `${kind}.${layer}.${index}`,
+  );
   const otherHeads = disabledHeads().filter((name) => !names.includes(name));
   const isOff = names.every((name) => disabledHeads().includes(name));
-  const switches = div("controls",
-    checkbox(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) => applyChange({ off: [...otherHeads, ...(on ? names : [])].join("_") })),
-    masked && checkbox(t("change.mask"), !state.mask, (on) => applyChange({ mask: on ? 0 : 1 })),
-    checkbox(t("change.positions"), !state.positions, (on) => applyChange({ positions: on ? 0 : 1 })));
+  const switches = div(
+    "controls",
+    checkbox(t(head === "mean" ? "change.layer" : "change.head", { layer, head }), isOff, (on) =>
+      update({ off: [...otherHeads, ...(on ? names : [])].join("_") }),
+    ),
+    masked && checkbox(t("change.mask"), !state.mask, (on) => update({ mask: on ? 0 : 1 })),
+    checkbox(t("change.positions"), !state.positions, (on) => update({ positions: on ? 0 : 1 })),
+  );
   const examples = div("");
   if (hasWorker) showExamples(examples);
   else examples.append(linkButton(t("change.find"), () => showExamples(examples)));
   return changedFigure("change.switches", stack(switches, examples, changeEffect()));
 }
 
-/** Return changes of the model with their names: without all heads of a layer, without the causal mask, without positions.
+/** Return changes of the model with their names: without all heads of a layer, without the causal
+    mask, without positions.
     @type {(inspection: Inspection) => PossibleChange[]} */
 function possibleChanges({ attention }) {
   /** @type {PossibleChange[]} */
-  const layers = attention.flatMap(({ kind, weights: { shape: [count, heads] } }) => range(count).map((layer) => {
-    const names = range(heads).map((head) => `${kind}.${layer}.${head}`);
-    return { name: t("change.kind", { kind: t(`attention.${kind}`).toLowerCase(), layer }), shown: { kind, layer, head: "mean", off: names.join("_") }, changes: { heads: names, mask: true, positions: true } };
-  }));
-  const mask = { name: t("change.mask"), shown: { mask: 0 }, changes: { heads: [], mask: false, positions: true } };
-  const positions = { name: t("change.positions"), shown: { positions: 0 }, changes: { heads: [], mask: true, positions: false } };
-  return [...layers.reverse(), positions, ...(attention.some(({ kind }) => kind === "decoder") ? [mask] : [])];
+  const layers = attention.flatMap(
+    ({
+      kind,
+      weights: {
+        shape: [count, heads],
+      },
+    }) =>
+      range(count).map((layer) => {
+        const names = range(heads).map((head) => `${kind}.${layer}.${head}`);
+        return {
+          name: t("change.kind", { kind: t(`attention.${kind}`).toLowerCase(), layer }),
+          shown: { kind, layer, head: "mean", off: names.join("_") },
+          changes: { heads: names, mask: true, positions: true },
+        };
+      }),
+  );
+  const mask = {
+    name: t("change.mask"),
+    shown: { mask: 0 },
+    changes: { heads: [], mask: false, positions: true },
+  };
+  const positions = {
+    name: t("change.positions"),
+    shown: { positions: 0 },
+    changes: { heads: [], mask: true, positions: false },
+  };
+  return [
+    ...layers.reverse(),
+    positions,
+    ...(attention.some(({ kind }) => kind === "decoder") ? [mask] : []),
+  ];
 }
 
-/** Try changes of the model on the text, as many as time allows, and show buttons for those with the largest effect: on the words, then on the score.
+/** Try changes of the model on the text, as many as time allows, and show buttons for those with
+    the largest effect: on the words, then on the score.
     @type {(holder: HTMLElement) => Promise<void>} */
 async function showExamples(holder) {
   const { q } = state;
   const end = performance.now() + SEARCH_TIME;
   try {
-    const [before, inspection] = await Promise.all([outputUnder(), fetchInspection({ changes: undefined })]);
-    const text = [mh.language, currentModel().name, state.beam, inspection?.source?.text ?? q].join(" ");
+    const [before, inspection] = await Promise.all([
+      outputUnder(),
+      fetchInspection({ changes: undefined }),
+    ]);
+    const text = [mh.language, currentModel().name, state.beam, inspection?.source?.text ?? q].join(
+      " ",
+    );
     const isKnown = foundChanges.text === text;
     const found = isKnown ? foundChanges.found : [];
     for (const change of inspection && !isKnown ? possibleChanges(inspection) : []) {
       if (performance.now() > end || state.q !== q || !holder.isConnected) break;
       const after = await outputUnder(change.changes);
       const words = wordDifferences(after.text, before.text).filter(([, kind]) => kind).length;
-      found.push({ ...change, words, gap: abs(after.score - before.score), effect: words ? t("change.example_words", { words }) : `${n(before.score, 2)} → ${n(after.score, 2)}` });
+      found.push({
+        ...change,
+        words,
+        gap: abs(after.score - before.score),
+        effect: words
+          ? t("change.example_words", { words })
+          : `${n(before.score, 2)} → ${n(after.score, 2)}`,
+      });
     }
     found.sort((a, b) => b.words - a.words || b.gap - a.gap);
     if (state.q === q && holder.isConnected) foundChanges = { text, found };
-    const buttons = found.slice(0, EXAMPLES).map(({ name, shown, effect }) => button([name, " ", h("small", {}, effect)], () => applyChange({ ...AS_TRAINED, ...shown }), { "data-focus": name }));
+    const buttons = found.slice(0, EXAMPLES).map(({ name, shown, effect }) =>
+      button([name, " ", h("small", {}, effect)], () => update({ ...AS_TRAINED, ...shown }), {
+        "data-focus": name,
+      }),
+    );
     if (found.length) holder.replaceChildren(note(t("change.examples")), div("examples", buttons));
-  } catch { holder.replaceChildren(); } // the view itself shows the error
+  } catch {
+    holder.replaceChildren();
+  } // the view itself shows the error
 }
 
 /** Create a figure that is marked if the model is changed.
@@ -94,7 +152,14 @@ function activeChanges() {
   /** @type {[string, Partial<PageState>][]} */
   const active = disabledHeads().map((name) => {
     const [kind, layer, head] = name.split(".");
-    return [`${localized(`attention.${kind}`) ?? kind}, ${t("attention.named", { layer, head })}`, { off: disabledHeads().filter((other) => other !== name).join("_") }];
+    return [
+      `${localized(`attention.${kind}`) ?? kind}, ${t("attention.named", { layer, head })}`,
+      {
+        off: disabledHeads()
+          .filter((other) => other !== name)
+          .join("_"),
+      },
+    ];
   });
   if (!state.mask) active.push([t("change.mask"), { mask: 1 }]);
   if (!state.positions) active.push([t("change.positions"), { positions: 1 }]);
@@ -103,15 +168,30 @@ function activeChanges() {
 
 /** Create the notice that the model is changed, of a view without switches.
     @type {() => HTMLElement | string} */
-export const changeNotice = () => (canCompute && modelChanges() ? changedFigure("change.effect", stack(changeEffect())) : "");
+export const changeNotice = () =>
+  canCompute && modelChanges() ? changedFigure("change.effect", stack(changeEffect())) : "";
 
 /** Create the list of the changes, with a place for their effect, which showEffect fills in.
     @type {() => Child} */
 function changeEffect() {
   if (!modelChanges()) return "";
-  const items = activeChanges().map(([name, undo]) => h("li", {}, name, button("×", () => applyChange(undo), { "aria-label": t("change.undo", { name }) })));
-  return [h("div", { id: "effect", "aria-live": "polite" }), !state.mask && note(t("change.mask_note")),
-    div("chips-row", h("ul", { class: "chips", "aria-label": t("change.what") }, items), linkButton(t("change.reset"), () => applyChange(AS_TRAINED)))];
+  const items = activeChanges().map(([name, undo]) =>
+    h(
+      "li",
+      {},
+      name,
+      button("×", () => update(undo), { "aria-label": t("change.undo", { name }) }),
+    ),
+  );
+  return [
+    h("div", { id: "effect", "aria-live": "polite" }),
+    !state.mask && note(t("change.mask_note")),
+    div(
+      "chips-row",
+      h("ul", { class: "chips", "aria-label": t("change.what") }, items),
+      linkButton(t("change.reset"), () => update(AS_TRAINED)),
+    ),
+  ];
 }
 
 /** Show the outputs before and after the change, their scores, and how many words and cells differ.
@@ -125,56 +205,128 @@ export async function showEffect() {
   const { q } = state;
   try {
     const [before, after] = await Promise.all([undefined, modelChanges()].map(outputUnder));
-    const cells = state.tab === "attention" && await changedCells();
+    const cells = state.tab === "attention" && (await changedCells());
     if (state.q !== q || !holder.isConnected) return;
     const words = wordDifferences(after.text, before.text);
     /** @type {(name: string, hidden: string, score: number) => Cell[]} */
-    const row = (name, hidden, score) => [t(name), h("span", { lang: currentModel().target }, markedWords(words.filter(([, change]) => change !== hidden))), n(score)];
-    holder.replaceChildren(para("strong", effectSummary(words.map(([, change]) => change), before, after)),
-      div("effect", tableOf([columnTitles("model output score"), [row("change.before", "new", before.score), row("change.after", "gone", after.score)]], t("change.effect"))), cells ? note(cells) : "");
-  } catch { holder.replaceChildren(); } // the view itself shows the error
+    const row = (name, hidden, score) => [
+      t(name),
+      h(
+        "span",
+        { lang: currentModel().target },
+        markedWords(words.filter(([, change]) => change !== hidden)),
+      ),
+      n(score),
+    ];
+    holder.replaceChildren(
+      para(
+        "strong",
+        effectSummary(
+          words.map(([, change]) => change),
+          before,
+          after,
+        ),
+      ),
+      div(
+        "effect",
+        tableOf(
+          [
+            columnTitles("model output score"),
+            [row("change.before", "new", before.score), row("change.after", "gone", after.score)],
+          ],
+          t("change.effect"),
+        ),
+      ),
+      cells ? note(cells) : "",
+    );
+  } catch {
+    holder.replaceChildren();
+  } // the view itself shows the error
 }
 
 /** Return a sentence about the difference of two outputs: their words and their scores.
     @type {(changes: string[], before: ScoredOutput, after: ScoredOutput) => string} */
 export function effectSummary(changes, before, after) {
-  const [gone, added] = ["gone", "new"].map((name) => changes.filter((change) => change === name).length);
+  const [gone, added] = ["gone", "new"].map(
+    (name) => changes.filter((change) => change === name).length,
+  );
   const [from, to] = [n(before.score), n(after.score)];
-  const score = t(from === to ? "change.kept" : after.score < before.score ? "change.fell" : "change.rose", { score: t(`change.${before.measure}`), from, to });
-  return t(gone + added ? "change.words" : before.measure === "label" ? "change.same_label" : "change.same", { gone, new: added, score });
+  const score = t(
+    from === to ? "change.kept" : after.score < before.score ? "change.fell" : "change.rose",
+    { score: t(`change.${before.measure}`), from, to },
+  );
+  return t(
+    gone + added
+      ? "change.words"
+      : before.measure === "label"
+        ? "change.same_label"
+        : "change.same",
+    { gone, new: added, score },
+  );
 }
 
-/** Return how many cells of the attention differ from those of the model as it was trained: of the shown head, and of all heads.
+/** Return how many cells of the attention differ from those of the model as it was trained: of the
+    shown head, and of all heads.
     @type {() => Promise<string>} */
 async function changedCells() {
-  const inspections = await Promise.all([fetchInspection({ changes: undefined }), fetchInspection()]);
-  const [before, after] = inspections.map((inspection) => inspection && attentionOfKind(inspection, state.kind));
+  const inspections = await Promise.all([
+    fetchInspection({ changes: undefined }),
+    fetchInspection(),
+  ]);
+  const [before, after] = inspections.map(
+    (inspection) => inspection && attentionOfKind(inspection, state.kind),
+  );
   if (!before || !after) return "";
-  const pieces = inspections.map((inspection) => (inspection?.target ?? inspection?.text)?.tokens.map((token) => token.piece).join(" "));
+  const pieces = inspections.map((inspection) =>
+    (inspection?.target ?? inspection?.text)?.tokens.map((token) => token.piece).join(" "),
+  );
   if (state.kind !== "encoder" && pieces[0] !== pieces[1]) return t("change.other_rows");
   const [, count, rows, columns] = unpack(after.weights).shape;
   /** @type {(layer: number | string, head: number | string) => number} */
   const countIn = (layer, head) => {
     const [first, second] = [before, after].map((attention) => weightsOf(attention, layer, head));
-    return range(rows * columns).filter((i) => abs(first(floor(i / columns), i % columns) - second(floor(i / columns), i % columns)) >= LEAST_DIFFERENCE).length;
+    return range(rows * columns).filter(
+      (i) =>
+        abs(first(floor(i / columns), i % columns) - second(floor(i / columns), i % columns)) >=
+        LEAST_DIFFERENCE,
+    ).length;
   };
   const heads = range(unpack(after.weights).shape[0] * count);
   const all = heads.reduce((sum, head) => sum + countIn(floor(head / count), head % count), 0);
-  return t("change.cells", { least: n(LEAST_DIFFERENCE), here: countIn(state.layer, state.head), cells: rows * columns, all, total: heads.length * rows * columns });
+  return t("change.cells", {
+    least: n(LEAST_DIFFERENCE),
+    here: countIn(state.layer, state.head),
+    cells: rows * columns,
+    all,
+    total: heads.length * rows * columns,
+  });
 }
 
-/** Return the output for the user's text under changes of the model, with its score: a translation, a label, or the next tokens.
+/** Return the output for the user's text under changes of the model, with its score: a translation,
+    a label, or the next tokens.
     @type {(changes?: ModelChanges) => Promise<ScoredOutput>} */
 async function outputUnder(changes) {
   const { name: model, task } = currentModel();
   if (task === "language-modeling") {
-    const text = (state.q + (await request("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS })).text).replaceAll("\n", " ↵ ");
-    return { text, measure: "next", score: (await request("api/next", { model, q: state.q, changes })).tokens[0].probability };
+    const text = (
+      state.q +
+      (await request("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS }))
+        .text
+    ).replaceAll("\n", " ↵ ");
+    return {
+      text,
+      measure: "next",
+      score: (await request("api/next", { model, q: state.q, changes })).tokens[0].probability,
+    };
   }
   if (task === "classification") {
     /** @type {Inspection} */
     const { label, classes } = await request("api/inspect", { model, changes, q: state.q });
-    return { text: label, measure: "label", score: classes.find((candidate) => candidate.label === label)?.probability ?? 0 };
+    return {
+      text: label,
+      measure: "label",
+      score: classes.find((candidate) => candidate.label === label)?.probability ?? 0,
+    };
   }
   const { translation, hypotheses } = sentenceOf(await translateText(state.q, changes));
   return { text: translation, measure: "score", score: hypotheses[0]?.score ?? 0 };

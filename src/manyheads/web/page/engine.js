@@ -20,12 +20,19 @@ let worker = null;
 
 let requestCount = 0;
 
-/** Return whether an element of the model was changed: the first one has the Adler-32 checksum of all. */
+/** Return whether an element of the model was changed: the first one has the Adler-32 checksum of
+    all. */
 function isDamaged() {
-  let low = 1, high = 0;
-  for (const element of [workerText, document.getElementById("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")]) {
+  let low = 1,
+    high = 0;
+  for (const element of [
+    workerText,
+    document.getElementById("manyheads-model"),
+    ...document.querySelectorAll(".manyheads-tensors"),
+  ]) {
     const bytes = new TextEncoder().encode(element?.textContent);
-    for (let start = 0; start < bytes.length; start += 2048) { // the sums of 2048 bytes fit into 31 bits
+    for (let start = 0; start < bytes.length; start += 2048) {
+      // the sums of 2048 bytes fit into 31 bits
       const end = min(start + 2048, bytes.length);
       for (let i = start; i < end; i += 1) {
         low = (low + bytes[i]) | 0;
@@ -38,13 +45,21 @@ function isDamaged() {
   return workerText.dataset.checksum !== String(high * 65536 + low);
 }
 
-/** Remove the elements of the model, and return the code of the worker and the messages that load the model. */
+/** Remove the elements of the model, and return the code of the worker and the messages that load
+    the model. */
 function takeModel() {
   const elements = [byId("manyheads-model"), ...document.querySelectorAll(".manyheads-tensors")];
   const [description, ...chunks] = elements.map((element) => element.textContent ?? "");
   for (const element of elements) element.remove();
   /* A browser may keep a Blob on its disk; its text is read in the worker. */
-  return { code: new Blob([workerText.textContent], { type: "text/javascript" }), messages: [JSON.parse(description), ...chunks.map((text) => ({ chunk: new Blob([text]) })), { ready: true }] };
+  return {
+    code: new Blob([workerText.textContent], { type: "text/javascript" }),
+    messages: [
+      JSON.parse(description),
+      ...chunks.map((text) => ({ chunk: new Blob([text]) })),
+      { ready: true },
+    ],
+  };
 }
 
 /** Start the worker, and send it the model.
@@ -94,5 +109,7 @@ export async function computeInWorker(path, body, signal) {
 if (hasWorker) {
   if (modelParts) worker = startWorker(modelParts);
   /** For other scripts: translate a line and align its words. */
-  window.manyheads = { translate: (text, { beam } = {}) => computeInWorker("line", { q: String(text), beam }) };
+  window.manyheads = {
+    translate: (text, { beam } = {}) => computeInWorker("line", { q: String(text), beam }),
+  };
 }

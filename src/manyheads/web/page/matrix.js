@@ -7,25 +7,62 @@ import { n, pieceText, t } from "./strings.js";
 
 const MAX_TABLE_CELLS = 4096;
 
-/* Width of a cell, in pixels: the matrix takes the width of its card, and scrolls if its cells would be narrower. */
+/* Width of a cell, in pixels: the matrix takes the width of its card, and scrolls if its cells
+   would be narrower. */
 const [MIN_CELL, MAX_CELL] = [16, 96];
 
-/* Height above the first row of cells, in pixels, of a view with a matrix: all cells fit into the rest of the window if they can. */
+/* Height above the first row of cells, in pixels, of a view with a matrix: all cells fit into the
+   rest of the window if they can. */
 const ABOVE_CELLS = 440;
 
 /** Format a number from 0 to 1 in at most three characters, as .07 for 0.07.
     @type {(value: number) => string} */
-const cellText = (value) => (value >= 0.995 ? "1.0" : value < 0.005 ? "0" : value.toFixed(2).slice(1));
+const cellText = (value) =>
+  value >= 0.995 ? "1.0" : value < 0.005 ? "0" : value.toFixed(2).slice(1);
 
-/** Create a matrix of values from `low` to `high`, with names of rows and columns; `hidden` returns whether a cell is masked, `before` are the last tokens that the rows read, if their names are tokens predicted.
+/** Create a matrix of values from `low` to `high`, with names of rows and columns; `hidden` returns
+    whether a cell is masked, `before` are the last tokens that the rows read, if their names are
+    tokens predicted.
     @type {(options: MatrixOptions) => HTMLElement} */
-export function matrix({ rows, before, columns, value, hidden = () => false, low = 0, high = 1, label, meaning, rowTitle, columnTitle, digits = 4, large = rows.length * columns.length > MAX_TABLE_CELLS }) {
+export function matrix({
+  rows,
+  before,
+  columns,
+  value,
+  hidden = () => false,
+  low = 0,
+  high = 1,
+  label,
+  meaning,
+  rowTitle,
+  columnTitle,
+  digits = 4,
+  large = rows.length * columns.length > MAX_TABLE_CELLS,
+}) {
   const reading = para("reading", " ");
   /** @type {(row: number, column: number) => number} */
   const share = (row, column) => (value(row, column) - low) / (high - low || 1);
   /** @type {(row: number, column: number) => string} */
-  const describe = (row, column) => `${rowTitle} ${pieceText(rows[row])} → ${columnTitle} ${pieceText(columns[column])}: ${hidden(row, column) ? t("masked") : n(value(row, column), digits)}`;
-  const { grid, moveCursor, cellAt } = (large ? canvasGrid : tableGrid)({ rows, before, columns, value, hidden, share, describe, label, low, high, rowTitle, columnTitle });
+  const describe = (row, column) => {
+    const from = `${rowTitle} ${pieceText(rows[row])}`;
+    const to = `${columnTitle} ${pieceText(columns[column])}`;
+    const shown = hidden(row, column) ? t("masked") : n(value(row, column), digits);
+    return `${from} → ${to}: ${shown}`;
+  };
+  const { grid, moveCursor, cellAt } = (large ? canvasGrid : tableGrid)({
+    rows,
+    before,
+    columns,
+    value,
+    hidden,
+    share,
+    describe,
+    label,
+    low,
+    high,
+    rowTitle,
+    columnTitle,
+  });
   let [cursor, pinned] = [[0, 0], false];
 
   /** Move the cursor to a cell and show its value.
@@ -41,8 +78,14 @@ export function matrix({ rows, before, columns, value, hidden = () => false, low
     const toCorner = e.ctrlKey || e.metaKey;
     if (e.key === "Enter" || e.key === " ") pinned = !pinned;
     const to = {
-      ArrowUp: [row - 1, column], ArrowDown: [row + 1, column], ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1],
-      Home: [toCorner ? 0 : row, 0], End: [toCorner ? last : row, end], Enter: cursor, " ": cursor,
+      ArrowUp: [row - 1, column],
+      ArrowDown: [row + 1, column],
+      ArrowLeft: [row, column - 1],
+      ArrowRight: [row, column + 1],
+      Home: [toCorner ? 0 : row, 0],
+      End: [toCorner ? last : row, end],
+      Enter: cursor,
+      " ": cursor,
     }[e.key];
     if (!to) return;
     e.preventDefault();
@@ -65,41 +108,102 @@ export function matrix({ rows, before, columns, value, hidden = () => false, low
   return div("", large ? grid : div("matrix-box", grid), reading, legend(low, high, meaning));
 }
 
-/** Create the matrix as a table; narrow cells hide their numbers. Returns the grid, the cell of an event, and how to move the cursor.
+/** Create the matrix as a table; narrow cells hide their numbers. Returns the grid, the cell of an
+    event, and how to move the cursor.
     @type {(options: GridOptions) => Grid} */
-function tableGrid({ rows, before, columns, value, hidden, share, label, low, high, rowTitle, columnTitle }) {
+function tableGrid({
+  rows,
+  before,
+  columns,
+  value,
+  hidden,
+  share,
+  label,
+  low,
+  high,
+  rowTitle,
+  columnTitle,
+}) {
   /** @type {(scope: string) => (name: string) => HTMLElement} */
-  const headerCell = (scope) => (name) => h("th", { scope, dir: "auto" }, span("", pieceText(name)));
+  const headerCell = (scope) => (name) =>
+    h("th", { scope, dir: "auto" }, span("", pieceText(name)));
   /** @type {(side: HTMLElement, row: number) => void} */
-  const addPrevious = (side, row) => side.prepend(before ? h("small", { "aria-hidden": true }, `${pieceText(before[row])} → `) : "");
+  const addPrevious = (side, row) =>
+    side.prepend(before ? h("small", { "aria-hidden": true }, `${pieceText(before[row])} → `) : "");
   const [tops, sides] = [columns.map(headerCell("col")), rows.map(headerCell("row"))];
   sides.forEach(addPrevious);
   /** @type {(amount: number) => string} */
-  const text = (amount) => (high > 1 ? n(amount, 2) : (amount > -0.005 ? "" : "−") + cellText(abs(amount)));
+  const text = (amount) =>
+    high > 1 ? n(amount, 2) : (amount > -0.005 ? "" : "−") + cellText(abs(amount));
   /** @type {(row: number, column: number) => HTMLElement} */
   const cell = (row, column) => {
     const colour = shareColour(share(row, column), low);
     const number = text(value(row, column));
-    const [attributes, shown] = hidden(row, column) ? [{ class: "masked" }, t("masked")] : [{ class: number === "0" && "nil", style: { backgroundColor: `rgb(${colour})`, color: textColourOn(colour) } }, number];
+    const [attributes, shown] = hidden(row, column)
+      ? [{ class: "masked" }, t("masked")]
+      : [
+          {
+            class: number === "0" && "nil",
+            style: { backgroundColor: `rgb(${colour})`, color: textColourOn(colour) },
+          },
+          number,
+        ];
     return h("td", { ...attributes, tabindex: -1, "data-at": `${row} ${column}` }, span("", shown));
   };
   const cells = rows.map((_, row) => columns.map((__, column) => cell(row, column)));
-  const grid = h("table", { class: "matrix", role: "grid", "aria-label": label }, h("caption", {}, columnTitle), h("thead", {}, h("tr", {}, h("td", { class: "corner" }, rowTitle), tops)), h("tbody", {}, cells.map((row, i) => h("tr", {}, sides[i], row))));
-  requestAnimationFrame(() => onResize(/** @type {Element} */ (grid.parentNode), (width) => {
-    const size = max(MIN_CELL, min(MAX_CELL, floor((width - (before ? min(190, width * 0.4) : min(150, width * 0.3))) / columns.length)));
-    const height = max(MIN_CELL, min(size, MAX_CELL / 2, max(MIN_CELL * 1.5, floor((innerHeight - ABOVE_CELLS) / rows.length))));
-    grid.style.setProperty("--cell", `${size}px`);
-    grid.style.setProperty("--cell-height", `${height}px`);
-    grid.classList.toggle("bare", size < 30);
-  }));
+  const grid = h(
+    "table",
+    { class: "matrix", role: "grid", "aria-label": label },
+    h("caption", {}, columnTitle),
+    h("thead", {}, h("tr", {}, h("td", { class: "corner" }, rowTitle), tops)),
+    h(
+      "tbody",
+      {},
+      cells.map((row, i) => h("tr", {}, sides[i], row)),
+    ),
+  );
+  requestAnimationFrame(() =>
+    onResize(/** @type {Element} */ (grid.parentNode), (width) => {
+      const size = max(
+        MIN_CELL,
+        min(
+          MAX_CELL,
+          floor(
+            (width - (before ? min(190, width * 0.4) : min(150, width * 0.3))) / columns.length,
+          ),
+        ),
+      );
+      const height = max(
+        MIN_CELL,
+        min(
+          size,
+          MAX_CELL / 2,
+          max(MIN_CELL * 1.5, floor((innerHeight - ABOVE_CELLS) / rows.length)),
+        ),
+      );
+      grid.style.setProperty("--cell", `${size}px`);
+      grid.style.setProperty("--cell-height", `${height}px`);
+      grid.classList.toggle("bare", size < 30);
+    }),
+  );
   return {
-    grid, cellAt: (e) => {
-      const place = /** @type {Element} */ (e.target).closest("td[data-at]")?.getAttribute("data-at")?.split(" ").map(Number);
+    grid,
+    cellAt: (e) => {
+      const place = /** @type {Element} */ (e.target)
+        .closest("td[data-at]")
+        ?.getAttribute("data-at")
+        ?.split(" ")
+        .map(Number);
       return place ? [place[0], place[1]] : null;
     },
     moveCursor: (from, to, focus) => {
-      for (const [[row, column], on] of /** @type {[number[], boolean][]} */ ([[from, false], [to, true]])) {
-        for (const element of [tops[column], sides[row], cells[row][column]]) element.classList.toggle("current", on);
+      for (const [[row, column], on] of /** @type {[number[], boolean][]} */ ([
+        [from, false],
+        [to, true],
+      ])) {
+        for (const element of [tops[column], sides[row], cells[row][column]]) {
+          element.classList.toggle("current", on);
+        }
         cells[row][column].tabIndex = on ? 0 : -1;
       }
       tops.forEach((top, column) => top.classList.toggle("unread", hidden(to[0], column)));
@@ -115,19 +219,39 @@ function canvasGrid({ rows, columns, hidden, share, describe, label, low }) {
   paint(canvas, (row, column) => (hidden(row, column) ? null : share(row, column)), low);
   const cell = h("div", { role: "gridcell", tabindex: 0, class: "picked" });
   const line = h("div", { role: "row" }, cell);
-  const grid = h("div", { class: rows.length === columns.length ? "picture square" : "picture", role: "grid", "aria-label": label, "aria-rowcount": rows.length, "aria-colcount": columns.length }, line, canvas);
+  const grid = h(
+    "div",
+    {
+      class: rows.length === columns.length ? "picture square" : "picture",
+      role: "grid",
+      "aria-label": label,
+      "aria-rowcount": rows.length,
+      "aria-colcount": columns.length,
+    },
+    line,
+    canvas,
+  );
   return {
-    grid, cellAt: (e) => {
+    grid,
+    cellAt: (e) => {
       if (!(e instanceof MouseEvent)) return null;
       const { left, top, width, height } = canvas.getBoundingClientRect();
       /** @type {(fraction: number, count: number) => number} */
       const indexAt = (fraction, count) => clamp(floor(fraction * count), count - 1);
-      return [indexAt((e.clientY - top) / height, rows.length), indexAt((e.clientX - left) / width, columns.length)];
+      return [
+        indexAt((e.clientY - top) / height, rows.length),
+        indexAt((e.clientX - left) / width, columns.length),
+      ];
     },
     moveCursor: (_, [row, column]) => {
       /** @type {(index: number, count: number) => string} */
       const percent = (index, count) => `${(100 * index) / count}%`;
-      Object.assign(cell.style, { left: percent(column, columns.length), top: percent(row, rows.length), width: percent(1, columns.length), height: percent(1, rows.length) });
+      Object.assign(cell.style, {
+        left: percent(column, columns.length),
+        top: percent(row, rows.length),
+        width: percent(1, columns.length),
+        height: percent(1, rows.length),
+      });
       aria(line, "rowindex", row + 1);
       aria(cell, "colindex", column + 1);
       aria(cell, "label", describe(row, column));
@@ -137,5 +261,10 @@ function canvasGrid({ rows, columns, hidden, share, describe, label, low }) {
 
 /** Return the values of a matrix as a table.
     @type {(options: MatrixOptions) => Table} */
-export const matrixTable = ({ rows, columns, value, hidden = () => false, rowTitle }) =>
-  [[rowTitle, ...columns.map(pieceText)], rows.map((name, row) => [pieceText(name), ...columns.map((_, column) => (hidden(row, column) ? t("masked") : value(row, column)))])];
+export const matrixTable = ({ rows, columns, value, hidden = () => false, rowTitle }) => [
+  [rowTitle, ...columns.map(pieceText)],
+  rows.map((name, row) => [
+    pieceText(name),
+    ...columns.map((_, column) => (hidden(row, column) ? t("masked") : value(row, column))),
+  ]),
+];

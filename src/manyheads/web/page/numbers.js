@@ -18,7 +18,10 @@ export function unpack(packed) {
   if (cached) return cached;
   const { shape, low, high, uint16 } = packed;
   const view = new DataView(Uint8Array.from(atob(uint16), (letter) => letter.charCodeAt(0)).buffer);
-  const data = Float32Array.from({ length: view.byteLength / 2 }, (_, i) => low + ((high - low) * view.getUint16(2 * i, true)) / 65535);
+  const data = Float32Array.from(
+    { length: view.byteLength / 2 },
+    (_, i) => low + ((high - low) * view.getUint16(2 * i, true)) / 65535,
+  );
   unpacked.set(packed, { shape, data });
   return { shape, data };
 }

@@ -5,12 +5,39 @@ import { min } from "./numbers.js";
 /** @type {Shared} */
 export const mh = /** @type {Shared} */ ({ strings: {}, language: "en", key: "" });
 
-/** The state of the page. It is in the address after "#", which browsers do not send to a server. */
-/** q: text; prefix, target: forced output; more: tokens to generate; at: token; part: step of the whole model; kind, layer, head, other: attention, compared head; off: disabled heads.
+/** The state of the page. It is in the address after "#", which browsers do not send to a server.
+ */
+/** q: text; prefix, target: forced output; more: tokens to generate; at: token; part: step of the
+    whole model; kind, layer, head, other: attention, compared head; off: disabled heads.
     @type {PageState} */
 const DEFAULT_STATE = {
-  tab: "", model: "", q: "", beam: "", sentence: 0, prefix: "", target: "", padding: 0, more: 0, at: 0, kind: "", layer: -1, head: "mean",
-  other: "", threshold: 0, step: 0, part: 0, checkpoint: -1, symbol: "", temperature: 1, topk: 0, topp: 1, query: 0, stage: 0, off: "", mask: 1, positions: 1,
+  tab: "",
+  model: "",
+  q: "",
+  beam: "",
+  sentence: 0,
+  prefix: "",
+  target: "",
+  padding: 0,
+  more: 0,
+  at: 0,
+  kind: "",
+  layer: -1,
+  head: "mean",
+  other: "",
+  threshold: 0,
+  step: 0,
+  part: 0,
+  checkpoint: -1,
+  symbol: "",
+  temperature: 1,
+  topk: 0,
+  topp: 1,
+  query: 0,
+  stage: 0,
+  off: "",
+  mask: 1,
+  positions: 1,
 };
 
 const FRACTIONS = ["threshold", "temperature", "topp"];
@@ -31,8 +58,17 @@ export function readAddress() {
   for (const [name, initial] of Object.entries(DEFAULT_STATE)) {
     const value = name === "tab" ? path : parameters.get(name);
     const number = Number(value);
-    const isValid = number >= min(initial, 0) && (Number.isInteger(number) || FRACTIONS.includes(name));
-    Object.assign(state, { [name]: !value ? initial : typeof initial === "string" ? value : isValid && number < Infinity ? number : initial });
+    const isValid =
+      number >= min(initial, 0) && (Number.isInteger(number) || FRACTIONS.includes(name));
+    Object.assign(state, {
+      [name]: !value
+        ? initial
+        : typeof initial === "string"
+          ? value
+          : isValid && number < Infinity
+            ? number
+            : initial,
+    });
   }
 }
 
@@ -40,12 +76,15 @@ export function readAddress() {
     @type {(changes?: Partial<PageState>) => string} */
 export function addressOf(changes) {
   const { tab, ...others } = { ...state, ...changes };
-  const changed = Object.entries(others).filter(([name, value]) => value !== Object(DEFAULT_STATE)[name]);
+  const changed = Object.entries(others).filter(
+    ([name, value]) => value !== Object(DEFAULT_STATE)[name],
+  );
   const query = new URLSearchParams(changed.map(([name, value]) => [name, String(value)]));
   return `#/${tab}${changed.length ? `?${query}` : ""}`;
 }
 
-/** Change the state and the address; a change of the tab adds an entry to the history of the browser.
+/** Change the state and the address; a change of the tab adds an entry to the history of the
+    browser.
     @type {(changes: Partial<PageState>) => void} */
 export function change(changes) {
   const newTab = changes.tab && changes.tab !== state.tab;
@@ -53,14 +92,36 @@ export function change(changes) {
   history[newTab ? "pushState" : "replaceState"](null, "", addressOf());
 }
 
+/** Change the state, and show the top of the page.
+    @type {(changes: Partial<PageState>) => void} */
+export function goTo(changes) {
+  change(changes);
+  mh.render();
+}
+
+/** Change the state, and draw the page again where it is.
+    @type {(changes: Partial<PageState>) => void} */
+export function update(changes) {
+  change(changes);
+  mh.render(true);
+}
+
 /** Save a setting in the storage of the browser, if there is one.
     @type {(name: string, value: string) => void} */
 export function saveSetting(name, value) {
-  try { localStorage.setItem(`manyheads-${name}`, value); } catch { /* it lasts as long as the page */ }
+  try {
+    localStorage.setItem(`manyheads-${name}`, value);
+  } catch {
+    /* it lasts as long as the page */
+  }
 }
 
 /** Read a setting from the storage of the browser; null without storage.
     @type {(name: string) => string | null} */
 export function savedSetting(name) {
-  try { return localStorage.getItem(`manyheads-${name}`); } catch { return null; }
+  try {
+    return localStorage.getItem(`manyheads-${name}`);
+  } catch {
+    return null;
+  }
 }

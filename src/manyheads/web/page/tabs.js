@@ -24,9 +24,11 @@ export const TABS = {
     @type {() => string[]} */
 export function availableViews() {
   const { task, watched } = currentModel();
-  return Object.entries(TABS).filter(([, tab]) => {
-    if (!(tab.tasks?.includes(task) ?? true)) return false;
-    if (canCompute) return watched || !(tab.needsInspection || tab.part === "model");
-    return !tab.needsEngine && mh.about.parts.includes(tab.part ?? "inspection");
-  }).map(([name]) => name);
+  return Object.entries(TABS)
+    .filter(([, tab]) => {
+      if (!(tab.tasks?.includes(task) ?? true)) return false;
+      if (canCompute) return watched || !(tab.needsInspection || tab.part === "model");
+      return !tab.needsEngine && mh.about.parts.includes(tab.part ?? "inspection");
+    })
+    .map(([name]) => name);
 }

@@ -9,7 +9,7 @@ import { figure } from "../figure.js";
 import { matrix, matrixTable } from "../matrix.js";
 import { abs, ceil, floor, max, range, unpack } from "../numbers.js";
 import { canCompute, disabledHeads } from "../source.js";
-import { change, mh, state } from "../state.js";
+import { change, goTo, state, update } from "../state.js";
 import { n, pieceText, t } from "../strings.js";
 import { attentionAxes, attentionOfKind, headOptions, shiftNote, weightsOf } from "../weights.js";
 
@@ -21,7 +21,12 @@ const MAX_COLUMNS_BESIDE = 16;
 
 /** Create the names along a side of a thumbnail, of at most 12 of its rows or columns.
     @type {(names: string[], side: string) => HTMLElement} */
-const axisLabels = (names, side) => h("span", { class: `names ${side}`, "aria-hidden": true }, names.map((name, i) => span("", i % ceil(names.length / 12) ? "" : pieceText(name))));
+const axisLabels = (names, side) =>
+  h(
+    "span",
+    { class: `names ${side}`, "aria-hidden": true },
+    names.map((name, i) => span("", i % ceil(names.length / 12) ? "" : pieceText(name))),
+  );
 
 /** @type {(panel: HTMLElement, inspection: Inspection) => void} */
 export function buildAttention(panel, inspection) {
@@ -32,23 +37,54 @@ export function buildAttention(panel, inspection) {
   const [mask, entropy] = [unpack(attention.mask).data, unpack(attention.entropy).data];
   const [rows, columns] = attentionAxes(inspection, kind);
   /** @type {(layer: number | string, head: number | string) => string} */
-  const named = (layer, head) => t(head === "mean" ? "attention.named_mean" : "attention.named", { layer, head });
-  const all = range(layers).flatMap((layer) => ["mean", ...range(count)].map((head) => /** @type {[string, string]} */ ([`${layer}.${head}`, named(layer, head)])));
+  const named = (layer, head) =>
+    t(head === "mean" ? "attention.named_mean" : "attention.named", { layer, head });
+  const all = range(layers).flatMap((layer) =>
+    ["mean", ...range(count)].map(
+      (head) => /** @type {[string, string]} */ ([`${layer}.${head}`, named(layer, head)]),
+    ),
+  );
   /** @type {(name: string) => boolean} */
   const exists = (name) => all.some(([value]) => value === name);
-  let current = exists(`${state.layer}.${state.head}`) ? `${state.layer}.${state.head}` : `${layers - 1}.mean`;
+  let current = exists(`${state.layer}.${state.head}`)
+    ? `${state.layer}.${state.head}`
+    : `${layers - 1}.mean`;
   let other = exists(state.other) ? state.other : "";
   const [large, switches] = [div("side-by-side"), div("")];
   const both = div("with-switches", large, switches);
-  const layerList = choice(t("attention.layer"), range(layers), "", (layer) => showHead(`${layer}.${current.split(".")[1]}`));
-  const headList = choice(t("attention.head"), headOptions(count), "", (head) => showHead(`${current.split(".")[0]}.${head}`));
-  /** @type {(changes: Partial<PageState>) => void} */
-  const update = (changes) => { change(changes); mh.render(true); };
-  panel.append(div("controls",
-    kinds.length > 1 && choice(t("attention.kind"), kinds.map((name) => [name, t(`attention.${name}`)]), kind, (value) => update({ kind: /** @type {AttentionKind} */ (value), other: "" })), layerList, headList,
-    choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => { other = value; showHead(current); }),
-    canCompute && !hasWorker && inspection.kind === "translation" && checkbox(t("attention.padding", { count: PADDING }), state.padding > 0, (on) => update({ padding: on ? PADDING : 0 })),
-    canCompute && !hasWorker && button(t("steps.open"), () => { change({ tab: "steps" }); mh.render(); })), both, thumbnails());
+  const layerList = choice(t("attention.layer"), range(layers), "", (layer) =>
+    showHead(`${layer}.${current.split(".")[1]}`),
+  );
+  const headList = choice(t("attention.head"), headOptions(count), "", (head) =>
+    showHead(`${current.split(".")[0]}.${head}`),
+  );
+  panel.append(
+    div(
+      "controls",
+      kinds.length > 1 &&
+        choice(
+          t("attention.kind"),
+          kinds.map((name) => [name, t(`attention.${name}`)]),
+          kind,
+          (value) => update({ kind: /** @type {AttentionKind} */ (value), other: "" }),
+        ),
+      layerList,
+      headList,
+      choice(t("attention.compare"), [["", t("attention.nothing")], ...all], other, (value) => {
+        other = value;
+        showHead(current);
+      }),
+      canCompute &&
+        !hasWorker &&
+        inspection.kind === "translation" &&
+        checkbox(t("attention.padding", { count: PADDING }), state.padding > 0, (on) =>
+          update({ padding: on ? PADDING : 0 }),
+        ),
+      canCompute && !hasWorker && button(t("steps.open"), () => goTo({ tab: "steps" })),
+    ),
+    both,
+    thumbnails(),
+  );
   showHead(current);
 
   /** Show a head in large, "layer.head", and the head to compare it with.
@@ -59,8 +95,14 @@ export function buildAttention(panel, inspection) {
     change({ kind, layer: Number(layer), head, other });
     setChoice(layerList, layer);
     setChoice(headList, head);
-    panel.querySelectorAll(".thumbnail").forEach((thumbnail) => aria(thumbnail, "pressed", thumbnail.getAttribute("data-head") === name));
-    large.replaceChildren(...(other ? [[name], [other], [name, other]] : [[name]]).map(largeFigure));
+    panel
+      .querySelectorAll(".thumbnail")
+      .forEach((thumbnail) =>
+        aria(thumbnail, "pressed", thumbnail.getAttribute("data-head") === name),
+      );
+    large.replaceChildren(
+      ...(other ? [[name], [other], [name, other]] : [[name]]).map(largeFigure),
+    );
     large.classList.toggle("two", Boolean(other));
     both.classList.toggle("beside", canCompute && !other && width <= MAX_COLUMNS_BESIDE);
     if (!canCompute) return;
@@ -76,15 +118,30 @@ export function buildAttention(panel, inspection) {
     const differs = heads.length > 1;
     /** @type {(row: number, column: number) => number} */
     const value = differs ? (row, column) => first(row, column) - second(row, column) : first;
-    const high = differs ? max(0.01, ...range(height * width).map((i) => abs(value(floor(i / width), i % width)))) : 1;
+    const high = differs
+      ? max(0.01, ...range(height * width).map((i) => abs(value(floor(i / width), i % width))))
+      : 1;
     const shift = shiftNote(inspection, attention, [rows, columns]);
+    const title = heads.map(([layer, head]) => named(layer, head)).join(" − ");
     /** @type {MatrixOptions} */
     const options = {
-      rows: rows.names, before: shift ? columns.names : undefined, columns: columns.names, value, high, low: differs ? -high : 0, hidden: (row, column) => !mask[row * width + column],
-      label: `${t(`attention.${kind}`)}, ${heads.map(([layer, head]) => named(layer, head)).join(" − ")}`, rowTitle: rows.title, columnTitle: columns.title, meaning: t(differs ? "attention.difference" : "attention.weight"),
+      rows: rows.names,
+      before: shift ? columns.names : undefined,
+      columns: columns.names,
+      value,
+      high,
+      low: differs ? -high : 0,
+      hidden: (row, column) => !mask[row * width + column],
+      label: `${t(`attention.${kind}`)}, ${title}`,
+      rowTitle: rows.title,
+      columnTitle: columns.title,
+      meaning: t(differs ? "attention.difference" : "attention.weight"),
     };
     return figure({
-      key: `attention.${kind}`, title: options.label, about: t(differs ? "attention.difference_note" : "attention.note"), table: () => matrixTable(options),
+      key: `attention.${kind}`,
+      title: options.label,
+      about: t(differs ? "attention.difference_note" : "attention.note"),
+      table: () => matrixTable(options),
       chart: div("", note(shift), matrix(options), note(span("swatch masked"), t(`mask.${kind}`))),
     });
   }
@@ -93,18 +150,52 @@ export function buildAttention(panel, inspection) {
   function thumbnails() {
     /** @type {HTMLElement[]} */
     const buttons = [];
-    const lines = range(layers).map((layer) => div("heads-row", span("heads-name", t("attention.layer_n", { layer })), axisLabels(rows.names, "beside"), range(count).map((head) => {
-      const canvas = h("canvas", { width, height });
-      paint(canvas, weightsOf(attention, layer, head));
-      const amount = n(entropy[layer * count + head], 2);
-      const name = `${layer}.${head}`;
-      const off = disabledHeads().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
-      buttons.push(h("button", { type: "button", class: `thumbnail${off && " off"}`, "data-head": name, onclick: () => showHead(name) }, span("hidden", `${t("attention.layer_n", { layer })}, `), span("", t("attention.head_n", { head }), off), axisLabels(layer ? [] : columns.names, "above"), canvas, span("hidden", `, ${t("column.entropy")} `), span("", amount)));
-      return buttons.at(-1);
-    })));
+    const lines = range(layers).map((layer) =>
+      div(
+        "heads-row",
+        span("heads-name", t("attention.layer_n", { layer })),
+        axisLabels(rows.names, "beside"),
+        range(count).map((head) => {
+          const canvas = h("canvas", { width, height });
+          paint(canvas, weightsOf(attention, layer, head));
+          const amount = n(entropy[layer * count + head], 2);
+          const name = `${layer}.${head}`;
+          const off = disabledHeads().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
+          buttons.push(
+            h(
+              "button",
+              {
+                type: "button",
+                class: `thumbnail${off && " off"}`,
+                "data-head": name,
+                onclick: () => showHead(name),
+              },
+              span("hidden", `${t("attention.layer_n", { layer })}, `),
+              span("", t("attention.head_n", { head }), off),
+              axisLabels(layer ? [] : columns.names, "above"),
+              canvas,
+              span("hidden", `, ${t("column.entropy")} `),
+              span("", amount),
+            ),
+          );
+          return buttons.at(-1);
+        }),
+      ),
+    );
     return figure({
-      key: "attention.all", chart: stack(note(t("attention.axes", { rows: rows.title, columns: columns.title })), roving(h("div", { class: "heads", role: "group", "aria-label": t("attention.all") }, lines), buttons), legend(0, 1, t("attention.weight"))),
-      table: () => [[t("attention.layer"), ...range(count).map((head) => `${t("attention.head")} ${head}`)], range(layers).map((layer) => [layer, ...entropy.slice(layer * count, (layer + 1) * count)])],
+      key: "attention.all",
+      chart: stack(
+        note(t("attention.axes", { rows: rows.title, columns: columns.title })),
+        roving(
+          h("div", { class: "heads", role: "group", "aria-label": t("attention.all") }, lines),
+          buttons,
+        ),
+        legend(0, 1, t("attention.weight")),
+      ),
+      table: () => [
+        [t("attention.layer"), ...range(count).map((head) => `${t("attention.head")} ${head}`)],
+        range(layers).map((layer) => [layer, ...entropy.slice(layer * count, (layer + 1) * count)]),
+      ],
     });
   }
 }

@@ -8,11 +8,22 @@ import { integer, n, t } from "../strings.js";
 /** @type {(panel: HTMLElement) => Promise<void>} */
 export async function buildCard(panel) {
   const { model, card } = await loadModel(currentModel().name);
-  const { licence } = card, blocks = mh.language === "ko" ? card.korean : card.blocks;
+  const { licence } = card,
+    blocks = mh.language === "ko" ? card.korean : card.blocks;
   const { weights } = mh.about;
-  const pairs = [["licence", licence || t("card.no_licence")], ["parameters", integer(model.parameters)]];
-  if (weights) pairs.push(["precision", weights.precision], ["bytes", `${n(weights.bytes / 2 ** 20, 1)} MiB`]);
-  panel.append(facts(pairs.map(([name, value]) => [t(`card.${name}`), value])), blocks.length ? h("article", { class: "card model-card" }, cardBlocks(blocks)) : note(t("card.none")));
+  const pairs = [
+    ["licence", licence || t("card.no_licence")],
+    ["parameters", integer(model.parameters)],
+  ];
+  if (weights) {
+    pairs.push(["precision", weights.precision], ["bytes", `${n(weights.bytes / 2 ** 20, 1)} MiB`]);
+  }
+  panel.append(
+    facts(pairs.map(([name, value]) => [t(`card.${name}`), value])),
+    blocks.length
+      ? h("article", { class: "card model-card" }, cardBlocks(blocks))
+      : note(t("card.none")),
+  );
 }
 
 /** Create the elements of blocks [tag, text]; consecutive items form one list.

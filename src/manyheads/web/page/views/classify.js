@@ -14,9 +14,28 @@ export async function buildClassify(panel) {
     if (!inspection) return [];
     const classes = [...inspection.classes].sort((a, b) => b.probability - a.probability);
     const { label, pooling, occlusion, text } = inspection;
-    return [documentText(inspection), figure({
-      key: "classify.label", values: { label }, about: t(`classify.${pooling}`), chart: bars(classes.map((item) => [item.label, item.probability, n(item.probability), "", item.label === label]), 1),
-      table: () => [columnTitles("class probability"), classes.map((item) => [item.label, item.probability])],
-    }), occlusion ? occlusionFigure(occlusion, text.words, { label }) : ""];
+    return [
+      documentText(inspection),
+      figure({
+        key: "classify.label",
+        values: { label },
+        about: t(`classify.${pooling}`),
+        chart: bars(
+          classes.map((item) => [
+            item.label,
+            item.probability,
+            n(item.probability),
+            "",
+            item.label === label,
+          ]),
+          1,
+        ),
+        table: () => [
+          columnTitles("class probability"),
+          classes.map((item) => [item.label, item.probability]),
+        ],
+      }),
+      occlusion ? occlusionFigure(occlusion, text.words, { label }) : "",
+    ];
   });
 }

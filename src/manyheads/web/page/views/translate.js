@@ -10,8 +10,14 @@ import { hasWorker } from "../engine.js";
 import { figure, tableOf } from "../figure.js";
 import { matrix, matrixTable } from "../matrix.js";
 import { unpack } from "../numbers.js";
-import { currentModel, fetchInspection, modelChanges, sentenceOf, translateText } from "../source.js";
-import { AS_TRAINED, change, mh, OWN_OUTPUT, state } from "../state.js";
+import {
+  currentModel,
+  fetchInspection,
+  modelChanges,
+  sentenceOf,
+  translateText,
+} from "../source.js";
+import { AS_TRAINED, change, goTo, mh, OWN_OUTPUT, state } from "../state.js";
 import { columnTitles, integer, languageName, n, t } from "../strings.js";
 import { availableViews } from "../tabs.js";
 import { textBox, TYPING_DELAY } from "../textbox.js";
@@ -23,40 +29,101 @@ const BEAMS = [1, 2, 3, 4, 5, 8, 12, 16];
 /** @type {(panel: HTMLElement) => Promise<void>} */
 export async function buildTranslate(panel) {
   const model = currentModel();
-  const output = h("div", { class: "output", dir: "auto", lang: model.target, "aria-live": "polite" });
-  const speed = para("count"), notices = h("div", { class: "notices", "aria-live": "polite" });
+  const output = h("div", {
+    class: "output",
+    dir: "auto",
+    lang: model.target,
+    "aria-live": "polite",
+  });
+  const speed = para("count");
+  const notices = h("div", { class: "notices", "aria-live": "polite" });
   const below = stack();
   let [runCount, text] = [0, ""];
 
-  const reverse = mh.about.models.find((other) => other.source === model.target && other.target === model.source);
-  const swap = button("⇄", () => { change({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse?.name, q: text, sentence: 0 }); mh.render(); },
-    { class: "round", "aria-label": t("translate.swap"), title: t(reverse ? "translate.swap" : "translate.no_swap"), disabled: !reverse });
+  const reverse = mh.about.models.find(
+    (other) => other.source === model.target && other.target === model.source,
+  );
+  const swap = button(
+    "⇄",
+    () => goTo({ ...OWN_OUTPUT, ...AS_TRAINED, model: reverse?.name, q: text, sentence: 0 }),
+    {
+      class: "round",
+      "aria-label": t("translate.swap"),
+      title: t(reverse ? "translate.swap" : "translate.no_swap"),
+      disabled: !reverse,
+    },
+  );
   const languages = languageLists();
   const copy = copyButton(t("copy"), () => text);
   const correction = mh.about.suggestions && correctionForm(() => text);
   panel.append(
-    div("pair", textBox(languageName(model.source), run), swap,
-      div("card side", div("side-head", languageName(model.target)), output, notices, div("side-foot", speed, copy), correction)),
-    div("controls", languages,
-      choice(t("translate.beam"), [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS], state.beam, (beam) => { change({ ...OWN_OUTPUT, beam }); run(); }),
-      button(t("translate.go"), run, { class: "primary" }), availableViews().includes("whole") && button(t("translate.whole"), () => { change({ tab: "whole", part: 0 }); mh.render(); }), span("hint", t("translate.keys"))), below);
+    div(
+      "pair",
+      textBox(languageName(model.source), run),
+      swap,
+      div(
+        "card side",
+        div("side-head", languageName(model.target)),
+        output,
+        notices,
+        div("side-foot", speed, copy),
+        correction,
+      ),
+    ),
+    div(
+      "controls",
+      languages,
+      choice(
+        t("translate.beam"),
+        [["", t("translate.beam_default", { beam: model.beam })], ...BEAMS],
+        state.beam,
+        (beam) => {
+          change({ ...OWN_OUTPUT, beam });
+          run();
+        },
+      ),
+      button(t("translate.go"), run, { class: "primary" }),
+      availableViews().includes("whole") &&
+        button(t("translate.whole"), () => goTo({ tab: "whole", part: 0 })),
+      span("hint", t("translate.keys")),
+    ),
+    below,
+  );
   await run();
 
   async function run() {
     const number = (runCount += 1);
     below.replaceChildren();
     showEffect();
-    const slow = setTimeout(() => { if (number === runCount) { speed.textContent = t("translate.busy"); aria(output, "busy", "true"); } }, TYPING_DELAY);
+    const slow = setTimeout(() => {
+      if (number === runCount) {
+        speed.textContent = t("translate.busy");
+        aria(output, "busy", "true");
+      }
+    }, TYPING_DELAY);
     let shown;
     try {
-      const result = state.q.trim() ? await translateText(state.q, modelChanges()) : { translation: "", sentences: [], tokens: 0, seconds: 0 };
+      const result = state.q.trim()
+        ? await translateText(state.q, modelChanges())
+        : { translation: "", sentences: [], tokens: 0, seconds: 0 };
       if (number !== runCount) return;
       text = result.translation;
-      notices.replaceChildren(...warningsOf(result.sentences).map((name) => para("notice", t(`warning.${name}`))));
+      notices.replaceChildren(
+        ...warningsOf(result.sentences).map((name) => para("notice", t(`warning.${name}`))),
+      );
       shown = para("translation", text);
-      speed.textContent = text && t("translate.facts", { seconds: n(result.seconds, 2), speed: integer(result.tokens / result.seconds) }) + confidenceOf(result.sentences);
+      speed.textContent =
+        text &&
+        t("translate.facts", {
+          seconds: n(result.seconds, 2),
+          speed: integer(result.tokens / result.seconds),
+        }) + confidenceOf(result.sentences);
       if (result.sentences.length) {
-        below.append(sentencesFigure(result.sentences, below), div("preview"), sentenceDetails(sentenceOf(result)));
+        below.append(
+          sentencesFigure(result.sentences, below),
+          div("preview"),
+          sentenceDetails(sentenceOf(result)),
+        );
         previewAttention(below);
       }
     } catch (error) {
@@ -77,33 +144,51 @@ function languageLists() {
   const directions = mh.about.models.filter((model) => model.source);
   /** @type {(model: ModelFacts | undefined) => void} */
   const open = (model) => {
-    const q = /** @type {HTMLTextAreaElement} */ (byId("source")).value; // it may have been typed just now
+    // It may have been typed just now.
+    const q = /** @type {HTMLTextAreaElement} */ (byId("source")).value;
     change({ ...OWN_OUTPUT, ...AS_TRAINED, model: model?.name, q, sentence: 0 });
     mh.render();
   };
   /** @type {(codes: (string | undefined)[]) => [string, string][]} */
   const named = (codes) => [...new Set(codes)].map((code = "") => [code, languageName(code)]);
-  return directions.length < 2 ? [] : [
-    choice(t("translate.from"), named(directions.map((model) => model.source)), source, (chosen) => {
-      const from = directions.filter((model) => model.source === chosen);
-      open(from.find((model) => model.target === target) || from[0]);
-    }),
-    choice(t("translate.to"), named(directions.filter((model) => model.source === source).map((model) => model.target)), target, (chosen) => open(directions.find((model) => model.source === source && model.target === chosen))),
-  ];
+  return directions.length < 2
+    ? []
+    : [
+        choice(
+          t("translate.from"),
+          named(directions.map((model) => model.source)),
+          source,
+          (chosen) => {
+            const from = directions.filter((model) => model.source === chosen);
+            open(from.find((model) => model.target === target) || from[0]);
+          },
+        ),
+        choice(
+          t("translate.to"),
+          named(directions.filter((model) => model.source === source).map((model) => model.target)),
+          target,
+          (chosen) =>
+            open(directions.find((model) => model.source === source && model.target === chosen)),
+        ),
+      ];
 }
 
 /** Return the names of the warnings about any of several sentences.
     @type {(sentences: SentenceTranslation[]) => string[]} */
 const warningsOf = (sentences) => [...new Set(sentences.flatMap(({ warnings }) => warnings))];
 
-/** Return the words for the lowest confidence in the translations of several sentences; empty if there is none.
+/** Return the words for the lowest confidence in the translations of several sentences; empty if
+    there is none.
     @type {(sentences: SentenceTranslation[]) => string} */
 function confidenceOf(sentences) {
-  const lowest = ["low", "medium", "high"].find((level) => sentences.some(({ confidence_level: own }) => own === level));
+  const lowest = ["low", "medium", "high"].find((level) =>
+    sentences.some(({ confidence_level: own }) => own === level),
+  );
   return lowest ? `, ${t(`confidence.${lowest}`)}` : "";
 }
 
-/** Show the cross-attention of the selected sentence in an exported page, whose readers see it without opening a view.
+/** Show the cross-attention of the selected sentence in an exported page, whose readers see it
+    without opening a view.
     @type {(below: HTMLElement) => Promise<void>} */
 async function previewAttention(below) {
   if (!hasWorker) return;
@@ -115,24 +200,47 @@ async function previewAttention(below) {
   const [rows, columns] = attentionAxes(inspection, "cross");
   const title = `${t("attention.cross")}, ${t("attention.named_mean", { layer })}`;
   /** @type {MatrixOptions} */
-  const options = { rows: rows.names, columns: columns.names, value: weightsOf(cross, layer, "mean"), label: title, meaning: t("attention.weight"), rowTitle: rows.title, columnTitle: columns.title };
-  holder.replaceChildren(figure({
-    key: "translate.attention", table: () => matrixTable(options),
-    chart: div("", matrix(options), linkButton(t("translate.heads"), () => { change({ tab: "attention", kind: "cross", layer, head: "mean" }); mh.render(); })),
-  }));
+  const options = {
+    rows: rows.names,
+    columns: columns.names,
+    value: weightsOf(cross, layer, "mean"),
+    label: title,
+    meaning: t("attention.weight"),
+    rowTitle: rows.title,
+    columnTitle: columns.title,
+  };
+  holder.replaceChildren(
+    figure({
+      key: "translate.attention",
+      table: () => matrixTable(options),
+      chart: div(
+        "",
+        matrix(options),
+        linkButton(t("translate.heads"), () =>
+          goTo({ tab: "attention", kind: "cross", layer, head: "mean" }),
+        ),
+      ),
+    }),
+  );
 }
 
 /** Create the buttons that select one of several sentences.
     @type {(sentences: SentenceTranslation[], below: HTMLElement) => HTMLElement | string} */
 function sentencesFigure(sentences, below) {
   if (sentences.length < 2) return "";
-  const buttons = sentences.map((sentence, i) => button(sentence.source, () => {
-    change({ ...OWN_OUTPUT, sentence: i });
-    setPressed(buttons, i);
-    showEffect();
-    previewAttention(below);
-    below.lastChild?.replaceWith(sentenceDetails(sentence));
-  }, { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" }));
+  const buttons = sentences.map((sentence, i) =>
+    button(
+      sentence.source,
+      () => {
+        change({ ...OWN_OUTPUT, sentence: i });
+        setPressed(buttons, i);
+        showEffect();
+        previewAttention(below);
+        below.lastChild?.replaceWith(sentenceDetails(sentence));
+      },
+      { class: "sentence", dir: "auto", "aria-pressed": i === state.sentence || "false" },
+    ),
+  );
   return figure({ key: "translate.sentences", chart: div("sentences", buttons) });
 }
 
@@ -141,12 +249,32 @@ function sentencesFigure(sentences, below) {
 function sentenceDetails({ hypotheses }) {
   if (!hypotheses.length) return "";
   const [best] = hypotheses;
-  const tokens = best.tokens.map((piece, i) => ({ piece, probability: Math.exp(best.token_scores[i]) }));
+  const tokens = best.tokens.map((piece, i) => ({
+    piece,
+    probability: Math.exp(best.token_scores[i]),
+  }));
   /** @type {(target: string) => () => void} */
-  const inspect = (target) => () => { change({ ...OWN_OUTPUT, tab: "words", target }); mh.render(); };
-  const rows = hypotheses.map((hypothesis, rank) => [rank + 1, rank ? markDifferences(hypothesis.text, best.text) : hypothesis.text, hypothesis.score, hypothesis.log_probability, hypothesis.tokens.length,
-    linkButton(t("translate.inside"), inspect(rank ? hypothesis.text : ""), `${t("translate.inside")}: ${hypothesis.text}`)]);
+  const inspect = (target) => () => goTo({ ...OWN_OUTPUT, tab: "words", target });
+  const rows = hypotheses.map((hypothesis, rank) => [
+    rank + 1,
+    rank ? markDifferences(hypothesis.text, best.text) : hypothesis.text,
+    hypothesis.score,
+    hypothesis.log_probability,
+    hypothesis.tokens.length,
+    linkButton(
+      t("translate.inside"),
+      inspect(rank ? hypothesis.text : ""),
+      `${t("translate.inside")}: ${hypothesis.text}`,
+    ),
+  ]);
   return stack(
-    tokenFigure(tokens, (at) => { change({ ...OWN_OUTPUT, tab: "words", at }); mh.render(); }),
-    figure({ key: "translate.alternatives", chart: tableOf([columnTitles("rank text score log_probability length look"), rows], t("translate.alternatives")) }));
+    tokenFigure(tokens, (at) => goTo({ ...OWN_OUTPUT, tab: "words", at })),
+    figure({
+      key: "translate.alternatives",
+      chart: tableOf(
+        [columnTitles("rank text score log_probability length look"), rows],
+        t("translate.alternatives"),
+      ),
+    }),
+  );
 }
