@@ -721,6 +721,8 @@ interface ModelBlock {
   endsLayers?: boolean;
 }
 
+type ModelBlocks = import("./page/modelblocks.js").ModelBlocks;
+
 interface StrongestWeight {
   layer: number;
   head: number;

@@ -587,15 +587,15 @@ allX(series).map(x=>[x,...values.map(byX=>byX.get(x))])]}async function buildMod
 catch(()=>null),{total_steps:total,warmup_steps:warmup,schedule:name,steps:x,rates:y}=model.learning_rate,
 settings2=["parameters","d_model","d_ff","num_heads","num_encoder_layers","num_decoder_layers","norm",
 "positions"].map(key=>[t(`model.${key}`),{...model.model,parameters:model.parameters}[key]]),blocks=model.
-blocks.map(block=>[block.name,block.parameters,`${integer(block.parameters)} (${n(100*block.parameters/
+blocks.map(block2=>[block2.name,block2.parameters,`${integer(block2.parameters)} (${n(100*block2.parameters/
 model.parameters,1)} %)`]),tensors=()=>[columnTitles("name shape parameters deviation tied"),model.tensors.
 map(tensor=>[tensor.name,tensor.shape.join(" \xD7 "),tensor.parameters,tensor.deviation,tensor.tied_to])];
 panel2.append(facts(settings2.map(([label,value])=>[label,typeof value=="number"?integer(value):value])),
 symbolsFigure(model.symbols,sources),figure({key:"model.blocks",chart:bars(blocks),table:()=>[columnTitles(
-"block parameters"),model.blocks.map(block=>[block.name,block.parameters])]}),...positionFigures(model.
-positions),curvesFigure("model.schedule",[{name,x,y}],t("column.update"),t("unit.learning_rate"),{name,
-total:integer(total),warmup:integer(warmup)}),neighboursFigure(inspection),figure({key:"model.tensor\
-s",values:{count:model.tensors.length},chart:tableOf(tensors(),t("model.tensors")),table:tensors}))}
+"block parameters"),model.blocks.map(block2=>[block2.name,block2.parameters])]}),...positionFigures(
+model.positions),curvesFigure("model.schedule",[{name,x,y}],t("column.update"),t("unit.learning_rate"),
+{name,total:integer(total),warmup:integer(warmup)}),neighboursFigure(inspection),figure({key:"model.\
+tensors",values:{count:model.tensors.length},chart:tableOf(tensors(),t("model.tensors")),table:tensors}))}
 function symbolsFigure(symbols,sources){let meaning=symbol=>localized(`symbol.${symbol.symbol}`)||symbol.
 meaning,items=symbols.map(symbol=>{let code=sources[symbol.source],lines=code.text.split(`
 `).map((line,i)=>[h("span",{class:"line-number","aria-hidden":!0},String(code.line+i)),`${line}
@@ -805,105 +805,116 @@ return stack(tokenFigure(tokens,at=>goTo({...OWN_OUTPUT,tab:"words",at})),figure
 ernatives",chart:tableOf([columnTitles("rank text score log_probability length look"),rows],t("trans\
 late.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
 let longest=innerWidth<700?16:32;return isolate(text.length<=longest?text:fromEnd?`\u2026 ${text.slice(
-2-longest)}`:`${text.slice(0,longest-2)} \u2026`)}var piecesText=tokens=>tokens.map(({piece})=>pieceText(
-piece)).join(" ");function strongestWeight(inspection,kind,keys,only){let attention=attentionOfKind(
+2-longest)}`:`${text.slice(0,longest-2)} \u2026`)}var piecesText=(tokens,separator=" ")=>tokens.map(
+({piece})=>pieceText(piece)).join(separator);function strongestWeight(inspection,kind,keys,only){let attention=attentionOfKind(
 inspection,kind),[layers,heads,rows]=unpack(attention.weights).shape,layer=layers-1,places=range(heads).
 flatMap(head=>(only===void 0?range(rows):[only]).flatMap(row=>keys.map((_,column)=>({layer,head,row,
 column,weight:weightsOf(attention,layer,head)(row,column)})))),isTelling=({row,column})=>keys[column].
 word!==null&&(kind==="cross"||row!==column&&(only!==void 0||keys[row]?.word!==null)),telling=places.
 filter(isTelling);return(telling.length?telling:places).reduce((best,place)=>place.weight>best.weight?
-place:best)}async function modelSteps(inspection){let{kind:task,model:{d_model,d_ff,num_heads,num_encoder_layers,
-num_decoder_layers,norm,positions},text,inputs,source,target,predictions}=inspection,at=task==="tran\
-slation"?clamp(state.at,predictions.length-1):0,prediction=predictions?.[at],available=availableViews(),
-first=["translate","classify","continue"].find(name=>available.includes(name)),steps=[],step=(name,door,values={},chart=()=>"")=>steps.
-push({name,door:available.includes(door.tab??"")?door:{part:steps.length},note:t(`whole.${name}_note`,
-values),chart})-1,block=(label,number,value="",more={})=>({label:label&&t(`whole.${label}`),step:number,
-value,...more}),topWeights=(tokens,weight,to)=>bars(tokens.map((token,i)=>({i,label:pieceText(token.
-piece),value:weight(i)})).sort((a,b)=>b.value-a.value).slice(0,4).map(({i,label,value})=>[label,value,
-n(value,2),"",i===to]),1);async function detailedStack(kind,tokens,text2,layers){let strongest=strongestWeight(
-inspection,kind,tokens,kind==="decoder"?tokens.length-1:void 0),{layer,head,row,column,weight}=strongest,
-[piece,to]=[row,column].map(i=>pieceText(tokens[i].piece)),values={piece,to,layer,head,heads:num_heads,
-width:d_model,weight:n(weight,2),root:d_model/num_heads},near=(inspection.source_neighbours??inspection.
-neighbours??[]).find(({id})=>id===tokens[row].id),computed=canCompute?await headSteps(inspection,kind,
-layer,head):null,strips=names=>computed&&facts(names.map(([name,letter])=>[letter,colourStrip(computed.
-vector(name,row),largestOf([computed.vector(name,row)]))]),"strip-facts"),inHead=stage=>({tab:available.
-includes("steps")?"steps":"attention",kind,layer,head:String(head),query:row,stage}),weights=weightsOf(
-attentionOfKind(inspection,kind),layer,head),reading2=step("text",{tab:first}),cutting=step("pieces",
-{tab:"model"},{count:tokens.length}),embedding=step("embedding",{tab:"model",symbol:"E(w)"},values,()=>near&&
-note(t("whole.near",{piece,near:near.near.slice(0,3).map(other=>pieceText(other.piece)).join("  ")}))),
-placing=step("positions",{tab:"model",symbol:"PE"},{},()=>note(t(`whole.${positions}`))),cells=[step(
-"qkv",inHead(0),values,()=>strips([["queries",`q ${piece}`],["keys",`k ${piece}`],["values",`v ${piece}`]])),
-step("scores",inHead(0),values,()=>computed&&bars(tokens.map((token,i)=>[pieceText(token.piece),computed.
-at("scores",row,i),n(computed.at("scores",row,i),2),"",i===column]))),step("softmax",inHead(2),values,
-()=>topWeights(tokens,i=>weights(row,i),column)),step("output",inHead(3),values,()=>strips([["output\
-s",`o ${piece}`]]))],adding=step(norm==="pre"?"pre_norm":"add_norm",{tab:"model",symbol:"residual, n\
-orm"}),mapping2=step("ffn",{tab:"model",symbol:"FFN"},{width:d_model,inner:d_ff,layers});return[...[
-block("",reading2,shortened(text2)),block("",cutting,shortened(piecesText(tokens),kind==="decoder"),
-{tokens:!0}),block("embedding",embedding,`${tokens.length} \xD7 ${d_model}`),block("positions",placing)],
-...layerBlocks(layers,[[kind==="decoder"?"masked":"self",cells[0],cells]],adding,mapping2)]}function layerBlocks(layers,sublayers,adding,mapping2){
-let isPre=norm==="pre",blocks=[...sublayers.map(([label,number,cells])=>block(label,number,`${num_heads}\
- \xD7`,{cells:cells??ATTENTION_CELLS.map(()=>number),readsEncoder:label==="cross"})),block("ffn",mapping2,
-`${d_model} \u2192 ${d_ff} \u2192 ${d_model}`)].flatMap((sublayer,i,all)=>[sublayer,block(isPre&&i===
-all.length-1?"add":"add_norm",sublayers.length>1?sublayer.step:adding,"",{thin:!0})]);return isPre&&
-blocks.unshift(block("norm",sublayers.length>1?sublayers[0][1]:adding,"",{thin:!0})),blocks[0].layers=
-layers,blocks[blocks.length-1].endsLayers=!0,isPre?[...blocks,block("norm",mapping2,"",{thin:!0})]:blocks}
-function predictionBlocks(alternatives,door,chosen,last){let linear=step("linear",door,{width:d_model}),
-softmax=step("probabilities",door,{},()=>bars(alternatives.map(({piece,probability},i)=>[pieceText(piece),
-probability,n(probability),"",!i]),1)),next=step(task==="translation"?"next":"append",last,{piece:chosen,
-probability:n(alternatives[0].probability,2)});return[block("linear",linear,`${d_model} \u2192 V`),block(
-"softmax",softmax,alternatives.slice(0,2).map(({piece,probability})=>`${isolate(pieceText(piece))} ${n(
-probability,2)}`).join("  ")),block("",next,`\u2192 ${isolate(chosen)}`,{tokens:!0})]}if(task==="cla\
-ssification"){let blocks=await detailedStack("encoder",text.tokens,text.text,num_encoder_layers),classes=[
-...inspection.classes].sort((a,b)=>b.probability-a.probability),pool=step(`pool_${inspection.pooling}`,
-{tab:first}),softmax=step("label",{tab:first},{label:inspection.label},()=>bars(classes.map(({label,
-probability},i)=>[label,probability,n(probability),"",!i]),1));return{steps,columns:[[...blocks,block(
-"pool",pool),block("softmax",softmax,classes.slice(0,2).map(({label,probability})=>`${label} ${n(probability,
-2)}`).join("  ")),block("",softmax,`\u2192 ${inspection.label}`,{tokens:!0})]]}}if(task==="language-\
-modeling"){let read2=[...inputs,...text.tokens.slice(-1)],blocks=await detailedStack("decoder",read2,
-text.text,num_decoder_layers);return{steps,columns:[[...blocks,...predictionBlocks(inspection.next,{
-tab:first},pieceText(inspection.next[0].piece),{tab:first})]]}}let encoder=await detailedStack("enco\
-der",source.tokens,source.text,num_encoder_layers),read=inputs.slice(0,at+1),[self,cross]=[strongestWeight(
-inspection,"decoder",read,at),strongestWeight(inspection,"cross",source.tokens,at)],inAttention=(kind,{
-layer,head})=>({tab:"attention",kind,layer,head:String(head)}),looking=(kind,{layer,head,row,column,
-weight},keys)=>[{layer,head,to:pieceText(keys[column].piece),weight:n(weight,2),before:pieceText(read[at].
-piece)},()=>topWeights(keys,i=>weightsOf(attentionOfKind(inspection,kind),layer,head)(row,i),column)],
-reading=step("read",{tab:"words"},{place:at+1,count:target.tokens.length,pieces:piecesText(read)}),selfStep=step(
-"masked",inAttention("decoder",self),...looking("decoder",self,read)),crossStep=step("cross",inAttention(
-"cross",cross),...looking("cross",cross,source.tokens)),mapping=step("decoder_ffn",{tab:"model",symbol:"\
-FFN"},{layers:num_decoder_layers}),decoder=[block("",reading,shortened(piecesText(read),!0),{tokens:!0}),
-block("embedding",reading,`${read.length} \xD7 ${d_model}`),block("positions",reading),...layerBlocks(
-num_decoder_layers,[["masked",selfStep],["cross",crossStep]],mapping,mapping),...predictionBlocks([prediction,
-...prediction.alternatives].sort((a,b)=>b.probability-a.probability),{tab:"words",at},pieceText(prediction.
-piece),{tab:inspection.beam?"beam":"words"})];return{steps,columns:[encoder,decoder]}}var[BLOCK_HEIGHT,THIN_HEIGHT,ATTENTION_HEIGHT,BLOCK_GAP,FRAME_TOP,FRAME_BOTTOM]=[23,18,48,7,15,5];function modelPicture(steps,columns){
+place:best)}var block=(label,step,value="",more={})=>({label:label&&t(`whole.${label}`),step,value,...more});
+function topWeights(tokens,weight,strong){let largest=tokens.map(({piece},i)=>({i,label:pieceText(piece),
+value:weight(i)})).sort((a,b)=>b.value-a.value).slice(0,4);return bars(largest.map(({i,label,value})=>[
+label,value,n(value,2),"",i===strong]),1)}var ModelBlocks=class{available=availableViews();steps=[];constructor(inspection){
+this.inspection=inspection,this.first=["translate","classify","continue"].find(name=>this.available.
+includes(name))}step(name,door,values={},chart=()=>""){let hasView=this.available.includes(door.tab??
+"");return this.steps.push({name,door:hasView?door:{part:this.steps.length},note:t(`whole.${name}_no\
+te`,values),chart})-1}async detailedStack(kind,tokens,text,layers){let{inspection}=this,{d_model,d_ff,
+norm,positions}=inspection.model,isDecoder=kind==="decoder",only=isDecoder?tokens.length-1:void 0,strongest=strongestWeight(
+inspection,kind,tokens,only),near=(inspection.source_neighbours??inspection.neighbours??[]).find(({id})=>id===
+tokens[strongest.row].id),piece=pieceText(tokens[strongest.row].piece),values=this.strongestValues(strongest,
+tokens),reading=this.step("text",{tab:this.first}),cutting=this.step("pieces",{tab:"model"},{count:tokens.
+length}),embedding=this.step("embedding",{tab:"model",symbol:"E(w)"},values,()=>near&&note(t("whole.\
+near",{piece,near:piecesText(near.near.slice(0,3),"  ")}))),placing=this.step("positions",{tab:"mode\
+l",symbol:"PE"},{},()=>note(t(`whole.${positions}`))),cells=await this.headCells(kind,tokens,strongest),
+adding=this.step(norm==="pre"?"pre_norm":"add_norm",{tab:"model",symbol:"residual, norm"}),sizes={width:d_model,
+inner:d_ff,layers},mapping=this.step("ffn",{tab:"model",symbol:"FFN"},sizes);return[block("",reading,
+shortened(text)),block("",cutting,shortened(piecesText(tokens),isDecoder),{tokens:!0}),block("embedd\
+ing",embedding,`${tokens.length} \xD7 ${d_model}`),block("positions",placing),...this.layers(layers,
+[[isDecoder?"masked":"self",cells[0],cells]],adding,mapping)]}strongestValues({layer,head,row,column,
+weight},tokens){let{d_model,num_heads}=this.inspection.model;return{piece:pieceText(tokens[row].piece),
+to:pieceText(tokens[column].piece),layer,head,heads:num_heads,width:d_model,weight:n(weight,2),root:d_model/
+num_heads}}async headCells(kind,tokens,strongest){let{layer,head,row,column}=strongest,piece=pieceText(
+tokens[row].piece),values=this.strongestValues(strongest,tokens),weights=weightsOf(attentionOfKind(this.
+inspection,kind),layer,head),computed=canCompute?await headSteps(this.inspection,kind,layer,head):null,
+tab=this.available.includes("steps")?"steps":"attention",cell=(name,stage,chart)=>this.step(name,{tab,
+kind,layer,head:String(head),query:row,stage},values,chart),strips=names=>computed&&facts(names.map(
+([name,letter])=>{let vector=computed.vector(name,row);return[`${letter} ${piece}`,colourStrip(vector,
+largestOf([vector]))]}),"strip-facts"),scoreBar=(token,i)=>{let score=computed?.at("scores",row,i)??
+0;return[pieceText(token.piece),score,n(score,2),"",i===column]};return[cell("qkv",0,()=>strips([["q\
+ueries","q"],["keys","k"],["values","v"]])),cell("scores",0,()=>computed&&bars(tokens.map(scoreBar))),
+cell("softmax",2,()=>topWeights(tokens,i=>weights(row,i),column)),cell("output",3,()=>strips([["outp\
+uts","o"]]))]}layers(layers,sublayers,adding,mapping){let{d_model,d_ff,num_heads,norm}=this.inspection.
+model,isPre=norm==="pre",isSeveral=sublayers.length>1,all=[...sublayers.map(([label,step,cells=ATTENTION_CELLS.
+map(()=>step)])=>block(label,step,`${num_heads} \xD7`,{cells,readsEncoder:label==="cross"})),block("\
+ffn",mapping,`${d_model} \u2192 ${d_ff} \u2192 ${d_model}`)],blocks=all.flatMap((sublayer,i)=>{let label=isPre&&
+i===all.length-1?"add":"add_norm";return[sublayer,block(label,isSeveral?sublayer.step:adding,"",{thin:!0})]});
+return isPre&&blocks.unshift(block("norm",isSeveral?sublayers[0][1]:adding,"",{thin:!0})),blocks[0].
+layers=layers,blocks[blocks.length-1].endsLayers=!0,isPre?[...blocks,block("norm",mapping,"",{thin:!0})]:
+blocks}prediction(alternatives,door,chosen,last){let{d_model}=this.inspection.model,shown=alternatives.
+map(({piece,probability})=>({label:pieceText(piece),probability})),linear=this.step("linear",door,{width:d_model}),
+softmax=this.step("probabilities",door,{},()=>probabilityBars(shown)),next=this.step(this.inspection.
+kind==="translation"?"next":"append",last,{piece:chosen,probability:n(alternatives[0].probability,2)}),
+best=shown.map(({label,probability})=>({label:isolate(label),probability}));return[block("linear",linear,
+`${d_model} \u2192 V`),block("softmax",softmax,bestTwo(best)),block("",next,`\u2192 ${isolate(chosen)}`,
+{tokens:!0})]}},probabilityBars=items=>bars(items.map(({label,probability},i)=>[label,probability,n(
+probability),"",!i]),1),bestTwo=items=>items.slice(0,2).map(({label,probability})=>`${label} ${n(probability,
+2)}`).join("  ");var[BLOCK_HEIGHT,THIN_HEIGHT,ATTENTION_HEIGHT,BLOCK_GAP,FRAME_TOP,FRAME_BOTTOM]=[23,18,48,7,15,5];function modelPicture(steps,columns){
 let links=[],blocks=[],heightOf=({cells,thin})=>cells?ATTENTION_HEIGHT:thin?THIN_HEIGHT:BLOCK_HEIGHT,
 frameOf=({layers,endsLayers})=>layers?FRAME_BOTTOM:endsLayers?FRAME_TOP:0,heights=columns.map(column=>column.
-reduce((sum,block)=>sum+heightOf(block)+frameOf(block)+BLOCK_GAP,0)),height=max(...heights)+BLOCK_GAP,
-width=columns.length>1?46:100,[memory,crossing]=[0,0],link=(block,children,label)=>{let element2=svg(
-"a",{class:"block",href:addressOf(steps[block.step].door),"aria-label":label},children);return links.
-push(element2),blocks.push(block),element2},wire=(x1,y1,x2,y2,arrow)=>svg("line",{class:"wire",x1:`${x1}\
+reduce((sum,block2)=>sum+heightOf(block2)+frameOf(block2)+BLOCK_GAP,0)),height=max(...heights)+BLOCK_GAP,
+width=columns.length>1?46:100,[memory,crossing]=[0,0],link=(block2,children,label)=>{let element2=svg(
+"a",{class:"block",href:addressOf(steps[block2.step].door),"aria-label":label},children);return links.
+push(element2),blocks.push(block2),element2},wire=(x1,y1,x2,y2,arrow)=>svg("line",{class:"wire",x1:`${x1}\
 %`,y1,x2:`${x2}%`,y2,"marker-end":arrow&&"url(#arrow)"}),text=(x,y,content,style)=>svg("text",{class:style,
 x:`${x}%`,y,"dominant-baseline":"central"},content),drawColumn=(column,index)=>{let[y,below,bottom,layers,
-isPre]=[height-BLOCK_GAP,0,0,0,!1],start2=null,wires=[],boxes=[];return column.forEach((block,i)=>{let size=heightOf(
-block);block.layers&&(bottom=y+BLOCK_GAP/2,layers=block.layers,isPre=!!block.thin,start2=[53,y-FRAME_BOTTOM+
-BLOCK_GAP/2+1],y-=FRAME_BOTTOM),y-=size;let middle=y+size/2;i&&wires.push(wire(53,below,53,y+size+1,
-!0));let label=block.label||block.value,lineAt=block.cells?y+13:middle;boxes.push(link(block,[svg("r\
-ect",{x:"8%",y,width:"90%",height:size,rx:5,class:!block.label&&!block.tokens&&"text-box"}),text(block.
-label?11:53,lineAt,label,block.label?"label":"middle"),...block.label&&block.value?[text(96,lineAt,block.
-value,"value")]:[]]));let left=10;ATTENTION_CELLS.slice(0,block.cells?.length??0).forEach(([name,share],k)=>{
-let cellWidth=share/100*86;boxes.push(link({...block,step:block.cells?.[k]??0},[svg("rect",{x:`${left}\
-%`,y:y+size-23,width:`${cellWidth-1}%`,height:19,rx:4}),text(left+(cellWidth-1)/2,y+size-13,t(`whole\
-.${name}`),"middle small")],`${label}: ${t(`whole.${name}`)}`)),left+=cellWidth}),start2&&block.thin&&
-!block.layers&&(wires.push(wire(start2[0],start2[1],4,start2[1]),wire(4,start2[1],4,middle),wire(4,middle,
-8,middle,!0)),start2=isPre?[4,middle]:[53,y-BLOCK_GAP/2]),block.readsEncoder&&(crossing=y+size-13),below=
-y,y-=BLOCK_GAP,block.endsLayers&&(start2=null,y-=FRAME_TOP,wires.unshift(svg("rect",{class:"frame",x:"\
-1%",y:y+BLOCK_GAP/2,width:"98.5%",height:bottom-y-BLOCK_GAP/2,rx:8}),text(97,y+FRAME_TOP-3,`${layers}\
- \xD7`,"value")))}),index||(memory=below),svg("svg",{x:index?`${100-width}%`:0,y:0,width:`${width}%`,
-height,"aria-hidden":!1},wires,boxes)},drawn=columns.map(drawColumn),top=width/2+1.4,between=columns.
-length>1&&[wire(top,memory,top,memory-8),wire(top,memory-8,50,memory-8),wire(50,memory-8,50,crossing),
-wire(50,crossing,57.6,crossing,!0)];return{element:svg("svg",{class:"whole-model",width:"100%",height,
-role:"group","aria-label":t("whole.model"),"aria-hidden":!1},svg("marker",{id:"arrow",viewBox:"0 0 8\
- 8",refX:7,refY:4,markerWidth:7,markerHeight:7,orient:"auto"},svg("path",{d:"M0 0L8 4L0 8Z",class:"a\
-rrow"})),drawn,between),links,blocks}}var READING_TIME=2600;async function buildWhole(panel2,inspection){let tokens=inspection.target?.tokens??
+isPre]=[height-BLOCK_GAP,0,0,0,!1],start2=null,wires=[],boxes=[];return column.forEach((block2,i)=>{
+let size=heightOf(block2);block2.layers&&(bottom=y+BLOCK_GAP/2,layers=block2.layers,isPre=!!block2.thin,
+start2=[53,y-FRAME_BOTTOM+BLOCK_GAP/2+1],y-=FRAME_BOTTOM),y-=size;let middle=y+size/2;i&&wires.push(
+wire(53,below,53,y+size+1,!0));let label=block2.label||block2.value,lineAt=block2.cells?y+13:middle;
+boxes.push(link(block2,[svg("rect",{x:"8%",y,width:"90%",height:size,rx:5,class:!block2.label&&!block2.
+tokens&&"text-box"}),text(block2.label?11:53,lineAt,label,block2.label?"label":"middle"),...block2.label&&
+block2.value?[text(96,lineAt,block2.value,"value")]:[]]));let left=10;ATTENTION_CELLS.slice(0,block2.
+cells?.length??0).forEach(([name,share],k)=>{let cellWidth=share/100*86;boxes.push(link({...block2,step:block2.
+cells?.[k]??0},[svg("rect",{x:`${left}%`,y:y+size-23,width:`${cellWidth-1}%`,height:19,rx:4}),text(left+
+(cellWidth-1)/2,y+size-13,t(`whole.${name}`),"middle small")],`${label}: ${t(`whole.${name}`)}`)),left+=
+cellWidth}),start2&&block2.thin&&!block2.layers&&(wires.push(wire(start2[0],start2[1],4,start2[1]),wire(
+4,start2[1],4,middle),wire(4,middle,8,middle,!0)),start2=isPre?[4,middle]:[53,y-BLOCK_GAP/2]),block2.
+readsEncoder&&(crossing=y+size-13),below=y,y-=BLOCK_GAP,block2.endsLayers&&(start2=null,y-=FRAME_TOP,
+wires.unshift(svg("rect",{class:"frame",x:"1%",y:y+BLOCK_GAP/2,width:"98.5%",height:bottom-y-BLOCK_GAP/
+2,rx:8}),text(97,y+FRAME_TOP-3,`${layers} \xD7`,"value")))}),index||(memory=below),svg("svg",{x:index?
+`${100-width}%`:0,y:0,width:`${width}%`,height,"aria-hidden":!1},wires,boxes)},drawn=columns.map(drawColumn),
+top=width/2+1.4,between=columns.length>1&&[wire(top,memory,top,memory-8),wire(top,memory-8,50,memory-
+8),wire(50,memory-8,50,crossing),wire(50,crossing,57.6,crossing,!0)];return{element:svg("svg",{class:"\
+whole-model",width:"100%",height,role:"group","aria-label":t("whole.model"),"aria-hidden":!1},svg("m\
+arker",{id:"arrow",viewBox:"0 0 8 8",refX:7,refY:4,markerWidth:7,markerHeight:7,orient:"auto"},svg("\
+path",{d:"M0 0L8 4L0 8Z",class:"arrow"})),drawn,between),links,blocks}}async function modelSteps(inspection){let blocks=new ModelBlocks(inspection),{steps}=blocks;return inspection.
+kind==="classification"?{steps,columns:[await classifierColumn(blocks)]}:inspection.kind==="language\
+-modeling"?{steps,columns:[await languageModelColumn(blocks)]}:{steps,columns:[await encoderColumn(blocks),
+decoderColumn(blocks)]}}async function classifierColumn(blocks){let{text,model,label,classes,pooling}=blocks.
+inspection,layers=model.num_encoder_layers,stack2=await blocks.detailedStack("encoder",text.tokens,text.
+text,layers),sorted=[...classes].sort((a,b)=>b.probability-a.probability),door={tab:blocks.first},pool=blocks.
+step(`pool_${pooling}`,door),softmax=blocks.step("label",door,{label},()=>probabilityBars(sorted));return[
+...stack2,block("pool",pool),block("softmax",softmax,bestTwo(sorted)),block("",softmax,`\u2192 ${label}`,
+{tokens:!0})]}async function languageModelColumn(blocks){let{text,model,inputs,next}=blocks.inspection,
+read=[...inputs,...text.tokens.slice(-1)],layers=model.num_decoder_layers,stack2=await blocks.detailedStack(
+"decoder",read,text.text,layers),door={tab:blocks.first};return[...stack2,...blocks.prediction(next,
+door,pieceText(next[0].piece),door)]}async function encoderColumn(blocks){let{source,model}=blocks.inspection;
+return blocks.detailedStack("encoder",source.tokens,source.text,model.num_encoder_layers)}function decoderColumn(blocks){
+let{inspection}=blocks,{model,inputs,target,predictions,beam}=inspection,layers=model.num_decoder_layers,
+at=clamp(state.at,predictions.length-1),prediction=predictions[at],alternatives=[prediction,...prediction.
+alternatives];alternatives.sort((a,b)=>b.probability-a.probability);let read=inputs.slice(0,at+1),place={
+place:at+1,count:target.tokens.length,pieces:piecesText(read)},reading=blocks.step("read",{tab:"word\
+s"},place),self=attentionStep(blocks,"masked","decoder",read,at),cross=attentionStep(blocks,"cross",
+"cross",inspection.source.tokens,at),mapping=blocks.step("decoder_ffn",{tab:"model",symbol:"FFN"},{layers}),
+sublayers=[["masked",self],["cross",cross]];return[block("",reading,shortened(piecesText(read),!0),{
+tokens:!0}),block("embedding",reading,`${read.length} \xD7 ${model.d_model}`),block("positions",reading),
+...blocks.layers(layers,sublayers,mapping,mapping),...blocks.prediction(alternatives,{tab:"words",at},
+pieceText(prediction.piece),{tab:beam?"beam":"words"})]}function attentionStep(blocks,name,kind,keys,at){
+let{inspection}=blocks,{layer,head,row,column,weight}=strongestWeight(inspection,kind,keys,at),door={
+tab:"attention",kind,layer,head:String(head)},values={layer,head,to:pieceText(keys[column].piece),weight:n(
+weight,2),before:pieceText(inspection.inputs[at].piece)},weights=weightsOf(attentionOfKind(inspection,
+kind),layer,head);return blocks.step(name,door,values,()=>topWeights(keys,i=>weights(row,i),column))}var READING_TIME=2600;async function buildWhole(panel2,inspection){let tokens=inspection.target?.tokens??
 [],{steps,columns}=await modelSteps(inspection),picture=modelPicture(steps,columns),last=steps.length-
 1,pieces=tokens.map(({piece})=>piece),chosen=tokens.map((token,i)=>button(pieceText(token.piece),()=>chooseToken(
 i),{class:"token",dir:"auto"})),drawing=div("whole"),detail=h("div",{class:"whole-detail","aria-live":"\

@@ -2,7 +2,7 @@
    right. */
 
 import { svg } from "./elements.js";
-import { ATTENTION_CELLS } from "./modelsteps.js";
+import { ATTENTION_CELLS } from "./modelblocks.js";
 import { max } from "./numbers.js";
 import { addressOf } from "./state.js";
 import { t } from "./strings.js";
