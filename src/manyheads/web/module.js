@@ -47,8 +47,8 @@ class Model {
   }
 
   /** Translate a text; see TranslateOptions.
-      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>}
-        */
+      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) =>
+        Promise<object>} */
   async translate(text, { beam, nBest, source = "", target = "", signal } = {}) {
     for (const [name, value] of Object.entries({ beam, nBest })) {
       if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
@@ -152,8 +152,8 @@ const loadDefault = () => {
 };
 
 /** Translate with model.bin beside this file, which the first call loads.
-    @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>}
-      */
+    @type {(text: string, options?: import("./manyheads.js").TranslateOptions) =>
+      Promise<object>} */
 export const translate = async (text, options) => (await loadDefault()).translate(text, options);
 
 /** Classify with model.bin beside this file.
@@ -161,6 +161,6 @@ export const translate = async (text, options) => (await loadDefault()).translat
 export const classify = async (text) => (await loadDefault()).classify(text);
 
 /** Generate with model.bin beside this file.
-    @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) => Promise<string>}
-      */
+    @type {(prompt: string, options?: import("./manyheads.js").GenerateOptions) =>
+      Promise<string>} */
 export const generate = async (prompt, options) => (await loadDefault()).generate(prompt, options);

@@ -25,8 +25,8 @@ function logProbabilityRows(model, logits, size, suppressed) {
 const argmax = (row) => bestTokens(row, 1)[0].token;
 
 /** Compute { scores, output } of a request.
-    @type {(model: EngineModel, request: ParityRequest) => Promise<{ scores: number[], output:
-      number[] }>} */
+    @type {(model: EngineModel, request: ParityRequest) =>
+      Promise<{ scores: number[], output: number[] }>} */
 async function computeReference(model, { source, target, limit, prefix, ids }) {
   const { bos, eos, pad } = model.special;
   if (model.task === "translation") {

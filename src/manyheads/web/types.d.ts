@@ -613,6 +613,16 @@ interface SliderOptions {
   show?: (value: number) => string;
 }
 
+interface StepperOptions {
+  label: string;
+  last: number;
+  value: number;
+  /** Milliseconds from step to step. */
+  time: number;
+  /** Return the step after the last one. */
+  onEnd?: () => number;
+}
+
 interface FigureOptions {
   key: string;
   values?: { [name: string]: unknown };

@@ -3681,8 +3681,8 @@ var Model = class {
     return this.#loaded;
   }
   /** Translate a text; see TranslateOptions.
-      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) => Promise<object>}
-        */
+      @type {(text: string, options?: import("./manyheads.js").TranslateOptions) =>
+        Promise<object>} */
   async translate(text, { beam, nBest, source = "", target = "", signal } = {}) {
     for (const [name, value] of Object.entries({ beam, nBest })) {
       if (value !== void 0 && !(Number.isInteger(value) && value > 0)) {

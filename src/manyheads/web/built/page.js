@@ -116,8 +116,8 @@ svg("pattern",{id,width:6,height:6,patternUnits:"userSpaceOnUse",patternTransfor
 "rect",{width:2,height:6,fill:colours[0]})):svg("linearGradient",{id},colours.map((colour,i)=>svg("s\
 top",{offset:i/(colours.length-1),"stop-color":colour})))),`url(#${id})`}function boxOf(element,style){
 let box=place(element.getBoundingClientRect()),fill=fillOf(style),border=side=>({width:parseFloat(style[`\
-border${side}Width`]),colour:style[`border${side}Color`]}),[top,right,bottom,left]=["Top","Right","B\
-ottom","Left"].map(border),isFrame=top.width>0&&left.width>0,isClear=/^rgba\(.* 0\)$|\/ 0\)$|^transparent$/.
+border${side}Width`]),colour:style[`border${side}Color`]}),[top,right,bottom,left]=[border("Top"),border(
+"Right"),border("Bottom"),border("Left")],isFrame=top.width>0&&left.width>0,isClear=/^rgba\(.* 0\)$|\/ 0\)$|^transparent$/.
 test(fill),isDouble=style.borderTopStyle==="double",[x,y,end,base]=[box.x,box.y,box.x+box.width,box.
 y+box.height],lines=[[top,x,y,end,y],[right,end,y,end,base],[bottom,x,base,end,base],[left,x,y,x,base]],
 thickness=isDouble?top.width/3:top.width,frame=(inset,fill2)=>svg("rect",{x:x+inset,y:y+inset,width:max(
@@ -229,40 +229,41 @@ join("_")})),masked&&checkbox(t("change.mask"),!state.mask,on=>update({mask:on?0
 ange.positions"),!state.positions,on=>update({positions:on?0:1}))),examples=div("");return hasWorker?
 showExamples(examples):examples.append(linkButton(t("change.find"),()=>showExamples(examples))),changedFigure(
 "change.switches",stack(switches,examples,changeEffect()))}function possibleChanges({attention}){let layers=attention.
-flatMap(({kind,weights:{shape:[count,heads]}})=>range(count).map(layer=>{let names=range(heads).map(
-head=>`${kind}.${layer}.${head}`);return{name:t("change.kind",{kind:t(`attention.${kind}`).toLowerCase(),
-layer}),shown:{kind,layer,head:"mean",off:names.join("_")},changes:{heads:names,mask:!0,positions:!0}}})),
-mask={name:t("change.mask"),shown:{mask:0},changes:{heads:[],mask:!1,positions:!0}},positions={name:t(
-"change.positions"),shown:{positions:0},changes:{heads:[],mask:!0,positions:!1}};return[...layers.reverse(),
-positions,...attention.some(({kind})=>kind==="decoder")?[mask]:[]]}async function showExamples(holder){
+flatMap(({kind,weights})=>{let[count,heads]=weights.shape;return range(count).map(layer=>{let names=range(
+heads).map(head=>`${kind}.${layer}.${head}`);return{name:t("change.kind",{kind:t(`attention.${kind}`).
+toLowerCase(),layer}),shown:{kind,layer,head:"mean",off:names.join("_")},changes:{heads:names,mask:!0,
+positions:!0}}})}),mask={name:t("change.mask"),shown:{mask:0},changes:{heads:[],mask:!1,positions:!0}},
+positions={name:t("change.positions"),shown:{positions:0},changes:{heads:[],mask:!0,positions:!1}};return[
+...layers.reverse(),positions,...attention.some(({kind})=>kind==="decoder")?[mask]:[]]}async function showExamples(holder){
 let{q}=state,end=performance.now()+SEARCH_TIME;try{let[before,inspection]=await Promise.all([outputUnder(),
-fetchInspection({changes:void 0})]),text=[mh.language,currentModel().name,state.beam,inspection?.source?.
-text??q].join(" "),isKnown=foundChanges.text===text,found=isKnown?foundChanges.found:[];for(let change2 of inspection&&
-!isKnown?possibleChanges(inspection):[]){if(performance.now()>end||state.q!==q||!holder.isConnected)
-break;let after=await outputUnder(change2.changes),words=wordDifferences(after.text,before.text).filter(
-([,kind])=>kind).length;found.push({...change2,words,gap:abs(after.score-before.score),effect:words?
-t("change.example_words",{words}):`${n(before.score,2)} \u2192 ${n(after.score,2)}`})}found.sort((a,b)=>b.
-words-a.words||b.gap-a.gap),state.q===q&&holder.isConnected&&(foundChanges={text,found});let buttons=found.
-slice(0,EXAMPLES).map(({name,shown,effect})=>button([name," ",h("small",{},effect)],()=>update({...AS_TRAINED,
-...shown}),{"data-focus":name}));found.length&&holder.replaceChildren(note(t("change.examples")),div(
-"examples",buttons))}catch{holder.replaceChildren()}}function changedFigure(key,chart){let shown=figure(
-{key,chart});return shown.classList.toggle("changed-model",!!modelChanges()),shown}function activeChanges(){
-let active=disabledHeads().map(name=>{let[kind,layer,head]=name.split(".");return[`${localized(`atte\
-ntion.${kind}`)??kind}, ${t("attention.named",{layer,head})}`,{off:disabledHeads().filter(other=>other!==
-name).join("_")}]});return state.mask||active.push([t("change.mask"),{mask:1}]),state.positions||active.
-push([t("change.positions"),{positions:1}]),active}var changeNotice=()=>canCompute&&modelChanges()?changedFigure(
-"change.effect",stack(changeEffect())):"";function changeEffect(){if(!modelChanges())return"";let items=activeChanges().
-map(([name,undo])=>h("li",{},name,button("\xD7",()=>update(undo),{"aria-label":t("change.undo",{name})})));
-return[h("div",{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),div("chi\
-ps-row",h("ul",{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.reset"),()=>update(
-AS_TRAINED)))]}async function showEffect(){let holder=document.getElementById("effect");if(!holder||
-!state.q.trim()){holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.all(
-[void 0,modelChanges()].map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.
-q!==q||!holder.isConnected)return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[
-t(name),h("span",{lang:currentModel().target},markedWords(words.filter(([,change2])=>change2!==hidden))),
-n(score)];holder.replaceChildren(para("strong",effectSummary(words.map(([,change2])=>change2),before,
-after)),div("effect",tableOf([columnTitles("model output score"),[row("change.before","new",before.score),
-row("change.after","gone",after.score)]],t("change.effect"))),cells?note(cells):"")}catch{holder.replaceChildren()}}
+fetchInspection({changes:void 0})]),line=inspection?.source?.text??q,text=[mh.language,currentModel().
+name,state.beam,line].join(" "),isKnown=foundChanges.text===text,found=isKnown?foundChanges.found:[];
+for(let change2 of inspection&&!isKnown?possibleChanges(inspection):[]){if(performance.now()>end||state.
+q!==q||!holder.isConnected)break;let after=await outputUnder(change2.changes),words=wordDifferences(
+after.text,before.text).filter(([,kind])=>kind).length;found.push({...change2,words,gap:abs(after.score-
+before.score),effect:words?t("change.example_words",{words}):`${n(before.score,2)} \u2192 ${n(after.
+score,2)}`})}found.sort((a,b)=>b.words-a.words||b.gap-a.gap),state.q===q&&holder.isConnected&&(foundChanges=
+{text,found});let buttons=found.slice(0,EXAMPLES).map(({name,shown,effect})=>button([name," ",h("sma\
+ll",{},effect)],()=>update({...AS_TRAINED,...shown}),{"data-focus":name}));found.length&&holder.replaceChildren(
+note(t("change.examples")),div("examples",buttons))}catch{holder.replaceChildren()}}function changedFigure(key,chart){
+let shown=figure({key,chart});return shown.classList.toggle("changed-model",!!modelChanges()),shown}
+function activeChanges(){let active=disabledHeads().map(name=>{let[kind,layer,head]=name.split("."),
+others=disabledHeads().filter(other=>other!==name),title=localized(`attention.${kind}`)??kind,named=t(
+"attention.named",{layer,head});return[`${title}, ${named}`,{off:others.join("_")}]});return state.mask||
+active.push([t("change.mask"),{mask:1}]),state.positions||active.push([t("change.positions"),{positions:1}]),
+active}var changeNotice=()=>canCompute&&modelChanges()?changedFigure("change.effect",stack(changeEffect())):
+"";function changeEffect(){if(!modelChanges())return"";let items=activeChanges().map(([name,undo])=>h(
+"li",{},name,button("\xD7",()=>update(undo),{"aria-label":t("change.undo",{name})})));return[h("div",
+{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),div("chips-row",h("ul",
+{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.reset"),()=>update(AS_TRAINED)))]}
+async function showEffect(){let holder=document.getElementById("effect");if(!holder||!state.q.trim()){
+holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.all([void 0,modelChanges()].
+map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.q!==q||!holder.isConnected)
+return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[t(name),h("span",
+{lang:currentModel().target},markedWords(words.filter(([,change2])=>change2!==hidden))),n(score)],kinds=words.
+map(([,change2])=>change2),rows=[row("change.before","new",before.score),row("change.after","gone",after.
+score)];holder.replaceChildren(para("strong",effectSummary(kinds,before,after)),div("effect",tableOf(
+[columnTitles("model output score"),rows],t("change.effect"))),cells?note(cells):"")}catch{holder.replaceChildren()}}
 function effectSummary(changes,before,after){let[gone,added]=["gone","new"].map(name=>changes.filter(
 change2=>change2===name).length),[from,to]=[n(before.score),n(after.score)],score=t(from===to?"chang\
 e.kept":after.score<before.score?"change.fell":"change.rose",{score:t(`change.${before.measure}`),from,
@@ -277,13 +278,13 @@ filter(i=>abs(first(floor(i/columns),i%columns)-second(floor(i/columns),i%column
 length},heads=range(unpack(after.weights).shape[0]*count),all=heads.reduce((sum,head)=>sum+countIn(floor(
 head/count),head%count),0);return t("change.cells",{least:n(LEAST_DIFFERENCE),here:countIn(state.layer,
 state.head),cells:rows*columns,all,total:heads.length*rows*columns})}async function outputUnder(changes){
-let{name:model,task}=currentModel();if(task==="language-modeling")return{text:(state.q+(await request(
-"api/next",{model,q:state.q,changes,top_k:1,write:GREEDY_TOKENS})).text).replaceAll(`
-`," \u21B5 "),measure:"next",score:(await request("api/next",{model,q:state.q,changes})).tokens[0].probability};
-if(task==="classification"){let{label,classes}=await request("api/inspect",{model,changes,q:state.q});
-return{text:label,measure:"label",score:classes.find(candidate=>candidate.label===label)?.probability??
-0}}let{translation,hypotheses}=sentenceOf(await translateText(state.q,changes));return{text:translation,
-measure:"score",score:hypotheses[0]?.score??0}}var TABS={translate:{tasks:["translation"],needsEngine:!0},classify:{tasks:["classification"]},continue:{
+let{name:model,task}=currentModel();if(task==="language-modeling"){let body={model,q:state.q,changes},
+greedy=await request("api/next",{...body,top_k:1,write:GREEDY_TOKENS}),{tokens}=await request("api/n\
+ext",body);return{text:(body.q+greedy.text).replaceAll(`
+`," \u21B5 "),measure:"next",score:tokens[0].probability}}if(task==="classification"){let{label,classes}=await request(
+"api/inspect",{model,changes,q:state.q});return{text:label,measure:"label",score:classes.find(candidate=>candidate.
+label===label)?.probability??0}}let{translation,hypotheses}=sentenceOf(await translateText(state.q,changes));
+return{text:translation,measure:"score",score:hypotheses[0]?.score??0}}var TABS={translate:{tasks:["translation"],needsEngine:!0},classify:{tasks:["classification"]},continue:{
 tasks:["language-modeling"]},whole:{needsInspection:!0,showsText:!0},words:{tasks:["translation","la\
 nguage-modeling"],needsInspection:!0},alignment:{tasks:["translation"],needsInspection:!0},attention:{
 needsInspection:!0,hasSwitches:!0},steps:{needsInspection:!0,needsEngine:!0},beam:{tasks:["translati\
@@ -386,33 +387,33 @@ auto"},span("",pieceText(name))),addPrevious=(side,row)=>side.prepend(before?h("
 `${pieceText(before[row])} \u2192 `):""),[tops,sides]=[columns.map(headerCell("col")),rows.map(headerCell(
 "row"))];sides.forEach(addPrevious);let text=amount=>high>1?n(amount,2):(amount>-.005?"":"\u2212")+cellText(
 abs(amount)),cell=(row,column)=>{let colour=shareColour(share(row,column),low),number=text(value(row,
-column)),[attributes,shown]=hidden(row,column)?[{class:"masked"},t("masked")]:[{class:number==="0"&&
-"nil",style:{backgroundColor:`rgb(${colour})`,color:textColourOn(colour)}},number];return h("td",{...attributes,
-tabindex:-1,"data-at":`${row} ${column}`},span("",shown))},cells=rows.map((_,row)=>columns.map((__,column)=>cell(
-row,column))),grid=h("table",{class:"matrix",role:"grid","aria-label":label},h("caption",{},columnTitle),
-h("thead",{},h("tr",{},h("td",{class:"corner"},rowTitle),tops)),h("tbody",{},cells.map((row,i)=>h("t\
-r",{},sides[i],row))));return requestAnimationFrame(()=>onResize(grid.parentNode,width=>{let size=max(
-MIN_CELL,min(MAX_CELL,floor((width-(before?min(190,width*.4):min(150,width*.3)))/columns.length))),height=max(
-MIN_CELL,min(size,MAX_CELL/2,max(MIN_CELL*1.5,floor((innerHeight-ABOVE_CELLS)/rows.length))));grid.style.
-setProperty("--cell",`${size}px`),grid.style.setProperty("--cell-height",`${height}px`),grid.classList.
-toggle("bare",size<30)})),{grid,cellAt:e=>{let place=e.target.closest("td[data-at]")?.getAttribute("\
-data-at")?.split(" ").map(Number);return place?[place[0],place[1]]:null},moveCursor:(from,to,focus)=>{
-for(let[[row,column],on]of[[from,!1],[to,!0]]){for(let element of[tops[column],sides[row],cells[row][column]])
-element.classList.toggle("current",on);cells[row][column].tabIndex=on?0:-1}tops.forEach((top,column)=>top.
-classList.toggle("unread",hidden(to[0],column))),focus&&cells[to[0]][to[1]].focus()}}}function canvasGrid({
-rows,columns,hidden,share,describe,label,low}){let canvas=h("canvas",{width:columns.length,height:rows.
-length});paint(canvas,(row,column)=>hidden(row,column)?null:share(row,column),low);let cell=h("div",
-{role:"gridcell",tabindex:0,class:"picked"}),line=h("div",{role:"row"},cell);return{grid:h("div",{class:rows.
-length===columns.length?"picture square":"picture",role:"grid","aria-label":label,"aria-rowcount":rows.
-length,"aria-colcount":columns.length},line,canvas),cellAt:e=>{if(!(e instanceof MouseEvent))return null;
-let{left,top,width,height}=canvas.getBoundingClientRect(),indexAt=(fraction,count)=>clamp(floor(fraction*
-count),count-1);return[indexAt((e.clientY-top)/height,rows.length),indexAt((e.clientX-left)/width,columns.
-length)]},moveCursor:(_,[row,column])=>{let percent=(index,count)=>`${100*index/count}%`;Object.assign(
-cell.style,{left:percent(column,columns.length),top:percent(row,rows.length),width:percent(1,columns.
-length),height:percent(1,rows.length)}),aria(line,"rowindex",row+1),aria(cell,"colindex",column+1),aria(
-cell,"label",describe(row,column))}}}var matrixTable=({rows,columns,value,hidden=()=>!1,rowTitle})=>[
-[rowTitle,...columns.map(pieceText)],rows.map((name,row)=>[pieceText(name),...columns.map((_,column)=>hidden(
-row,column)?t("masked"):value(row,column))])];var PADDING=3,MAX_COLUMNS_BESIDE=16,axisLabels=(names,side)=>h("span",{class:`names ${side}`,"aria-h\
+column)),isMasked=hidden(row,column),style={backgroundColor:`rgb(${colour})`,color:textColourOn(colour)},
+look=isMasked?{class:"masked"}:{class:number==="0"&&"nil",style},place={tabindex:-1,"data-at":`${row}\
+ ${column}`};return h("td",{...look,...place},span("",isMasked?t("masked"):number))},cells=rows.map(
+(_,row)=>columns.map((__,column)=>cell(row,column))),grid=h("table",{class:"matrix",role:"grid","ari\
+a-label":label},h("caption",{},columnTitle),h("thead",{},h("tr",{},h("td",{class:"corner"},rowTitle),
+tops)),h("tbody",{},cells.map((row,i)=>h("tr",{},sides[i],row))));requestAnimationFrame(()=>onResize(
+grid.parentNode,width=>{let names=before?min(190,width*.4):min(150,width*.3),size=max(MIN_CELL,min(MAX_CELL,
+floor((width-names)/columns.length))),share2=max(MIN_CELL*1.5,floor((innerHeight-ABOVE_CELLS)/rows.length)),
+height=max(MIN_CELL,min(size,MAX_CELL/2,share2));grid.style.setProperty("--cell",`${size}px`),grid.style.
+setProperty("--cell-height",`${height}px`),grid.classList.toggle("bare",size<30)}));let mark=([row,column],on)=>{
+for(let element of[tops[column],sides[row],cells[row][column]])element.classList.toggle("current",on);
+cells[row][column].tabIndex=on?0:-1};return{grid,cellAt:e=>{let place=e.target.closest("td[data-at]")?.
+getAttribute("data-at")?.split(" ").map(Number);return place?[place[0],place[1]]:null},moveCursor:(from,to,focus)=>{
+mark(from,!1),mark(to,!0),tops.forEach((top,column)=>top.classList.toggle("unread",hidden(to[0],column))),
+focus&&cells[to[0]][to[1]].focus()}}}function canvasGrid({rows,columns,hidden,share,describe,label,low}){
+let canvas=h("canvas",{width:columns.length,height:rows.length});paint(canvas,(row,column)=>hidden(row,
+column)?null:share(row,column),low);let cell=h("div",{role:"gridcell",tabindex:0,class:"picked"}),line=h(
+"div",{role:"row"},cell);return{grid:h("div",{class:rows.length===columns.length?"picture square":"p\
+icture",role:"grid","aria-label":label,"aria-rowcount":rows.length,"aria-colcount":columns.length},line,
+canvas),cellAt:e=>{if(!(e instanceof MouseEvent))return null;let{left,top,width,height}=canvas.getBoundingClientRect(),
+indexAt=(fraction,count)=>clamp(floor(fraction*count),count-1);return[indexAt((e.clientY-top)/height,
+rows.length),indexAt((e.clientX-left)/width,columns.length)]},moveCursor:(_,[row,column])=>{let percent=(index,count)=>`${100*
+index/count}%`;Object.assign(cell.style,{left:percent(column,columns.length),top:percent(row,rows.length),
+width:percent(1,columns.length),height:percent(1,rows.length)}),aria(line,"rowindex",row+1),aria(cell,
+"colindex",column+1),aria(cell,"label",describe(row,column))}}}var matrixTable=({rows,columns,value,
+hidden=()=>!1,rowTitle})=>[[rowTitle,...columns.map(pieceText)],rows.map((name,row)=>[pieceText(name),
+...columns.map((_,column)=>hidden(row,column)?t("masked"):value(row,column))])];var PADDING=3,MAX_COLUMNS_BESIDE=16,axisLabels=(names,side)=>h("span",{class:`names ${side}`,"aria-h\
 idden":!0},names.map((name,i)=>span("",i%ceil(names.length/12)?"":pieceText(name))));function buildAttention(panel2,inspection){
 let kinds=inspection.attention.map(part=>part.kind),attention=attentionOfKind(inspection,state.kind),
 {kind}=attention,[layers,count,height,width]=unpack(attention.weights).shape,[mask,entropy]=[unpack(
@@ -430,8 +431,8 @@ showHead(current)}),canCompute&&!hasWorker&&inspection.kind==="translation"&&che
 adding",{count:PADDING}),state.padding>0,on=>update({padding:on?PADDING:0})),canCompute&&!hasWorker&&
 button(t("steps.open"),()=>goTo({tab:"steps"}))),both,thumbnails()),showHead(current);function showHead(name){
 current=name;let[layer,head]=name.split(".");change({kind,layer:Number(layer),head,other}),setChoice(
-layerList,layer),setChoice(headList,head),panel2.querySelectorAll(".thumbnail").forEach(thumbnail=>aria(
-thumbnail,"pressed",thumbnail.getAttribute("data-head")===name)),large.replaceChildren(...(other?[[name],
+layerList,layer),setChoice(headList,head);for(let button2 of panel2.querySelectorAll(".thumbnail"))aria(
+button2,"pressed",button2.getAttribute("data-head")===name);large.replaceChildren(...(other?[[name],
 [other],[name,other]]:[[name]]).map(largeFigure)),large.classList.toggle("two",!!other),both.classList.
 toggle("beside",canCompute&&!other&&width<=MAX_COLUMNS_BESIDE),canCompute&&(switches.replaceChildren(
 changeSwitches(kind,layer,head,count,kinds.includes("decoder"))),showEffect())}function largeFigure(names){
@@ -444,18 +445,19 @@ options={rows:rows.names,before:shift?columns.names:void 0,columns:columns.names
 title,columnTitle:columns.title,meaning:t(differs?"attention.difference":"attention.weight")};return figure(
 {key:`attention.${kind}`,title:options.label,about:t(differs?"attention.difference_note":"attention.\
 note"),table:()=>matrixTable(options),chart:div("",note(shift),matrix(options),note(span("swatch mas\
-ked"),t(`mask.${kind}`)))})}function thumbnails(){let buttons=[],lines=range(layers).map(layer=>div(
-"heads-row",span("heads-name",t("attention.layer_n",{layer})),axisLabels(rows.names,"beside"),range(
-count).map(head=>{let canvas=h("canvas",{width,height});paint(canvas,weightsOf(attention,layer,head));
-let amount=n(entropy[layer*count+head],2),name=`${layer}.${head}`,off=disabledHeads().includes(`${kind}\
-.${name}`)?`, ${t("change.off")}`:"";return buttons.push(h("button",{type:"button",class:`thumbnail${off&&
-" off"}`,"data-head":name,onclick:()=>showHead(name)},span("hidden",`${t("attention.layer_n",{layer})}\
+ked"),t(`mask.${kind}`)))})}function thumbnail(layer,head){let canvas=h("canvas",{width,height});paint(
+canvas,weightsOf(attention,layer,head));let name=`${layer}.${head}`,off=disabledHeads().includes(`${kind}\
+.${name}`)?`, ${t("change.off")}`:"",style=`thumbnail${off&&" off"}`;return h("button",{type:"button",
+class:style,"data-head":name,onclick:()=>showHead(name)},span("hidden",`${t("attention.layer_n",{layer})}\
 , `),span("",t("attention.head_n",{head}),off),axisLabels(layer?[]:columns.names,"above"),canvas,span(
-"hidden",`, ${t("column.entropy")} `),span("",amount))),buttons.at(-1)})));return figure({key:"atten\
-tion.all",chart:stack(note(t("attention.axes",{rows:rows.title,columns:columns.title})),roving(h("di\
-v",{class:"heads",role:"group","aria-label":t("attention.all")},lines),buttons),legend(0,1,t("attent\
-ion.weight"))),table:()=>[[t("attention.layer"),...range(count).map(head=>`${t("attention.head")} ${head}`)],
-range(layers).map(layer=>[layer,...entropy.slice(layer*count,(layer+1)*count)])]})}}var[NODE,NODE_ROW,NODE_HEIGHT,NODE_GAP]=[104,54,46,36],STEP_TIME=900;function buildBeam(panel2,{beam}){
+"hidden",`, ${t("column.entropy")} `),span("",n(entropy[layer*count+head],2)))}function thumbnails(){
+let buttons=range(layers*count).map(i=>thumbnail(floor(i/count),i%count)),lines=range(layers).map(layer=>div(
+"heads-row",span("heads-name",t("attention.layer_n",{layer})),axisLabels(rows.names,"beside"),buttons.
+slice(layer*count,(layer+1)*count)));return figure({key:"attention.all",chart:stack(note(t("attentio\
+n.axes",{rows:rows.title,columns:columns.title})),roving(h("div",{class:"heads",role:"group","aria-l\
+abel":t("attention.all")},lines),buttons),legend(0,1,t("attention.weight"))),table:()=>[[t("attentio\
+n.layer"),...range(count).map(head=>`${t("attention.head")} ${head}`)],range(layers).map(layer=>[layer,
+...entropy.slice(layer*count,(layer+1)*count)])]})}}var[NODE,NODE_ROW,NODE_HEIGHT,NODE_GAP]=[104,54,46,36],STEP_TIME=900;function buildBeam(panel2,{beam}){
 if(!beam){panel2.append(note(t("beam.none")));return}let{nodes}=beam,stop=t(`stop.${beam.stop}`),reason=node=>t(
 `state.${node.state}`,{total:n(node.total,2),threshold:n(node.threshold,2),score:n(node.score,2),beam:beam.
 beam_size,stop}),styleOf=node=>(["pruned","outranked","late-end"].includes(node.state)?" discarded":
@@ -540,48 +542,49 @@ Math.log10(step)+1e-9)));return range(max(1,floor(high/step+1e-9)-first+1)).map(
 0),allX=series=>[...new Set(series.flatMap(curve=>curve.x))].sort((a,b)=>a-b);function logarithmicTicks(low,high,count){
 let[first,last]=[low,high].map(value=>floor(Math.log10(value))),numbers=range(last-first+1).flatMap(
 power=>(last-first>3?[1]:[1,2,5]).map(factor=>factor*10**(first+power))).filter(value=>value>=low&&value<=
-high);return numbers.length>2?numbers.map(value=>[value,value<.001||value>=1e4?compact(value):n(value,
-max(0,-floor(Math.log10(value)+1e-9)))]):ticks(low,high,count)}function nameHeights(paths,left,top,bottom){
-let pieces=paths.flatMap(path=>path.flatMap(([x,y],i)=>{let[startX,startY]=path[i-1]??[x,y];return x<
-left?[]:[[y,startX<left?startY+(y-startY)*(left-startX)/(x-startX):startY]]})),taken=[],ends=paths.map(
-path=>path[path.length-1][1]);for(let end of ends){let free=range(ceil((bottom-top)/4)).map(k=>top+4*
-k).filter(y=>pieces.every(piece=>y<min(...piece)-11||y>max(...piece)+11)&&taken.every(other=>abs(other-
-y)>15));if(!free.length)return null;taken.push(free.reduce((best,y)=>abs(y-end)<abs(best-end)?y:best))}
-taken.sort((a,b)=>a-b);let order=range(ends.length).sort((i,k)=>ends[i]-ends[k]);return ends.map((_,i)=>taken[order.
-indexOf(i)])}function curves({label,series,xTitle,yTitle,logarithmic=!1}){let xs=allX(series),ys=series.
-flatMap(curve=>curve.y).filter(y=>!logarithmic||y>0),[low,high]=ys.length?[min(...ys),max(...ys)]:[1,
-1];!logarithmic&&low>0&&low<high*.4&&(low=0),low===high&&([low,high]=logarithmic?[low/2,high*2]:[min(
-0,low),max(1,high*1.2)]);let[first,last]=[xs[0],xs.length>1?xs[xs.length-1]:xs[0]+1],reading=para("r\
-eading",h("small",{},t("chart.keys"))),cursor=svg("path",{class:"cursor"}),holder=h("div",{class:"ch\
-art",tabindex:0,role:"slider","aria-label":label,"aria-valuenow":0,"aria-valuemin":0,"aria-valuemax":xs.
-length-1,"aria-valuetext":t("chart.keys")}),box={left:56,top:10,right:0,bottom:0},toX=value=>box.left+
-(value-first)/(last-first)*(box.right-box.left),toY=value=>box.bottom-(logarithmic?Math.log(max(value,
-low)/low)/Math.log(high/low):(value-low)/(high-low))*(box.bottom-box.top),index=-1;function readValues(to){
-index=clamp(to,xs.length-1);let values=series.map(({name,x,y})=>{let value=compact(y[nearest(x,xs[index])]);
-return series.length>1?`${name} ${value}`:value});reading.textContent=`${xTitle} ${compact(xs[index])}\
-: ${values.join(" \xB7 ")}`,aria(holder,"valuenow",index),aria(holder,"valuetext",reading.textContent),
-cursor.setAttribute("d",`M${toX(xs[index])} ${box.top}V${box.bottom}`)}holder.addEventListener("keyd\
-own",e=>{let to={ArrowRight:index+1,ArrowUp:index+1,ArrowLeft:index-1,ArrowDown:index-1,Home:0,End:xs.
-length-1}[e.key];to!==void 0&&(e.preventDefault(),readValues(to))}),holder.addEventListener("pointer\
-move",e=>{let share=(e.clientX-holder.getBoundingClientRect().left-box.left)/(box.right-box.left);readValues(
-nearest(xs,first+share*(last-first)))});let text=(x,y,content,style="tick")=>svg("text",{class:style,
-x,y},content),mark=(k,x,y)=>svg("text",{class:"mark",x,y:y+4},MARKERS[k%7]),line=(k,d)=>svg("path",{
-class:"curve",d,"stroke-dasharray":DASHES[k%7]}),names=series.map(curve=>`${curve.name}: ${compact(curve.
-y[curve.y.length-1])}`),keys=h("ul",{class:"keys"},names.map((name,k)=>h("li",{},svg("svg",{width:36,
-height:14,class:`c${k%7}`},line(k,"M1 7H35"),mark(k,18,7)),name)));return onResize(holder,width=>{let height=round(
-min(300,max(200,width*.4)));Object.assign(box,{right:width-16,bottom:height-40});let left=box.right-
-max(...names.map(textWidth))-26,paths=series.map(({x,y})=>x.map((value,i)=>[toX(value),toY(y[i])])),
-heights=left>width/3?nameHeights(paths,left,box.top+6,box.bottom-8):null;keys.hidden=!!heights,holder.
-replaceChildren(svg("svg",{width,height},(logarithmic?logarithmicTicks:ticks)(low,high,5).map(([y,tick])=>[
-svg("path",{class:"grid",d:`M${box.left} ${toY(y)}H${box.right}`}),text(box.left-8,toY(y)+4,tick,"ti\
-ck end")]),ticks(first,last,max(2,floor(width/80))).filter(([x])=>Number.isInteger(x)).map(([x])=>text(
-toX(x),box.bottom+18,compact(x))),text((box.left+box.right)/2,height-4,xTitle),series.map(({x,y},k)=>svg(
-"g",{class:`c${k%7}`},line(k,x.map((value,i)=>`${i?"L":"M"}${toX(value).toFixed(1)} ${toY(y[i]).toFixed(
-1)}`).join("")),x.flatMap((value,i)=>i%ceil(x.length/12)?[]:[mark(k,toX(value),toY(y[i]))]),svg("cir\
-cle",{class:"ring",r:4,cx:toX(x[x.length-1]),cy:toY(y[y.length-1])}))),heights?.map((y,k)=>svg("g",{
-class:`c${k%7}`},mark(k,box.right-textWidth(names[k])-14,y),text(box.right-4,y+4,names[k],"tick end \
-name"))),cursor)),index>=0&&readValues(index)}),div("",para("axis",`${yTitle}${logarithmic?`, ${t("u\
-nit.logarithmic")}`:""}`),holder,reading,keys)}function curvesTable(series,xTitle){let values=series.
+high);if(numbers.length<=2)return ticks(low,high,count);let text=value=>value<.001||value>=1e4?compact(
+value):n(value,max(0,-floor(Math.log10(value)+1e-9)));return numbers.map(value=>[value,text(value)])}
+function nameHeights(paths,left,top,bottom){let pieces=paths.flatMap(path=>path.flatMap(([x,y],i)=>{
+let[startX,startY]=path[i-1]??[x,y];return x<left?[]:[[y,startX<left?startY+(y-startY)*(left-startX)/
+(x-startX):startY]]})),taken=[],ends=paths.map(path=>path[path.length-1][1]);for(let end of ends){let free=range(
+ceil((bottom-top)/4)).map(k=>top+4*k).filter(y=>pieces.every(piece=>y<min(...piece)-11||y>max(...piece)+
+11)&&taken.every(other=>abs(other-y)>15));if(!free.length)return null;taken.push(free.reduce((best,y)=>abs(
+y-end)<abs(best-end)?y:best))}taken.sort((a,b)=>a-b);let order=range(ends.length).sort((i,k)=>ends[i]-
+ends[k]);return ends.map((_,i)=>taken[order.indexOf(i)])}function curves({label,series,xTitle,yTitle,
+logarithmic=!1}){let xs=allX(series),ys=series.flatMap(curve=>curve.y).filter(y=>!logarithmic||y>0),
+[low,high]=ys.length?[min(...ys),max(...ys)]:[1,1];!logarithmic&&low>0&&low<high*.4&&(low=0),low===high&&
+([low,high]=logarithmic?[low/2,high*2]:[min(0,low),max(1,high*1.2)]);let[first,last]=[xs[0],xs.length>
+1?xs[xs.length-1]:xs[0]+1],reading=para("reading",h("small",{},t("chart.keys"))),cursor=svg("path",{
+class:"cursor"}),holder=h("div",{class:"chart",tabindex:0,role:"slider","aria-label":label,"aria-val\
+uenow":0,"aria-valuemin":0,"aria-valuemax":xs.length-1,"aria-valuetext":t("chart.keys")}),box={left:56,
+top:10,right:0,bottom:0},toX=value=>box.left+(value-first)/(last-first)*(box.right-box.left),toY=value=>{
+let share=logarithmic?Math.log(max(value,low)/low)/Math.log(high/low):(value-low)/(high-low);return box.
+bottom-share*(box.bottom-box.top)},pathOf=({x,y})=>x.map((value,i)=>`${i?"L":"M"}${toX(value).toFixed(
+1)} ${toY(y[i]).toFixed(1)}`).join(""),index=-1;function readValues(to){index=clamp(to,xs.length-1);
+let values=series.map(({name,x,y})=>{let value=compact(y[nearest(x,xs[index])]);return series.length>
+1?`${name} ${value}`:value});reading.textContent=`${xTitle} ${compact(xs[index])}: ${values.join(" \xB7\
+ ")}`,aria(holder,"valuenow",index),aria(holder,"valuetext",reading.textContent),cursor.setAttribute(
+"d",`M${toX(xs[index])} ${box.top}V${box.bottom}`)}holder.addEventListener("keydown",e=>{let to={ArrowRight:index+
+1,ArrowUp:index+1,ArrowLeft:index-1,ArrowDown:index-1,Home:0,End:xs.length-1}[e.key];to!==void 0&&(e.
+preventDefault(),readValues(to))}),holder.addEventListener("pointermove",e=>{let share=(e.clientX-holder.
+getBoundingClientRect().left-box.left)/(box.right-box.left);readValues(nearest(xs,first+share*(last-
+first)))});let text=(x,y,content,style="tick")=>svg("text",{class:style,x,y},content),mark=(k,x,y)=>svg(
+"text",{class:"mark",x,y:y+4},MARKERS[k%7]),line=(k,d)=>svg("path",{class:"curve",d,"stroke-dasharra\
+y":DASHES[k%7]}),names=series.map(curve=>`${curve.name}: ${compact(curve.y[curve.y.length-1])}`),keys=h(
+"ul",{class:"keys"},names.map((name,k)=>h("li",{},svg("svg",{width:36,height:14,class:`c${k%7}`},line(
+k,"M1 7H35"),mark(k,18,7)),name)));return onResize(holder,width=>{let height=round(min(300,max(200,width*
+.4)));Object.assign(box,{right:width-16,bottom:height-40});let left=box.right-max(...names.map(textWidth))-
+26,paths=series.map(({x,y})=>x.map((value,i)=>[toX(value),toY(y[i])])),heights=left>width/3?nameHeights(
+paths,left,box.top+6,box.bottom-8):null;keys.hidden=!!heights,holder.replaceChildren(svg("svg",{width,
+height},(logarithmic?logarithmicTicks:ticks)(low,high,5).map(([y,tick])=>[svg("path",{class:"grid",d:`\
+M${box.left} ${toY(y)}H${box.right}`}),text(box.left-8,toY(y)+4,tick,"tick end")]),ticks(first,last,
+max(2,floor(width/80))).filter(([x])=>Number.isInteger(x)).map(([x])=>text(toX(x),box.bottom+18,compact(
+x))),text((box.left+box.right)/2,height-4,xTitle),series.map(({x,y},k)=>svg("g",{class:`c${k%7}`},line(
+k,pathOf(series[k])),x.flatMap((value,i)=>i%ceil(x.length/12)?[]:[mark(k,toX(value),toY(y[i]))]),svg(
+"circle",{class:"ring",r:4,cx:toX(x[x.length-1]),cy:toY(y[y.length-1])}))),heights?.map((y,k)=>svg("\
+g",{class:`c${k%7}`},mark(k,box.right-textWidth(names[k])-14,y),text(box.right-4,y+4,names[k],"tick \
+end name"))),cursor)),index>=0&&readValues(index)}),div("",para("axis",`${yTitle}${logarithmic?`, ${t(
+"unit.logarithmic")}`:""}`),holder,reading,keys)}function curvesTable(series,xTitle){let values=series.
 map(curve=>new Map(curve.x.map((x,i)=>[x,curve.y[i]])));return[[xTitle,...series.map(curve=>curve.name)],
 allX(series).map(x=>[x,...values.map(byX=>byX.get(x))])]}async function buildModel(panel2){let{model,sources}=await loadModel(currentModel().name),inspection=await fetchInspection().
 catch(()=>null),{total_steps:total,warmup_steps:warmup,schedule:name,steps:x,rates:y}=model.learning_rate,

@@ -48,8 +48,8 @@ const THEMES = ["auto", "light", "dark"];
 const [tabs, panel, settings] = ["tabs", "panel", "settings"].map(byId);
 
 /** What draws the view of each tab.
-    @type {{ [tab: string]: (panel: HTMLElement, inspection: Inspection) => Promise<void> | void }}
-      */
+    @type {{ [tab: string]: (panel: HTMLElement, inspection: Inspection) =>
+      Promise<void> | void }} */
 const BUILD = {
   translate: buildTranslate,
   whole: buildWhole,

@@ -63,22 +63,17 @@ export function changeSwitches(kind, layer, head, count, masked) {
     @type {(inspection: Inspection) => PossibleChange[]} */
 function possibleChanges({ attention }) {
   /** @type {PossibleChange[]} */
-  const layers = attention.flatMap(
-    ({
-      kind,
-      weights: {
-        shape: [count, heads],
-      },
-    }) =>
-      range(count).map((layer) => {
-        const names = range(heads).map((head) => `${kind}.${layer}.${head}`);
-        return {
-          name: t("change.kind", { kind: t(`attention.${kind}`).toLowerCase(), layer }),
-          shown: { kind, layer, head: "mean", off: names.join("_") },
-          changes: { heads: names, mask: true, positions: true },
-        };
-      }),
-  );
+  const layers = attention.flatMap(({ kind, weights }) => {
+    const [count, heads] = weights.shape;
+    return range(count).map((layer) => {
+      const names = range(heads).map((head) => `${kind}.${layer}.${head}`);
+      return {
+        name: t("change.kind", { kind: t(`attention.${kind}`).toLowerCase(), layer }),
+        shown: { kind, layer, head: "mean", off: names.join("_") },
+        changes: { heads: names, mask: true, positions: true },
+      };
+    });
+  });
   const mask = {
     name: t("change.mask"),
     shown: { mask: 0 },
@@ -107,9 +102,8 @@ async function showExamples(holder) {
       outputUnder(),
       fetchInspection({ changes: undefined }),
     ]);
-    const text = [mh.language, currentModel().name, state.beam, inspection?.source?.text ?? q].join(
-      " ",
-    );
+    const line = inspection?.source?.text ?? q;
+    const text = [mh.language, currentModel().name, state.beam, line].join(" ");
     const isKnown = foundChanges.text === text;
     const found = isKnown ? foundChanges.found : [];
     for (const change of inspection && !isKnown ? possibleChanges(inspection) : []) {
@@ -134,8 +128,8 @@ async function showExamples(holder) {
     );
     if (found.length) holder.replaceChildren(note(t("change.examples")), div("examples", buttons));
   } catch {
-    holder.replaceChildren();
-  } // the view itself shows the error
+    holder.replaceChildren(); // the view itself shows the error
+  }
 }
 
 /** Create a figure that is marked if the model is changed.
@@ -152,14 +146,10 @@ function activeChanges() {
   /** @type {[string, Partial<PageState>][]} */
   const active = disabledHeads().map((name) => {
     const [kind, layer, head] = name.split(".");
-    return [
-      `${localized(`attention.${kind}`) ?? kind}, ${t("attention.named", { layer, head })}`,
-      {
-        off: disabledHeads()
-          .filter((other) => other !== name)
-          .join("_"),
-      },
-    ];
+    const others = disabledHeads().filter((other) => other !== name);
+    const title = localized(`attention.${kind}`) ?? kind;
+    const named = t("attention.named", { layer, head });
+    return [`${title}, ${named}`, { off: others.join("_") }];
   });
   if (!state.mask) active.push([t("change.mask"), { mask: 1 }]);
   if (!state.positions) active.push([t("change.positions"), { positions: 1 }]);
@@ -218,30 +208,19 @@ export async function showEffect() {
       ),
       n(score),
     ];
+    const kinds = words.map(([, change]) => change);
+    const rows = [
+      row("change.before", "new", before.score),
+      row("change.after", "gone", after.score),
+    ];
     holder.replaceChildren(
-      para(
-        "strong",
-        effectSummary(
-          words.map(([, change]) => change),
-          before,
-          after,
-        ),
-      ),
-      div(
-        "effect",
-        tableOf(
-          [
-            columnTitles("model output score"),
-            [row("change.before", "new", before.score), row("change.after", "gone", after.score)],
-          ],
-          t("change.effect"),
-        ),
-      ),
+      para("strong", effectSummary(kinds, before, after)),
+      div("effect", tableOf([columnTitles("model output score"), rows], t("change.effect"))),
       cells ? note(cells) : "",
     );
   } catch {
-    holder.replaceChildren();
-  } // the view itself shows the error
+    holder.replaceChildren(); // the view itself shows the error
+  }
 }
 
 /** Return a sentence about the difference of two outputs: their words and their scores.
@@ -308,16 +287,13 @@ async function changedCells() {
 async function outputUnder(changes) {
   const { name: model, task } = currentModel();
   if (task === "language-modeling") {
-    const text = (
-      state.q +
-      (await request("api/next", { model, q: state.q, changes, top_k: 1, write: GREEDY_TOKENS }))
-        .text
-    ).replaceAll("\n", " ↵ ");
-    return {
-      text,
-      measure: "next",
-      score: (await request("api/next", { model, q: state.q, changes })).tokens[0].probability,
-    };
+    const body = { model, q: state.q, changes };
+    /** @type {NextTokens} */
+    const greedy = await request("api/next", { ...body, top_k: 1, write: GREEDY_TOKENS });
+    /** @type {NextTokens} */
+    const { tokens } = await request("api/next", body);
+    const text = (body.q + greedy.text).replaceAll("\n", " ↵ ");
+    return { text, measure: "next", score: tokens[0].probability };
   }
   if (task === "classification") {
     /** @type {Inspection} */

@@ -47,8 +47,8 @@ export const legend = (low, high, text) =>
   );
 
 /** Draw shares on a canvas, a pixel each; null leaves a pixel transparent.
-    @type {(canvas: HTMLCanvasElement, share: (row: number, column: number) => number | null, low?:
-      number) => void} */
+    @type {(canvas: HTMLCanvasElement, share: (row: number, column: number) => number | null,
+      low?: number) => void} */
 export function paint(canvas, share, low = 0) {
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   const image = context.createImageData(canvas.width, canvas.height);

@@ -16,8 +16,8 @@ export function debounce(milliseconds, call) {
 }
 
 /** Make a group of elements one tab stop, in which the arrow keys move the focus (roving tabindex).
-    @type {<T extends HTMLElement>(holder: T, elements: HTMLElement[], current?: number, onMove?:
-      (to: number) => void) => T} */
+    @type {<T extends HTMLElement>(holder: T, elements: HTMLElement[], current?: number,
+      onMove?: (to: number) => void) => T} */
 export function roving(holder, elements, current, onMove = () => {}) {
   /** @type {(to: number) => void} */
   const setTabStop = (to) =>
@@ -98,8 +98,8 @@ export function copyButton(name, text, label) {
 }
 
 /** Create a drop-down list of options: values, or pairs [value, text].
-    @type {(label: string, options: Choice[], value: string | number | undefined, onChoose: (value:
-      string) => void) => HTMLElement} */
+    @type {(label: string, options: Choice[], value: string | number | undefined,
+      onChoose: (value: string) => void) => HTMLElement} */
 export function choice(label, options, value, onChoose) {
   const list = h(
     "select",
@@ -119,8 +119,8 @@ export const setChoice = (field, value) => {
 };
 
 /** Create a slider for a number, with its value beside the label.
-    @type {(label: string, options: SliderOptions, onMove: (value: number) => void) => HTMLElement}
-      */
+    @type {(label: string, options: SliderOptions, onMove: (value: number) => void) =>
+      HTMLElement} */
 export function slider(label, { show = String, value, ...limits }, onMove) {
   const shown = h("b", {}, show(value));
   const bar = h("input", {
@@ -140,9 +140,8 @@ export function slider(label, { show = String, value, ...limits }, onMove) {
 /** Create a slider over the steps from 0 to `last`, with a button that plays them (not for users
     who want no motion) and one for the next step; `onEnd` returns the step after the last one.
     `set` goes to a step.
-    @type {(options: { label: string, last: number, value: number, time: number, onEnd?: () =>
-      number }, show: (step: number) => void) => { field: HTMLElement, set: (step: number) => void
-      }} */
+    @type {(options: StepperOptions, show: (step: number) => void) =>
+      { field: HTMLElement, set: (step: number) => void }} */
 export function stepper({ label, last, value, time, onEnd }, show) {
   const field = slider(
     label,
@@ -191,8 +190,8 @@ export function stepper({ label, last, value, time, onEnd }, show) {
 }
 
 /** Create a checkbox.
-    @type {(label: string, checked: boolean, onChange: (checked: boolean) => void) => HTMLElement}
-      */
+    @type {(label: string, checked: boolean, onChange: (checked: boolean) => void) =>
+      HTMLElement} */
 export const checkbox = (label, checked, onChange) =>
   h(
     "label",

@@ -13,8 +13,8 @@ const MARKERS = "●■▲◆✕✚○";
 const LOGARITHMIC_CHARTS = ["training.loss", "training.perplexity"];
 
 /** Create a figure of curves.
-    @type {(key: string, series: Curve[], xTitle: string, yTitle: string, values?: { [name: string]:
-      unknown }) => HTMLElement} */
+    @type {(key: string, series: Curve[], xTitle: string, yTitle: string,
+      values?: { [name: string]: unknown }) => HTMLElement} */
 export const curvesFigure = (key, series, xTitle, yTitle, values) =>
   figure({
     key,
@@ -70,14 +70,13 @@ function logarithmicTicks(low, high, count) {
       (last - first > 3 ? [1] : [1, 2, 5]).map((factor) => factor * 10 ** (first + power)),
     )
     .filter((value) => value >= low && value <= high);
-  return numbers.length > 2
-    ? numbers.map((value) => [
-        value,
-        value < 1e-3 || value >= 1e4
-          ? compact(value)
-          : n(value, max(0, -floor(Math.log10(value) + 1e-9))),
-      ])
-    : ticks(low, high, count);
+  if (numbers.length <= 2) return ticks(low, high, count);
+  /** @type {(value: number) => string} */
+  const text = (value) =>
+    value < 1e-3 || value >= 1e4
+      ? compact(value)
+      : n(value, max(0, -floor(Math.log10(value) + 1e-9)));
+  return numbers.map((value) => [value, text(value)]);
 }
 
 /** Return the heights of the names of curves in the plot, as near as possible to the ends of the
@@ -116,8 +115,8 @@ function nameHeights(paths, left, top, bottom) {
 /** Create a chart of curves {name, x, y}, each with its own colour, dash and marker, and its name
     with the last value near its end; the arrow keys move a cursor. On a logarithmic axis, values
     that are not positive are drawn at its low end.
-    @type {(options: { label: string, series: Curve[], xTitle: string, yTitle: string, logarithmic?:
-      boolean }) => HTMLElement} */
+    @type {(options: { label: string, series: Curve[], xTitle: string, yTitle: string,
+      logarithmic?: boolean }) => HTMLElement} */
 function curves({ label, series, xTitle, yTitle, logarithmic = false }) {
   const xs = allX(series);
   const ys = series.flatMap((curve) => curve.y).filter((y) => !logarithmic || y > 0);
@@ -143,12 +142,17 @@ function curves({ label, series, xTitle, yTitle, logarithmic = false }) {
   /** @type {(value: number) => number} */
   const toX = (value) => box.left + ((value - first) / (last - first)) * (box.right - box.left);
   /** @type {(value: number) => number} */
-  const toY = (value) =>
-    box.bottom -
-    (logarithmic
+  const toY = (value) => {
+    const share = logarithmic
       ? Math.log(max(value, low) / low) / Math.log(high / low)
-      : (value - low) / (high - low)) *
-      (box.bottom - box.top);
+      : (value - low) / (high - low);
+    return box.bottom - share * (box.bottom - box.top);
+  };
+  /** @type {(curve: Curve) => string} */
+  const pathOf = ({ x, y }) =>
+    x
+      .map((value, i) => `${i ? "L" : "M"}${toX(value).toFixed(1)} ${toY(y[i]).toFixed(1)}`)
+      .join("");
   let index = -1;
 
   /** Show the values at an index of `xs`.
@@ -232,14 +236,7 @@ function curves({ label, series, xTitle, yTitle, logarithmic = false }) {
           svg(
             "g",
             { class: `c${k % 7}` },
-            line(
-              k,
-              x
-                .map(
-                  (value, i) => `${i ? "L" : "M"}${toX(value).toFixed(1)} ${toY(y[i]).toFixed(1)}`,
-                )
-                .join(""),
-            ),
+            line(k, pathOf(series[k])),
             x.flatMap((value, i) =>
               i % ceil(x.length / 12) ? [] : [mark(k, toX(value), toY(y[i]))],
             ),

@@ -3,8 +3,8 @@
 import { floor } from "./numbers.js";
 
 /** Create an element. Strings are inserted as text, never as markup.
-    @type {<K extends keyof HTMLElementTagNameMap>(tag: K, attributes?: Attributes, ...children:
-      Child[]) => HTMLElementTagNameMap[K]} */
+    @type {<K extends keyof HTMLElementTagNameMap>(tag: K, attributes?: Attributes,
+      ...children: Child[]) => HTMLElementTagNameMap[K]} */
 export const h = (tag, attributes, ...children) =>
   populate(document.createElement(tag), attributes, children);
 
@@ -47,8 +47,8 @@ export const aria = (node, name, value) => node.setAttribute(`aria-${name}`, Str
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** Set attributes and event listeners of a node, and append its children.
-    @type {<T extends Element>(node: T, attributes: Attributes | undefined, children: Child[]) => T}
-      */
+    @type {<T extends Element>(node: T, attributes: Attributes | undefined, children: Child[]) =>
+      T} */
 export function populate(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;

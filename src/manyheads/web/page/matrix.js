@@ -139,16 +139,11 @@ function tableGrid({
   const cell = (row, column) => {
     const colour = shareColour(share(row, column), low);
     const number = text(value(row, column));
-    const [attributes, shown] = hidden(row, column)
-      ? [{ class: "masked" }, t("masked")]
-      : [
-          {
-            class: number === "0" && "nil",
-            style: { backgroundColor: `rgb(${colour})`, color: textColourOn(colour) },
-          },
-          number,
-        ];
-    return h("td", { ...attributes, tabindex: -1, "data-at": `${row} ${column}` }, span("", shown));
+    const isMasked = hidden(row, column);
+    const style = { backgroundColor: `rgb(${colour})`, color: textColourOn(colour) };
+    const look = isMasked ? { class: "masked" } : { class: number === "0" && "nil", style };
+    const place = { tabindex: -1, "data-at": `${row} ${column}` };
+    return h("td", { ...look, ...place }, span("", isMasked ? t("masked") : number));
   };
   const cells = rows.map((_, row) => columns.map((__, column) => cell(row, column)));
   const grid = h(
@@ -164,28 +159,22 @@ function tableGrid({
   );
   requestAnimationFrame(() =>
     onResize(/** @type {Element} */ (grid.parentNode), (width) => {
-      const size = max(
-        MIN_CELL,
-        min(
-          MAX_CELL,
-          floor(
-            (width - (before ? min(190, width * 0.4) : min(150, width * 0.3))) / columns.length,
-          ),
-        ),
-      );
-      const height = max(
-        MIN_CELL,
-        min(
-          size,
-          MAX_CELL / 2,
-          max(MIN_CELL * 1.5, floor((innerHeight - ABOVE_CELLS) / rows.length)),
-        ),
-      );
+      const names = before ? min(190, width * 0.4) : min(150, width * 0.3);
+      const size = max(MIN_CELL, min(MAX_CELL, floor((width - names) / columns.length)));
+      const share = max(MIN_CELL * 1.5, floor((innerHeight - ABOVE_CELLS) / rows.length));
+      const height = max(MIN_CELL, min(size, MAX_CELL / 2, share));
       grid.style.setProperty("--cell", `${size}px`);
       grid.style.setProperty("--cell-height", `${height}px`);
       grid.classList.toggle("bare", size < 30);
     }),
   );
+  /** @type {(cell: number[], on: boolean) => void} */
+  const mark = ([row, column], on) => {
+    for (const element of [tops[column], sides[row], cells[row][column]]) {
+      element.classList.toggle("current", on);
+    }
+    cells[row][column].tabIndex = on ? 0 : -1;
+  };
   return {
     grid,
     cellAt: (e) => {
@@ -197,15 +186,8 @@ function tableGrid({
       return place ? [place[0], place[1]] : null;
     },
     moveCursor: (from, to, focus) => {
-      for (const [[row, column], on] of /** @type {[number[], boolean][]} */ ([
-        [from, false],
-        [to, true],
-      ])) {
-        for (const element of [tops[column], sides[row], cells[row][column]]) {
-          element.classList.toggle("current", on);
-        }
-        cells[row][column].tabIndex = on ? 0 : -1;
-      }
+      mark(from, false);
+      mark(to, true);
       tops.forEach((top, column) => top.classList.toggle("unread", hidden(to[0], column)));
       if (focus) cells[to[0]][to[1]].focus();
     },

@@ -12,8 +12,8 @@ const [BLOCK_HEIGHT, THIN_HEIGHT, ATTENTION_HEIGHT, BLOCK_GAP, FRAME_TOP, FRAME_
 ];
 
 /** Draw the columns of blocks; return the picture, and its links with their blocks.
-    @type {(steps: ModelStep[], columns: ModelBlock[][]) => { element: Element, links:
-      HTMLElement[], blocks: ModelBlock[] }} */
+    @type {(steps: ModelStep[], columns: ModelBlock[][]) =>
+      { element: Element, links: HTMLElement[], blocks: ModelBlock[] }} */
 export function modelPicture(steps, columns) {
   /** @type {HTMLElement[]} */
   const links = [];

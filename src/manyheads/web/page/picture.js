@@ -104,12 +104,12 @@ function drawFigure(section) {
       width: parseFloat(style[`border${side}Width`]),
       colour: style[`border${side}Color`],
     });
-    const [top, right, bottom, left] = /** @type {const} */ ([
-      "Top",
-      "Right",
-      "Bottom",
-      "Left",
-    ]).map(border);
+    const [top, right, bottom, left] = [
+      border("Top"),
+      border("Right"),
+      border("Bottom"),
+      border("Left"),
+    ];
     const isFrame = top.width > 0 && left.width > 0;
     const isClear = /^rgba\(.* 0\)$|\/ 0\)$|^transparent$/.test(fill);
     const isDouble = style.borderTopStyle === "double";

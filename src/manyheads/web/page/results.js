@@ -13,8 +13,8 @@ export const documentText = (inspection) =>
 
 /** Add a text box, and below it the elements that `show` returns; return the function that updates
     them.
-    @type {(panel: HTMLElement, show: () => Promise<(HTMLElement | string)[]>) => Promise<() =>
-      Promise<void>>} */
+    @type {(panel: HTMLElement, show: () => Promise<(HTMLElement | string)[]>) =>
+      Promise<() => Promise<void>>} */
 export async function resultsUnderText(panel, show) {
   const holder = stack();
   let runCount = 0;

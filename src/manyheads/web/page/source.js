@@ -171,7 +171,7 @@ export async function fetchInspection(options) {
 }
 
 /** Return the intermediate values of a head for the text.
-    @type {(kind: AttentionKind, layer: number, head: number) => Promise<{ [name: string]:
-      PackedArray }>} */
+    @type {(kind: AttentionKind, layer: number, head: number) =>
+      Promise<{ [name: string]: PackedArray }>} */
 export const fetchHead = async (kind, layer, head) =>
   request("api/head", { ...(await requestBody()), kind, layer, head });

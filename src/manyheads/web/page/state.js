@@ -2,13 +2,9 @@
 
 import { min } from "./numbers.js";
 
-/** @type {Shared} */
 export const mh = /** @type {Shared} */ ({ strings: {}, language: "en", key: "" });
 
-/** The state of the page. It is in the address after "#", which browsers do not send to a server.
- */
-/** q: text; prefix, target: forced output; more: tokens to generate; at: token; part: step of the
-    whole model; kind, layer, head, other: attention, compared head; off: disabled heads.
+/** The state of the page is in its address after "#", which browsers do not send to a server.
     @type {PageState} */
 const DEFAULT_STATE = {
   tab: "",
@@ -42,10 +38,10 @@ const DEFAULT_STATE = {
 
 const FRACTIONS = ["threshold", "temperature", "topp"];
 
-/* Changes of the state: back to the model's own output. */
+/* The changes of the state that go back to the model's own output. */
 export const OWN_OUTPUT = { prefix: "", target: "", more: 0, at: 0, step: 0, query: 0 };
 
-/* Changes of the state: back to the model as it was trained. */
+/* The changes of the state that go back to the model as it was trained. */
 export const AS_TRAINED = { off: "", mask: 1, positions: 1 };
 
 /** @type {PageState} */

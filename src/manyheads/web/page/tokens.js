@@ -10,8 +10,8 @@ const LOW_PROBABILITY = 0.5;
 
 /** Create the figure of the tokens of an output as buttons; those below LOW_PROBABILITY have a
     dotted underline.
-    @type {(tokens: { piece: string, probability: number, forced?: boolean }[], onChoose: (index:
-      number) => void, current?: number, table?: () => Table) => HTMLElement} */
+    @type {(tokens: { piece: string, probability: number, forced?: boolean }[],
+      onChoose: (index: number) => void, current?: number, table?: () => Table) => HTMLElement} */
 export function tokenFigure(tokens, onChoose, current, table) {
   const buttons = tokens.map(({ piece, probability, forced }, i) =>
     h(

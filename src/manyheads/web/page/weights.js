@@ -14,8 +14,8 @@ export const headOptions = (count) => [["mean", t("attention.mean")], ...range(c
 
 /** Return the weights of a head, or the mean of the heads of a layer, as a function of row and
     column.
-    @type {(attention: ShownAttention, layer: number | string, head: number | string) => (row:
-      number, column: number) => number} */
+    @type {(attention: ShownAttention, layer: number | string, head: number | string) =>
+      (row: number, column: number) => number} */
 export function weightsOf({ weights }, layer, head) {
   const {
     shape: [, count, rows, columns],

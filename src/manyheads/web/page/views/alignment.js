@@ -153,8 +153,8 @@ export function unitsOf({ words, tokens }, apart) {
 }
 
 /** Draw two columns of words, `texts`, with lines between aligned words.
-    @type {(inspection: Inspection, texts: string[][], pairs: Link[], weight: (to: number, from:
-      number) => number) => HTMLElement} */
+    @type {(inspection: Inspection, texts: string[][], pairs: Link[],
+      weight: (to: number, from: number) => number) => HTMLElement} */
 function wordLinks(inspection, texts, pairs, weight) {
   const names = /** @type {const} */ (["source", "target"]);
   const paths = pairs.map(([from, to]) =>

@@ -95,11 +95,9 @@ export function buildAttention(panel, inspection) {
     change({ kind, layer: Number(layer), head, other });
     setChoice(layerList, layer);
     setChoice(headList, head);
-    panel
-      .querySelectorAll(".thumbnail")
-      .forEach((thumbnail) =>
-        aria(thumbnail, "pressed", thumbnail.getAttribute("data-head") === name),
-      );
+    for (const button of panel.querySelectorAll(".thumbnail")) {
+      aria(button, "pressed", button.getAttribute("data-head") === name);
+    }
     large.replaceChildren(
       ...(other ? [[name], [other], [name, other]] : [[name]]).map(largeFigure),
     );
@@ -146,40 +144,35 @@ export function buildAttention(panel, inspection) {
     });
   }
 
+  /** Create the button of a head, with its weights in small.
+      @type {(layer: number, head: number) => HTMLElement} */
+  function thumbnail(layer, head) {
+    const canvas = h("canvas", { width, height });
+    paint(canvas, weightsOf(attention, layer, head));
+    const name = `${layer}.${head}`;
+    const off = disabledHeads().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
+    const style = `thumbnail${off && " off"}`;
+    return h(
+      "button",
+      { type: "button", class: style, "data-head": name, onclick: () => showHead(name) },
+      span("hidden", `${t("attention.layer_n", { layer })}, `),
+      span("", t("attention.head_n", { head }), off),
+      axisLabels(layer ? [] : columns.names, "above"),
+      canvas,
+      span("hidden", `, ${t("column.entropy")} `),
+      span("", n(entropy[layer * count + head], 2)),
+    );
+  }
+
   /** Create the figure of all heads: a row of thumbnails for each layer. */
   function thumbnails() {
-    /** @type {HTMLElement[]} */
-    const buttons = [];
+    const buttons = range(layers * count).map((i) => thumbnail(floor(i / count), i % count));
     const lines = range(layers).map((layer) =>
       div(
         "heads-row",
         span("heads-name", t("attention.layer_n", { layer })),
         axisLabels(rows.names, "beside"),
-        range(count).map((head) => {
-          const canvas = h("canvas", { width, height });
-          paint(canvas, weightsOf(attention, layer, head));
-          const amount = n(entropy[layer * count + head], 2);
-          const name = `${layer}.${head}`;
-          const off = disabledHeads().includes(`${kind}.${name}`) ? `, ${t("change.off")}` : "";
-          buttons.push(
-            h(
-              "button",
-              {
-                type: "button",
-                class: `thumbnail${off && " off"}`,
-                "data-head": name,
-                onclick: () => showHead(name),
-              },
-              span("hidden", `${t("attention.layer_n", { layer })}, `),
-              span("", t("attention.head_n", { head }), off),
-              axisLabels(layer ? [] : columns.names, "above"),
-              canvas,
-              span("hidden", `, ${t("column.entropy")} `),
-              span("", amount),
-            ),
-          );
-          return buttons.at(-1);
-        }),
+        buttons.slice(layer * count, (layer + 1) * count),
       ),
     );
     return figure({

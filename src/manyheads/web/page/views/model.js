@@ -79,8 +79,8 @@ export async function buildModel(panel) {
 
 /** Create the figure of the symbols of the paper, each with its equation and the code that computes
     it.
-    @type {(symbols: PaperSymbol[], sources: { [location: string]: { line: number, text: string } })
-      => HTMLElement} */
+    @type {(symbols: PaperSymbol[], sources: { [location: string]: { line: number,
+      text: string } }) => HTMLElement} */
 function symbolsFigure(symbols, sources) {
   /** @type {(symbol: PaperSymbol) => string} */
   const meaning = (symbol) => localized(`symbol.${symbol.symbol}`) || symbol.meaning;
