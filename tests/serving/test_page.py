@@ -490,7 +490,7 @@ def test_the_effect_of_a_change_is_told_in_words_scores_and_cells(
 def test_a_change_of_the_score_alone_is_told(browser: Browser) -> None:
     outputs = [[], {"measure": "score", "score": -0.03}, {"measure": "score", "score": -0.727}]
     summary = """async (outputs) => {
-      const { effectSummary } = await import("/page/changes.js");
+      const { effectSummary } = await import("/page/effect.js");
       return effectSummary(...outputs);
     }"""
     with open_modules(browser) as page:

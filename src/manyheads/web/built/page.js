@@ -79,27 +79,7 @@ otherWords.length;){let same=words[i]===otherWords[j],gone=!same&&(i===words.len
 lengths[i][j+1]>=lengths[i+1][j]);found.push(same?[words[i],""]:gone?[otherWords[j],"gone"]:[words[i],
 "new"]),(same||!gone)&&(i+=1),(same||gone)&&(j+=1)}return found}var markedWords=words=>span("",words.
 map(([word,change2],i)=>[i?" ":"",change2?h(change2==="new"?"u":"del",{class:"different"},word):word])),
-markDifferences=(text,other)=>markedWords(wordDifferences(text,other));var workerText=byId("manyheads-worker"),hasWorker=!!workerText,modelParts=hasWorker&&!isDamaged()?takeModel():
-null,pending=new Map,worker=null,requestCount=0;function isDamaged(){let low=1,high=0;for(let element of[
-workerText,document.getElementById("manyheads-model"),...document.querySelectorAll(".manyheads-tenso\
-rs")]){let bytes=new TextEncoder().encode(element?.textContent);for(let start2=0;start2<bytes.length;start2+=
-2048){let end=min(start2+2048,bytes.length);for(let i=start2;i<end;i+=1)low=low+bytes[i]|0,high=high+
-low|0;low%=65521,high%=65521}}return workerText.dataset.checksum!==String(high*65536+low)}function takeModel(){
-let elements=[byId("manyheads-model"),...document.querySelectorAll(".manyheads-tensors")],[description,
-...chunks]=elements.map(element=>element.textContent??"");for(let element of elements)element.remove();
-return{code:new Blob([workerText.textContent],{type:"text/javascript"}),messages:[JSON.parse(description),
-...chunks.map(text=>({chunk:new Blob([text])})),{ready:!0}]}}function startWorker({code,messages}){let address=URL.
-createObjectURL(code),started=new Worker(address);URL.revokeObjectURL(address);let fail=message=>{started.
-terminate(),worker=null;for(let{reject}of pending.values())reject(new Error(message));pending.clear()};
-started.onerror=e=>fail(e.message||t("error.engine")),started.onmessage=({data})=>{data.failed&&fail(
-data.failed);let request2=pending.get(data.id);pending.delete(data.id),data.error?request2?.reject(new Error(
-data.error)):request2?.resolve(data.result)};for(let message of messages)started.postMessage(message);
-return started}async function computeInWorker(path,body,signal){if(!modelParts)throw new Error(t("er\
-ror.damaged"));worker??=startWorker(modelParts);let running=worker;requestCount+=1;let id=requestCount;
-return new Promise((resolve,reject)=>{pending.set(id,{resolve,reject}),signal?.addEventListener("abo\
-rt",()=>{pending.delete(id)&&(running.postMessage({cancel:id}),reject(new Error(t("error.replaced"))))}),
-running.postMessage({id,path,body})})}hasWorker&&(modelParts&&(worker=startWorker(modelParts)),window.
-manyheads={translate:(text,{beam}={})=>computeInWorker("line",{q:String(text),beam})});var NOT_IN_PICTURE=".hidden, .picked, input, select",SCROLLING=".matrix-box, .tree-scroll, .heads, .\
+markDifferences=(text,other)=>markedWords(wordDifferences(text,other));var NOT_IN_PICTURE=".hidden, .picked, input, select",SCROLLING=".matrix-box, .tree-scroll, .heads, .\
 scroll, .scroll-x, .formula",DRAWN_PROPERTIES=["fill","stroke","stroke-width","stroke-dasharray","op\
 acity","visibility","text-anchor","font-size","font-weight","font-family"],PNG_SCALE=2;function pictureOf(section){
 let scrolling=[...section.querySelectorAll(SCROLLING)].map(box=>({box,left:box.scrollLeft,top:box.scrollTop,
@@ -177,7 +157,27 @@ map(cell).join(",")}\r
 `).join("")}var bars=(items,high=max(...items.map(([,value])=>abs(value)),1e-9))=>h("ul",{class:"bar\
 s"},items.map(([label,value,text,action,strong])=>h("li",{class:strong&&"strong"},h("span",{class:"b\
 ar-label",dir:"auto"},label),span(value<0?"bar below":"bar",h("span",{style:{width:`${max(.5,100*abs(
-value)/high)}%`}})),span("bar-value",text),action)));var dataElement=document.getElementById("manyheads-data"),embedded=dataElement&&JSON.parse(dataElement.
+value)/high)}%`}})),span("bar-value",text),action)));var workerText=byId("manyheads-worker"),hasWorker=!!workerText,modelParts=hasWorker&&!isDamaged()?takeModel():
+null,pending=new Map,worker=null,requestCount=0;function isDamaged(){let low=1,high=0;for(let element of[
+workerText,document.getElementById("manyheads-model"),...document.querySelectorAll(".manyheads-tenso\
+rs")]){let bytes=new TextEncoder().encode(element?.textContent);for(let start2=0;start2<bytes.length;start2+=
+2048){let end=min(start2+2048,bytes.length);for(let i=start2;i<end;i+=1)low=low+bytes[i]|0,high=high+
+low|0;low%=65521,high%=65521}}return workerText.dataset.checksum!==String(high*65536+low)}function takeModel(){
+let elements=[byId("manyheads-model"),...document.querySelectorAll(".manyheads-tensors")],[description,
+...chunks]=elements.map(element=>element.textContent??"");for(let element of elements)element.remove();
+return{code:new Blob([workerText.textContent],{type:"text/javascript"}),messages:[JSON.parse(description),
+...chunks.map(text=>({chunk:new Blob([text])})),{ready:!0}]}}function startWorker({code,messages}){let address=URL.
+createObjectURL(code),started=new Worker(address);URL.revokeObjectURL(address);let fail=message=>{started.
+terminate(),worker=null;for(let{reject}of pending.values())reject(new Error(message));pending.clear()};
+started.onerror=e=>fail(e.message||t("error.engine")),started.onmessage=({data})=>{data.failed&&fail(
+data.failed);let request2=pending.get(data.id);pending.delete(data.id),data.error?request2?.reject(new Error(
+data.error)):request2?.resolve(data.result)};for(let message of messages)started.postMessage(message);
+return started}async function computeInWorker(path,body,signal){if(!modelParts)throw new Error(t("er\
+ror.damaged"));worker??=startWorker(modelParts);let running=worker;requestCount+=1;let id=requestCount;
+return new Promise((resolve,reject)=>{pending.set(id,{resolve,reject}),signal?.addEventListener("abo\
+rt",()=>{pending.delete(id)&&(running.postMessage({cancel:id}),reject(new Error(t("error.replaced"))))}),
+running.postMessage({id,path,body})})}hasWorker&&(modelParts&&(worker=startWorker(modelParts)),window.
+manyheads={translate:(text,{beam}={})=>computeInWorker("line",{q:String(text),beam})});var dataElement=document.getElementById("manyheads-data"),embedded=dataElement&&JSON.parse(dataElement.
 textContent??""),isPartMissing=embedded?embedded.about.char_limit&&!hasWorker:hasWorker||location.protocol===
 "file:";if(isPartMissing)throw new Error("a part of this page is missing");var canCompute=!embedded||
 hasWorker,cachedAnswers=new Map,inProgress=new Map,MAX_CACHED=24;function request(path,body){let name=`${mh.
@@ -220,57 +220,31 @@ encoder"?axis(source.tokens,from,"query"):axis(target.tokens,to,"query_predicted
 axis(inputs,to,"key_read"):axis(source.tokens,from,"key")]}function shiftNote({source},{kind,mask},[
 rows,columns]){let example=min(1,rows.names.length-1),hasCausalMask=!unpack(mask).data[columns.names.
 length-1];return source&&kind==="decoder"&&hasCausalMask?t("attention.shift",{piece:pieceText(rows.names[example]),
-before:pieceText(columns.names[example])}):""}var GREEDY_TOKENS=16,LEAST_DIFFERENCE=.005,[EXAMPLES,SEARCH_TIME]=[3,3e3],foundChanges={text:"",found:[]};
-function changeSwitches(kind,layer,head,count,masked){let names=(head==="mean"?range(count):[head]).
-map(index=>`${kind}.${layer}.${index}`),otherHeads=disabledHeads().filter(name=>!names.includes(name)),
-isOff=names.every(name=>disabledHeads().includes(name)),switches=div("controls",checkbox(t(head==="m\
-ean"?"change.layer":"change.head",{layer,head}),isOff,on=>update({off:[...otherHeads,...on?names:[]].
-join("_")})),masked&&checkbox(t("change.mask"),!state.mask,on=>update({mask:on?0:1})),checkbox(t("ch\
-ange.positions"),!state.positions,on=>update({positions:on?0:1}))),examples=div("");return hasWorker?
-showExamples(examples):examples.append(linkButton(t("change.find"),()=>showExamples(examples))),changedFigure(
-"change.switches",stack(switches,examples,changeEffect()))}function possibleChanges({attention}){let layers=attention.
-flatMap(({kind,weights})=>{let[count,heads]=weights.shape;return range(count).map(layer=>{let names=range(
-heads).map(head=>`${kind}.${layer}.${head}`);return{name:t("change.kind",{kind:t(`attention.${kind}`).
-toLowerCase(),layer}),shown:{kind,layer,head:"mean",off:names.join("_")},changes:{heads:names,mask:!0,
-positions:!0}}})}),mask={name:t("change.mask"),shown:{mask:0},changes:{heads:[],mask:!1,positions:!0}},
-positions={name:t("change.positions"),shown:{positions:0},changes:{heads:[],mask:!0,positions:!1}};return[
-...layers.reverse(),positions,...attention.some(({kind})=>kind==="decoder")?[mask]:[]]}async function showExamples(holder){
-let{q}=state,end=performance.now()+SEARCH_TIME;try{let[before,inspection]=await Promise.all([outputUnder(),
-fetchInspection({changes:void 0})]),line=inspection?.source?.text??q,text=[mh.language,currentModel().
-name,state.beam,line].join(" "),isKnown=foundChanges.text===text,found=isKnown?foundChanges.found:[];
-for(let change2 of inspection&&!isKnown?possibleChanges(inspection):[]){if(performance.now()>end||state.
-q!==q||!holder.isConnected)break;let after=await outputUnder(change2.changes),words=wordDifferences(
-after.text,before.text).filter(([,kind])=>kind).length;found.push({...change2,words,gap:abs(after.score-
-before.score),effect:words?t("change.example_words",{words}):`${n(before.score,2)} \u2192 ${n(after.
-score,2)}`})}found.sort((a,b)=>b.words-a.words||b.gap-a.gap),state.q===q&&holder.isConnected&&(foundChanges=
-{text,found});let buttons=found.slice(0,EXAMPLES).map(({name,shown,effect})=>button([name," ",h("sma\
-ll",{},effect)],()=>update({...AS_TRAINED,...shown}),{"data-focus":name}));found.length&&holder.replaceChildren(
-note(t("change.examples")),div("examples",buttons))}catch{holder.replaceChildren()}}function changedFigure(key,chart){
-let shown=figure({key,chart});return shown.classList.toggle("changed-model",!!modelChanges()),shown}
-function activeChanges(){let active=disabledHeads().map(name=>{let[kind,layer,head]=name.split("."),
-others=disabledHeads().filter(other=>other!==name),title=localized(`attention.${kind}`)??kind,named=t(
-"attention.named",{layer,head});return[`${title}, ${named}`,{off:others.join("_")}]});return state.mask||
-active.push([t("change.mask"),{mask:1}]),state.positions||active.push([t("change.positions"),{positions:1}]),
-active}var changeNotice=()=>canCompute&&modelChanges()?changedFigure("change.effect",stack(changeEffect())):
-"";function changeEffect(){if(!modelChanges())return"";let items=activeChanges().map(([name,undo])=>h(
-"li",{},name,button("\xD7",()=>update(undo),{"aria-label":t("change.undo",{name})})));return[h("div",
-{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),div("chips-row",h("ul",
-{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.reset"),()=>update(AS_TRAINED)))]}
-async function showEffect(){let holder=document.getElementById("effect");if(!holder||!state.q.trim()){
-holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.all([void 0,modelChanges()].
-map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.q!==q||!holder.isConnected)
-return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[t(name),h("span",
-{lang:currentModel().target},markedWords(words.filter(([,change2])=>change2!==hidden))),n(score)],kinds=words.
-map(([,change2])=>change2),rows=[row("change.before","new",before.score),row("change.after","gone",after.
-score)];holder.replaceChildren(para("strong",effectSummary(kinds,before,after)),div("effect",tableOf(
-[columnTitles("model output score"),rows],t("change.effect"))),cells?note(cells):"")}catch{holder.replaceChildren()}}
-function effectSummary(changes,before,after){let[gone,added]=["gone","new"].map(name=>changes.filter(
-change2=>change2===name).length),[from,to]=[n(before.score),n(after.score)],score=t(from===to?"chang\
-e.kept":after.score<before.score?"change.fell":"change.rose",{score:t(`change.${before.measure}`),from,
-to});return t(gone+added?"change.words":before.measure==="label"?"change.same_label":"change.same",{
-gone,new:added,score})}async function changedCells(){let inspections=await Promise.all([fetchInspection(
-{changes:void 0}),fetchInspection()]),[before,after]=inspections.map(inspection=>inspection&&attentionOfKind(
-inspection,state.kind));if(!before||!after)return"";let pieces=inspections.map(inspection=>(inspection?.
+before:pieceText(columns.names[example])}):""}var GREEDY_TOKENS=16,LEAST_DIFFERENCE=.005;function changedFigure(key,chart){let shown=figure({key,chart});
+return shown.classList.toggle("changed-model",!!modelChanges()),shown}function activeChanges(){let active=disabledHeads().
+map(name=>{let[kind,layer,head]=name.split("."),others=disabledHeads().filter(other=>other!==name),title=localized(
+`attention.${kind}`)??kind,named=t("attention.named",{layer,head});return[`${title}, ${named}`,{off:others.
+join("_")}]});return state.mask||active.push([t("change.mask"),{mask:1}]),state.positions||active.push(
+[t("change.positions"),{positions:1}]),active}var changeNotice=()=>canCompute&&modelChanges()?changedFigure(
+"change.effect",stack(changeEffect())):"";function changeEffect(){if(!modelChanges())return"";let items=activeChanges().
+map(([name,undo])=>h("li",{},name,button("\xD7",()=>update(undo),{"aria-label":t("change.undo",{name})})));
+return[h("div",{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),div("chi\
+ps-row",h("ul",{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.reset"),()=>update(
+AS_TRAINED)))]}async function showEffect(){let holder=document.getElementById("effect");if(!holder||
+!state.q.trim()){holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.all(
+[void 0,modelChanges()].map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.
+q!==q||!holder.isConnected)return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[
+t(name),h("span",{lang:currentModel().target},markedWords(words.filter(([,change2])=>change2!==hidden))),
+n(score)],kinds=words.map(([,change2])=>change2),rows=[row("change.before","new",before.score),row("\
+change.after","gone",after.score)];holder.replaceChildren(para("strong",effectSummary(kinds,before,after)),
+div("effect",tableOf([columnTitles("model output score"),rows],t("change.effect"))),cells?note(cells):
+"")}catch{holder.replaceChildren()}}function effectSummary(changes,before,after){let[gone,added]=["g\
+one","new"].map(name=>changes.filter(change2=>change2===name).length),[from,to]=[n(before.score),n(after.
+score)],score=t(from===to?"change.kept":after.score<before.score?"change.fell":"change.rose",{score:t(
+`change.${before.measure}`),from,to});return t(gone+added?"change.words":before.measure==="label"?"c\
+hange.same_label":"change.same",{gone,new:added,score})}async function changedCells(){let inspections=await Promise.
+all([fetchInspection({changes:void 0}),fetchInspection()]),[before,after]=inspections.map(inspection=>inspection&&
+attentionOfKind(inspection,state.kind));if(!before||!after)return"";let pieces=inspections.map(inspection=>(inspection?.
 target??inspection?.text)?.tokens.map(token=>token.piece).join(" "));if(state.kind!=="encoder"&&pieces[0]!==
 pieces[1])return t("change.other_rows");let[,count,rows,columns]=unpack(after.weights).shape,countIn=(layer,head)=>{
 let[first,second]=[before,after].map(attention=>weightsOf(attention,layer,head));return range(rows*columns).
@@ -353,7 +327,32 @@ group",lang:inspection[names[side]].language,"aria-label":t(`column.${names[side
 middle=onResize(div("",lines),width=>{lines.setAttribute("width",String(width)),pairs.forEach((pair,k)=>{
 let[from,to]=pair.map(word=>(word+.5)*WORD_ROW);paths[k].setAttribute("d",`M0 ${from}C${width/2} ${from}\
  ${width/2} ${to} ${width} ${to}`)})}),titles=names.map(name=>para(`axis ${name}`,sideName(name,inspection[name])));
-return div("alignment",titles,wordList(0),middle,wordList(1))}var CIVIDIS="00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",DIVERGING="7a300\
+return div("alignment",titles,wordList(0),middle,wordList(1))}var[EXAMPLES,SEARCH_TIME]=[3,3e3],foundChanges={text:"",found:[]};function changeSwitches(kind,layer,head,count,masked){
+let names=(head==="mean"?range(count):[head]).map(index=>`${kind}.${layer}.${index}`),otherHeads=disabledHeads().
+filter(name=>!names.includes(name)),isOff=names.every(name=>disabledHeads().includes(name)),switches=div(
+"controls",checkbox(t(head==="mean"?"change.layer":"change.head",{layer,head}),isOff,on=>update({off:[
+...otherHeads,...on?names:[]].join("_")})),masked&&checkbox(t("change.mask"),!state.mask,on=>update(
+{mask:on?0:1})),checkbox(t("change.positions"),!state.positions,on=>update({positions:on?0:1}))),examples=div(
+"");return hasWorker?showExamples(examples):examples.append(linkButton(t("change.find"),()=>showExamples(
+examples))),changedFigure("change.switches",stack(switches,examples,changeEffect()))}function possibleChanges({
+attention}){let layers=attention.flatMap(({kind,weights})=>{let[count,heads]=weights.shape;return range(
+count).map(layer=>{let names=range(heads).map(head=>`${kind}.${layer}.${head}`);return{name:t("chang\
+e.kind",{kind:t(`attention.${kind}`).toLowerCase(),layer}),shown:{kind,layer,head:"mean",off:names.join(
+"_")},changes:{heads:names,mask:!0,positions:!0}}})}),mask={name:t("change.mask"),shown:{mask:0},changes:{
+heads:[],mask:!1,positions:!0}},positions={name:t("change.positions"),shown:{positions:0},changes:{heads:[],
+mask:!0,positions:!1}};return[...layers.reverse(),positions,...attention.some(({kind})=>kind==="deco\
+der")?[mask]:[]]}async function showExamples(holder){let{q}=state,end=performance.now()+SEARCH_TIME;
+try{let[before,inspection]=await Promise.all([outputUnder(),fetchInspection({changes:void 0})]),line=inspection?.
+source?.text??q,text=[mh.language,currentModel().name,state.beam,line].join(" "),isKnown=foundChanges.
+text===text,found=isKnown?foundChanges.found:[];for(let change2 of inspection&&!isKnown?possibleChanges(
+inspection):[]){if(performance.now()>end||state.q!==q||!holder.isConnected)break;let after=await outputUnder(
+change2.changes),words=wordDifferences(after.text,before.text).filter(([,kind])=>kind).length;found.
+push({...change2,words,gap:abs(after.score-before.score),effect:words?t("change.example_words",{words}):
+`${n(before.score,2)} \u2192 ${n(after.score,2)}`})}found.sort((a,b)=>b.words-a.words||b.gap-a.gap),
+state.q===q&&holder.isConnected&&(foundChanges={text,found});let buttons=found.slice(0,EXAMPLES).map(
+({name,shown,effect})=>button([name," ",h("small",{},effect)],()=>update({...AS_TRAINED,...shown}),{
+"data-focus":name}));found.length&&holder.replaceChildren(note(t("change.examples")),div("examples",
+buttons))}catch{holder.replaceChildren()}}var CIVIDIS="00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",DIVERGING="7a300\
 0 d55e00 f1a35e f9f9f9 78b4de 0072b2 00325c";function colourRamp(scale){let colours=scale.split(" ").
 map(colour=>[0,2,4].map(i=>parseInt(colour.slice(i,i+2),16)));return range(256).map(i=>{let position=i/
 255*(colours.length-1),lower=min(colours.length-2,floor(position));return colours[lower].map((channel,k)=>round(

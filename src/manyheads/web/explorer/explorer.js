@@ -1,7 +1,7 @@
 // Build a form for each operation of /spec. All from the server is shown as text, never as HTML.
 
-/** @type {<K extends keyof HTMLElementTagNameMap>(name: K, text?: string, attributes?: { [key:
-      string]: string }) => HTMLElementTagNameMap[K]} */
+/** @type {<K extends keyof HTMLElementTagNameMap>(name: K, text?: string,
+      attributes?: { [key: string]: string }) => HTMLElementTagNameMap[K]} */
 function createElement(name, text, attributes) {
   const element = document.createElement(name);
   if (text !== undefined) element.textContent = text;

@@ -1,7 +1,7 @@
 /* The frame of the page: settings, tabs, and the panel with the current view. */
 
-import { changeNotice, showEffect } from "./changes.js";
 import { button, choice, copyButton, linkButton, roving } from "./controls.js";
+import { changeNotice, showEffect } from "./effect.js";
 import { aria, byId, div, h, para, span, stack } from "./elements.js";
 import { hasWorker } from "./engine.js";
 import {

@@ -1,6 +1,6 @@
 /* The predictions for the user's text, below a text box. */
 
-import { showEffect } from "./changes.js";
+import { showEffect } from "./effect.js";
 import { h, stack } from "./elements.js";
 import { canCompute } from "./source.js";
 import { t } from "./strings.js";

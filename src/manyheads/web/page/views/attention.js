@@ -1,8 +1,9 @@
 /* Attention: the weights of all heads, of one head in large or of two side by side; masks. */
 
-import { changeSwitches, showEffect } from "../changes.js";
+import { changeSwitches } from "../changes.js";
 import { legend, paint } from "../colours.js";
 import { button, checkbox, choice, roving, setChoice } from "../controls.js";
+import { showEffect } from "../effect.js";
 import { aria, div, h, note, span, stack } from "../elements.js";
 import { hasWorker } from "../engine.js";
 import { figure } from "../figure.js";

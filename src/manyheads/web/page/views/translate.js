@@ -1,10 +1,10 @@
 /* Translate: a text box whose text is translated as it is typed, and the hypotheses of the
    beam. */
 
-import { showEffect } from "../changes.js";
 import { button, choice, copyButton, linkButton, setPressed } from "../controls.js";
 import { correctionForm } from "../correction.js";
 import { markDifferences } from "../differences.js";
+import { showEffect } from "../effect.js";
 import { aria, byId, div, h, para, span, stack } from "../elements.js";
 import { hasWorker } from "../engine.js";
 import { figure, tableOf } from "../figure.js";
