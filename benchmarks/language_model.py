@@ -137,8 +137,9 @@ def manyheads_run(config: Config, text: str) -> tuple[LogitsFunction, NDArray[np
     with tempfile.TemporaryDirectory() as folder:
         train(config, Path(folder) / "run")
         generator = Generator.load(Path(folder) / "run", device="cpu")
+        model = generator.model  # loaded at the first use, while the folder is there
     held_out = text[len(text) - round(HELD_OUT_SHARE * len(text)) :]
-    return generator.model, np.asarray(generator.tokenizer.encode([held_out])[0], np.int32)
+    return model, np.asarray(generator.tokenizer.encode([held_out])[0], np.int32)
 
 
 @torch.inference_mode()
