@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,11 @@ def test_a_broken_note_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "x.sources.json").write_text(content)
     with pytest.raises(DataError, match=r"x\.sources\.json is no note of sources"):
         read_sources([tmp_path / "x.de"])
+
+
+def test_a_note_of_any_size_and_depth_is_refused_in_little_memory(tmp_path: Path) -> None:
+    note = tmp_path / "x.sources.json"
+    for write in (lambda: note.write_text("[" * 200_000, encoding="utf-8"), lambda: os.truncate(note, 2**40)):
+        write()
+        with pytest.raises(DataError, match=r"x\.sources\.json is no note of sources"):
+            read_sources([tmp_path / "x.de"])

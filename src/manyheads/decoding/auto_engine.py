@@ -31,8 +31,8 @@ ENGINES = ("auto", "native", "torch")
 class AutoEngine:
     """An engine that searches in C where it can, and else with torch operators; see `Engine`.
 
-    A model of a run is loaded with torch when it is first needed: for required words, or because somebody asks for
-    the model itself. From then on its weights are packed for C again whenever they have changed.
+    A model of a run is loaded with torch at the first search with required words, or the first access to the model
+    itself. From then on its weights are packed for C again whenever they have changed.
     """
 
     __reduce__ = refuse_pickling

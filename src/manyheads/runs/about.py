@@ -1,4 +1,4 @@
-"""What the page shows of a run before anyone inspects it, so that a server starts without charts and pictures."""
+"""The description of a run on the page before an inspection; a server starts without charts and pictures."""
 
 from __future__ import annotations
 

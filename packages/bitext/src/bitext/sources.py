@@ -16,6 +16,7 @@ from bitext.files import cure_of, write_atomically
 from bitext.lines import COMPRESSIONS
 
 ENDING = ".sources.json"
+_MOST_BYTES = 2**24  # of a note; larger ones are none of ours
 _VERSION = 1
 
 
@@ -79,9 +80,11 @@ def read_sources(texts: Iterable[Path]) -> list[TextSource]:
         if not path.is_file():
             continue
         try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise ValueError(f"more than {_MOST_BYTES:,} bytes")
             document = json.loads(path.read_text(encoding="utf-8"))
             sources = [TextSource(**source) for source in document["sources"]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             cure = cure_of(error, "Write it anew: convert the text again.")
             raise DataError(f"{path} is no note of sources ({error!r}). {cure}") from error
         known.update({repr(source): source for source in sources})

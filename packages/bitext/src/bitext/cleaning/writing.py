@@ -79,7 +79,7 @@ def finished_report(out: Path, work: Path, files: tuple[str, str], key: str) -> 
     """
     try:
         report = CleanReport.from_json(json.loads((out / _REPORT).read_text(encoding="utf-8")), out)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         report = None
     if report is not None and report.key == key:
         discard(work)

@@ -127,7 +127,9 @@ class Internals:
             real = ~queries[:, :, None]
             hide, show = real & self.source_padded[:, None, :], real & ~self.source_padded[:, None, :]
             attentions = [
-                one for one in self.of(side, "source") if not any(one is no for no in self.without_meaning)
+                attention
+                for attention in self.of(side, "source")
+                if not any(attention is other for other in self.without_meaning)
             ]
             parts.append(AttentionPart(name, attentions, hide, show))
         return [part for part in parts if part.attentions]
