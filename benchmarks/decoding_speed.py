@@ -20,11 +20,11 @@ from pathlib import Path
 
 import machine
 from bitext.file_names import Split
+from manyheads.allocator import keep_decoding_small
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.runs.train import train
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation.translator import Translator
-from manyheads.training.memory import keep_decoding_small
 from manyheads.training.precision import synchronise
 from tiny import SMALLEST, write_pairs
 

@@ -28,8 +28,9 @@ import torch
 
 import machine
 import tiny
+from manyheads.checkpoint.models import load_run
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
-from manyheads.interop.bundle import LoadedModel, load_run
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2 import quantize
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine

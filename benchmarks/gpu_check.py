@@ -88,7 +88,7 @@ def first_losses(config: Config, device: torch.device, precision: str, updates: 
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
         model = task.model().to(device).train()
         objective, batches = task.objective(model), task.updates(ALONE)
         updater = Updater(

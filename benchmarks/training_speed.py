@@ -23,6 +23,7 @@ import torch
 from torch import nn
 
 import machine
+from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
@@ -32,7 +33,6 @@ from manyheads.tasks.registry import prepare_task
 from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import Precision, pick_device, pick_precision, synchronise
 from manyheads.training.update import Updater
 
@@ -75,7 +75,7 @@ def measure_training(config: Config, *, rounds: int, updates: int) -> TrainingSp
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
         model = task.model().to(device).train()
         assert isinstance(model, EncoderDecoder), f'this measures translators, not task = "{config.task}"'
         updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)

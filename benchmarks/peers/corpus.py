@@ -101,7 +101,7 @@ def prepare_corpus(config: Config, folder: Path) -> None:
     if settings.is_file() and json.loads(settings.read_text()) == json.loads(json.dumps(config.model_dump())):
         return
     run = RunDirectory(folder / "run")
-    corpus = read_corpus(config, run)
+    corpus = read_corpus(config, run.path)
     task = prepare_task(config, run, corpus, SilentListener())
     assert isinstance(task.store, TokenStore)
     run.begin(config, task.tokenizers, {})
@@ -124,7 +124,7 @@ def open_prepared(folder: Path) -> PreparedCorpus:
     """Open a folder that `prepare_corpus` wrote."""
     run = RunDirectory.existing(folder / "run")
     config = run.config()
-    corpus = open_corpus(config, run)
+    corpus = open_corpus(config, run.path)
     task = prepare_task(config, run, corpus, SilentListener())
     tokenizers = task.tokenizers
     valid = (
