@@ -18,6 +18,7 @@ from manyheads.config.schema import Config
 from manyheads.data.reading import read_text
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.verdicts import judge_loss
+from manyheads.training.log import Listener
 from manyheads.tasks.corpus import available_pairs, cleaning, read_split, with_normal_form
 from manyheads.text.normalize import NORMAL_FORM
 
@@ -164,3 +165,13 @@ def first_bytes(lines: Sequence[str], most: int) -> list[str]:
             break
         taken.append(line)
     return taken
+
+
+def report_cut(lengths: Iterable[int], limit: int, where: str, listener: Listener) -> None:
+    """Report the number of texts that are cut at a number of tokens, and the first of them."""
+    longer = [length > limit for length in lengths]
+    if any(longer):
+        listener.message(
+            f"{sum(longer):,} of {len(longer):,} texts of {where} are longer than {limit:,} tokens: cut there, the "
+            f"first is text {longer.index(True) + 1:,}"
+        )

@@ -27,6 +27,7 @@ from manyheads.model.encoder_only import TextClassifier
 from manyheads.notes import verdict_lines
 from manyheads.tasks.classification.classifier import Classification, Classifier
 from manyheads.tasks.corpus import Corpus
+from manyheads.tasks.scored_text import report_cut
 from manyheads.tasks.labels import Labels
 from manyheads.tasks.text_batches import class_probabilities
 from manyheads.tasks.texts import encode_texts, longest_text  # fmt: skip
@@ -134,16 +135,6 @@ def report_classes(
             f'warning: unbalanced classes: {counts[most]:,} examples of "{names[most]}", {counts[fewest]:,} of '
             f'"{names[fewest]}". Accuracy says little then: '
             f"{with_settings('look at macro F1', 'labels-unbalanced', config)}."
-        )
-
-
-def report_cut(lengths: Iterable[int], limit: int, where: str, listener: Listener) -> None:
-    """Report the number of texts that are cut at a number of tokens, and the first of them."""
-    longer = [length > limit for length in lengths]
-    if any(longer):
-        listener.message(
-            f"{sum(longer):,} of {len(longer):,} texts of {where} are longer than {limit:,} tokens: cut there, the "
-            f"first is text {longer.index(True) + 1:,}"
         )
 
 

@@ -17,7 +17,7 @@ from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.notes import verdict_lines
 from manyheads.tasks.batch_sources import hide
-from manyheads.tasks.classification.scoring import report_cut
+from manyheads.tasks.scored_text import report_cut
 from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.scored_text import TokenScores
 from manyheads.tasks.texts import longest_text
