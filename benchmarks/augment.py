@@ -32,10 +32,10 @@ from typing import Any
 import machine
 from bitext.pairs import Pair
 from manyheads.config.load import with_overrides
+from manyheads.data.training_text import available_pairs
 from manyheads.evaluation.scores import metrics
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.challenge import challenge_run
-from manyheads.tasks.corpus import available_pairs
-from manyheads.tasks.translation.translator import Translator
 from tiny import SMALLEST, write_pairs
 
 TYPED = ["tokenizer.split_digits=true", "search.copy_literals=true", "search.lower_capitals=true"]

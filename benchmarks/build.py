@@ -59,10 +59,10 @@ def plan_toml(plan: dict[str, Any]) -> str:
 
 def run_plan(plan: dict[str, Any], out: Path) -> Any:
     """Build a plan quietly; return its builder."""
-    from manyheads.build.plan import load_plan
-    from manyheads.build.runner import Builder
-    from manyheads.build.steps import BuildContext
-    from manyheads.training.log import NO_LISTENER
+    from manyheads.improve.build.plan import load_plan
+    from manyheads.improve.build.runner import Builder
+    from manyheads.improve.build.steps import BuildContext
+    from manyheads.reports import NO_LISTENER
 
     path = out / "plan.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def run_plan(plan: dict[str, Any], out: Path) -> Any:
 
 def results(builder: Any) -> dict[str, float]:
     """Return the BLEU of each step that evaluates."""
-    from manyheads.build.record import Record
+    from manyheads.improve.build.record import Record
 
     records = {name: Record.read(builder.record_path(name)) for name in builder.plan.steps}
     return {name: record.result["bleu"] for name, record in records.items() if record.kind == "evaluate"}
@@ -187,7 +187,7 @@ def speeds(builder: Any, sources: list[str]) -> dict[str, float]:
 
     All in one call, and one sentence a call, in float32 and int8.
     """
-    from manyheads.tasks.translation import Translator
+    from manyheads.inference.translation.translator import Translator
 
     results = {}
     for precision, single in itertools.product(("fp32", "int8"), (False, True)):
@@ -228,7 +228,7 @@ BASELINES: dict[str, dict[str, tuple[str, dict[str, Any]]]] = {  # training -> t
 
 def recipe_plan(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     """Build a plan of the recipes; score its models and those trained on the pairs alone, with beam 1 and 5."""
-    from manyheads.build.plan import resolve_plan
+    from manyheads.improve.build.plan import resolve_plan
 
     plan = tomllib.loads(resolve_plan(arguments.measure).read_text(encoding="utf-8"))
     out.mkdir(parents=True, exist_ok=True)
@@ -302,7 +302,7 @@ def build_here(root: Path, out: Path) -> None:
     import torch
 
     from bitext import convert
-    from manyheads.build import text
+    from manyheads.improve.build import text
 
     torch.set_num_threads(1)
     text.SHARD_LINES = convert._SHARD_PAIRS = 20  # several shards, so that kills fall between them
@@ -331,7 +331,7 @@ def finish_times(out: Path) -> dict[str, float]:
 def kills(arguments: Any, seed: int, out: Path) -> dict[str, float]:
     """Kill builds at random moments; return the number of kills, of builds that ended, and of repeated parts."""
     processes, rng = multiprocessing.get_context("forkserver"), random.Random(seed)
-    processes.set_forkserver_preload(["manyheads.build.runner"])
+    processes.set_forkserver_preload(["manyheads.improve.build.runner"])
     shutil.rmtree(out, ignore_errors=True)  # a finished build would end before it is killed
     out.mkdir(parents=True)
     root = write_pairs(out)

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 import machine
 from bitext.lines import read_lines
 from manyheads.evaluation.scores import metrics
-from manyheads.tasks.confidence import LEVELS
-from manyheads.tasks.translation import Translator
-from manyheads.tasks.translation.grouped import translate_in_groups
+from manyheads.inference.translation.confidence import LEVELS
+from manyheads.inference.translation.grouped import translate_in_groups
+from manyheads.inference.translation.translator import Translator
 from tiny import train_run
 
 Array = NDArray[np.float64]

@@ -46,9 +46,9 @@ from decoders.contender import DECODERS, Contender
 from decoders.measured_decoding import BATCH, DecodingRequest, Rows
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.export import export
-from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.translation import Translator
+from manyheads.training.scored_text import ScoredText
 from tiny import train_run
 
 OURS = "manyheads:fp32"

@@ -22,10 +22,10 @@ import machine
 from bitext.file_names import Split
 from manyheads.allocator import keep_decoding_small
 from manyheads.config.load import load_config, resolve_recipe
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
-from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.translation.translator import Translator
-from manyheads.training.precision import synchronise
+from manyheads.tensors.devices import synchronise
+from manyheads.training.scored_text import ScoredText
 from tiny import SMALLEST, write_pairs
 
 SINGLE_SHARE = 10  # with one sentence a call, every tenth sentence is translated, because it takes so much longer

@@ -25,9 +25,9 @@ from typing import Any
 import machine
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
+from manyheads.reports import SilentListener
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
-from manyheads.training.log import SilentListener
 from tiny import WORDS, write_pairs
 
 Direction = tuple[str, str]

@@ -28,14 +28,14 @@ import torch
 
 import machine
 import tiny
-from manyheads.checkpoint.models import load_run
+from manyheads.checkpoint.bundle import LoadedModel
+from manyheads.data.training_text import available_pairs
 from manyheads.evaluation import BootstrapResult, paired_bootstrap
-from manyheads.interop.bundle import LoadedModel
+from manyheads.inference.translation.translator import Translator
 from manyheads.interop.ctranslate2 import quantize
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
-from manyheads.tasks.corpus import available_pairs
-from manyheads.tasks.translation.translator import Translator
+from manyheads.tensors.models import load_run
 
 PRECISIONS = ["float32", "int8", "int8:127", "int8:63", "int8_bfloat16", "int16", "bfloat16", "float16"]
 

@@ -40,15 +40,15 @@ import machine
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
-from manyheads.data.examples import Examples
+from manyheads.data.training_text import read_corpus
 from manyheads.interop.huggingface.reader import read_pretrained
+from manyheads.reports import SilentListener
 from manyheads.runs.train import make_trainer, train
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.initialize import with_initial_shape
-from manyheads.tasks.registry import prepare_task
+from manyheads.tensors.examples import Examples
 from manyheads.text.tokenizer import PAD
+from manyheads.training.initialize import with_initial_shape
 from manyheads.training.interruption import Watch
-from manyheads.training.log import SilentListener
+from manyheads.training.registry import prepare_task
 from tiny import write_encoder, write_labelled
 
 OFF = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")

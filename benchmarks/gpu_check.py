@@ -36,15 +36,15 @@ from decoding_speed import measure_decoding
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.data.training_text import read_corpus
 from manyheads.errors import ConfigError
+from manyheads.inference.translation.translator import Translator
+from manyheads.reports import SilentListener
 from manyheads.runs.train import train
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
-from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.translation import Translator
+from manyheads.tensors.devices import pick_device
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import SilentListener
-from manyheads.training.precision import pick_device
+from manyheads.training.registry import prepare_task
+from manyheads.training.scored_text import ScoredText
 from manyheads.training.update import Updater
 from tiny import SMALLEST
 from training_speed import measure_training, peak_memory

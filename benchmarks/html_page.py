@@ -48,14 +48,15 @@ import tiny
 from exported_page.chromium import Chromium, Heaps, open_chromium, script
 from exported_page.mutations import ModelMutations, model_texts, mutated_file
 from manyheads.checkpoint import RunDirectory
-from manyheads.decoding.native.weights import quantize_int8
 from manyheads.evaluation import score
-from manyheads.inspection.codec import array_from_json
-from manyheads.runs.html_export import html_document, pack_run
-from manyheads.runs.inspect import inspect_loaded, load_for_inspection
-from manyheads.tasks.inspecting.options import InspectOptions
-from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.translation import Translation, Translator
+from manyheads.inference.inspect import inspect_loaded, load_for_inspection
+from manyheads.inference.inspect_options import InspectOptions
+from manyheads.inference.native.weights import quantize_int8
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.translator import Translator
+from manyheads.training.scored_text import ScoredText
+from manyheads.views.codec import array_from_json
+from manyheads.web.html_export import html_document, pack_run
 
 WORDS = 12  # words in the sentence that is timed
 BEAMS = (1, 5)

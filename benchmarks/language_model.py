@@ -32,8 +32,8 @@ from torch.nn import functional
 import machine
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.config.schema import Config
+from manyheads.inference.generator import Generator
 from manyheads.runs.train import train
-from manyheads.tasks.language_modeling import Generator
 from manyheads.training.objective import Windows
 from tiny import WORDS, sentences
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import machine
+from manyheads.data.training_text import available_pairs, with_normal_form
 from manyheads.evaluation.scores import metrics
-from manyheads.tasks.corpus import available_pairs, with_normal_form
-from manyheads.tasks.translation import Translator
+from manyheads.inference.translation.translator import Translator
 from manyheads.text.normalize import NORMAL_FORM
 from tiny import train_run
 

@@ -34,7 +34,7 @@ def train_here(side: str, config: str, overrides: Sequence[str], updates: int, e
     """Train in this process; return the resident size at each point, and the processor time after settling."""
     import manyheads.runs.train
     from manyheads.config.load import load_config, resolve_recipe
-    from manyheads.training.log import SilentListener, StepReport
+    from manyheads.reports import SilentListener, StepReport
 
     if side == "returned":
         manyheads.runs.train.keep_freed_memory = lambda: None

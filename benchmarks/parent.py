@@ -26,9 +26,9 @@ import machine
 from bitext.lines import read_lines
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.reports import SilentListener
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
-from manyheads.training.log import SilentListener
 from tiny import SMALLEST, write_pairs
 
 VALID = 200  # pairs of the child's validation text, a tenth of the training text at most

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import machine
 from bitext.lines import read_lines
 from manyheads.data.suggestions import Suggestion, SuggestionFile
-from manyheads.runs.corrections import review_corrections
-from manyheads.tasks.translation.grouped import translate_in_groups
-from manyheads.tasks.translation.translator import Translator
+from manyheads.improve.corrections import review_corrections
+from manyheads.inference.translation.grouped import translate_in_groups
+from manyheads.inference.translation.translator import Translator
 from tiny import train_run
 from unlike_training import keyboard_noise
 

@@ -29,12 +29,13 @@ from bitext.lines import read_lines
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.data import augment_phrases
 from manyheads.data.augment_phrases import MinedPhrases, mine_phrases
-from manyheads.data.glossary import Glossary, Term, holds_form
 from manyheads.data.store import TextStore
 from manyheads.evaluation.scores import score
+from manyheads.inference.translation.glossary import Glossary, Term, holds_form
+from manyheads.inference.translation.term_hints import Links, link_words
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
-from manyheads.tasks.term_hints import Links, link_words
-from manyheads.tasks.translation import Translator, augmented_batches
+from manyheads.tasks.translation import augmented_batches
 from tiny import SMALLEST, write_pairs
 
 MARKS = ",.!?;:\"'"

@@ -27,13 +27,13 @@ from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.data.training_text import read_corpus
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
+from manyheads.reports import SilentListener
+from manyheads.tensors.devices import Precision, pick_device, pick_precision, synchronise
 from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import SilentListener
-from manyheads.training.precision import Precision, pick_device, pick_precision, synchronise
+from manyheads.training.registry import prepare_task
 from manyheads.training.update import Updater
 
 WARM_UPDATES = 3

@@ -32,13 +32,13 @@ from typing import Any
 import machine
 from bitext.lines import read_lines
 from manyheads.checkpoint import RunDirectory
+from manyheads.data.training_text import available_pairs
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
+from manyheads.improve.tune import Tuning, tune
+from manyheads.inference.translation.grouped import translate_in_groups
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.export import export
-from manyheads.runs.tune import Tuning, tune
-from manyheads.tasks.corpus import available_pairs
-from manyheads.tasks.translation import Translator
-from manyheads.tasks.translation.grouped import translate_in_groups
 from tiny import train_run
 
 Texts = list[tuple[str, str]]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import machine
 from bitext.lines import read_lines
-from manyheads.tasks.translation import Translator
+from manyheads.inference.translation.translator import Translator
 from tiny import train_run
 
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

@@ -54,25 +54,27 @@ DOCTOR = "packages/transformer-doctor/tests"
 
 
 # Tests whose results depend on kernels or on timing, by topic.
-NUMBERS = files("model decoding search golden")
-DECODING = files("decoding")
+NUMBERS = files("model decoding inference golden")
+DECODING = files("decoding inference")
 SUMS = files(
     "model/test_attention.py model/test_layers.py model/test_encoder_decoder.py golden training/test_loss.py"
 )
 QUICK = ("-m", "not slow")  # sanitizers and warnings of compilers: `make test-slow`, and rows of the long form
-THREADING = files("decoding/native/test_model.py decoding/test_continuous.py decoding/test_threads.py")
-TRAINING = files("training/test_trainer.py training/test_precision.py training/test_loss.py runs/test_train.py")
+THREADING = files("inference/native/test_model.py decoding/test_continuous.py inference/test_threads.py")
+TRAINING = files("training/test_trainer.py tensors/test_devices.py training/test_loss.py runs/test_train.py")
 NUMERICAL = (
-    *files("model decoding search golden tasks training inspection interop evaluation checks runs devices"), DOCTOR
+    *files(
+        "model tensors decoding inference golden tasks training inspection interop evaluation checks runs devices"
+    ), DOCTOR
 )  # fmt: skip
 EXPORTS = files("interop/test_ctranslate2.py interop/test_huggingface.py runs/test_export.py")
 ENCODER_DECODER = files("model/test_encoder_decoder.py")
-PROCESSORS = "tests.decoding.native.processors"
+PROCESSORS = "tests.inference.native.processors"
 LEARNING = ("-m", "learning", *files("model training runs"), f"{DOCTOR}/checks/test_training.py")
 TIMING = ("-k", "not compile", *files(
     "serving/test_batching.py serving/test_connections.py serving/test_server.py serving/test_safety.py "
     "system/test_interruption.py training/test_batches.py training/test_distributed.py "
-    "decoding/test_threads.py"
+    "inference/test_threads.py"
 ))  # fmt: skip
 
 

@@ -22,8 +22,8 @@ SOURCE = ROOT / "src" / "manyheads"
 BITEXT = ROOT / "packages" / "bitext" / "src"
 DOCTOR = ROOT / "packages" / "transformer-doctor" / "src"
 
-MAY_OPEN_FILES = {"__main__", "build", "checkpoint", "cli", "config.load", "data", "decoding.native",
-                  "decoding.threads", "files", "interop", "processors", "runs", "serving",
+MAY_OPEN_FILES = {"__main__", "checkpoint", "cli", "config.load", "data", "files", "improve", "inference.native",
+                  "inference.threads", "inference.translation", "interop", "processors", "runs", "serving",
                   "web"}  # fmt: skip
 OPENERS = {"open", "read_text", "write_text", "read_bytes", "write_bytes", "save_file", "load_file", "memmap"}
 LEGACY = "interop.weights"

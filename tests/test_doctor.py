@@ -12,11 +12,11 @@ from torch.nn import functional
 import transformer_doctor
 from manyheads import doctor
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import Batch, make_batch
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.doctor import examine, examine_attention, examine_collate
 from manyheads.model.attention import attend
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tensors.pairs import Batch, make_batch
 
 PAD, BOS, EOS = 0, 1, 2
 MARKS: dict[str, Any] = {"vocab_size": 23, "pad": PAD, "bos": BOS, "eos": EOS}

@@ -12,9 +12,9 @@ import pytest
 
 from bitext import errors as bitext_errors
 from manyheads import errors
-from manyheads.decoding.native_engine import NativeEngine
 from manyheads.errors import ConfigError, DataError, ManyheadsError, MissingExtraError, UsageError, require
-from manyheads.tasks.loading import NativeRun
+from manyheads.inference.loading import NativeRun
+from manyheads.inference.native_engine import NativeEngine
 
 TREE = re.findall(r"^((?:│|├|└|─| )*)(\w+Error) +(\d)", errors.__doc__ or "", re.MULTILINE)
 

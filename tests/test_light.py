@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.decoding.native.build import library
-from tests.decoding.native.test_classifier import save_classifier
-from tests.decoding.native.test_language_model import save_generator
-from tests.tasks.classification.test_classifier import make_classifier
-from tests.tasks.translation.test_translator import make_translator, save_run
+from manyheads.inference.native.build import library
+from tests.inference.native.test_classifier import save_classifier
+from tests.inference.native.test_language_model import save_generator
+from tests.inference.test_classifier import make_classifier
+from tests.inference.translation.test_translator import make_translator, save_run
 
 ROOT = Path(__file__).parent.parent
 CONTRACT = "The light half imports no package of the extra train"

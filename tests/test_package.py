@@ -44,7 +44,7 @@ LIGHT_ENVIRONMENT = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "
 
 
 def test_an_import_changes_nothing_of_the_program_that_imports() -> None:
-    names = "manyheads, transformer_doctor.plugin, manyheads.cli.main, manyheads.tasks.loading"
+    names = "manyheads, transformer_doctor.plugin, manyheads.cli.main, manyheads.inference.loading"
     code = f"{STATE}\nimport torch, pytest\nbefore = state()\nimport {names}\nassert state() == before"
     subprocess.run([sys.executable, "-c", code], check=True, env=LIGHT_ENVIRONMENT)
 

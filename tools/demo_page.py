@@ -16,8 +16,8 @@ from pathlib import Path
 from manyheads.config.load import config_to_json, load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.data.builtin import BUILTIN
-from manyheads.runs.html_export import write_page
 from manyheads.runs.train import train
+from manyheads.web.html_export import write_page
 
 NAME = "demo-de-en"
 CACHE = Path(__file__).parent.parent / "build" / "demo"

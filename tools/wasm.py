@@ -1,4 +1,4 @@
-"""Compile the C decoder to WebAssembly, for exported pages with a model (src/manyheads/runs/html_export.py).
+"""Compile the C decoder to WebAssembly, for exported pages with a model (src/manyheads/web/html_export.py).
 
 `python -m tools.wasm` writes src/manyheads/web/engine/engine.wasm and its SHA-256; with `--check` it compiles the
 code again and compares the bytes. The compiler is that of Debian bookworm, so that the bytes are the same on every
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "manyheads" / "decoding" / "native" / "decoder.c"
+SOURCE = ROOT / "src" / "manyheads" / "inference" / "native" / "decoder.c"
 ENGINE = ROOT / "src" / "manyheads" / "web" / "engine" / "engine.wasm"
 CHECKSUM = ENGINE.with_suffix(".wasm.sha256")
 

@@ -3,7 +3,7 @@
     python -m tools.wheels dist    needs the packages ziglang and wheel
 
 Reads dist/manyheads-*-py3-none-any.whl, and writes a wheel for each row of `SYSTEMS` beside it. Each holds the
-library of `decoder.c` once for each instruction set; `manyheads.decoding.native.build` opens the right one. The
+library of `decoder.c` once for each instruction set; `manyheads.inference.native.build` opens the right one. The
 compiler is zig's, which makes libraries for every system on any of them. A library for this machine is opened as a
 check; QEMU opens that for Linux on ARM. On other systems pip takes the wheel without a library, and the decoder is
 compiled there.
@@ -21,8 +21,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from manyheads.decoding.native import build
-from manyheads.decoding.native.interface import check_interface
+from manyheads.inference.native import build
+from manyheads.inference.native.interface import check_interface
 
 SOURCE = Path(build.__file__).with_name("decoder.c")
 COMPILER = (sys.executable, "-m", "ziglang", "cc")

@@ -9,8 +9,8 @@ import torch
 from transformers import MarianMTModel
 
 from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
+from manyheads.inference.translation.translator import Translator
 from manyheads.interop.marian.writer import marian_numbers
-from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS
 
 

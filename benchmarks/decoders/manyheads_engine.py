@@ -10,9 +10,9 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, be
 
 from decoders.measured_decoding import Decode, DecodingRequest, Rows, serve
 from manyheads.allocator import keep_decoding_small
-from manyheads.decoding.threads import limit_threads
+from manyheads.inference.threads import limit_threads
+from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.translation import Translator
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
-from manyheads.data.batch import pad_rows
-from manyheads.tasks.translation import Translator
+from manyheads.inference.translation.translator import Translator
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 

@@ -17,17 +17,17 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
-from manyheads.data.batch import Batch, make_batch
 from manyheads.data.ragged import Ragged
 from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import TokenStore
-from manyheads.tasks.corpus import open_corpus, read_corpus
-from manyheads.tasks.registry import prepare_task
-from manyheads.tasks.task import TrainingTask
+from manyheads.data.training_text import open_corpus, read_corpus
+from manyheads.reports import SilentListener
+from manyheads.tensors.pairs import Batch, make_batch
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.batches import prefetch_updates
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import SilentListener
+from manyheads.training.registry import prepare_task
+from manyheads.training.task import TrainingTask
 
 MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
 FOREVER = 10**9  # updates: more than any comparison computes

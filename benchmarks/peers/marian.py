@@ -11,7 +11,7 @@ from torch.nn import functional
 from transformers import MarianConfig, MarianMTModel
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import Batch
+from manyheads.tensors.pairs import Batch
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from peers.corpus import open_prepared
 from peers.plain_loop import train

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from transformers import MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
-from manyheads.data.batch import pad_rows
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import EOS, PAD
 from peers.corpus import FOREVER, open_prepared
 from peers.marian import marian

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from manyheads.data.batch import Batch
+from manyheads.tensors.pairs import Batch
 from manyheads.training.schedule import Schedule
 from peers.corpus import PreparedCorpus
 from peers.measured_updates import MeasuredUpdates

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import Batch
 from manyheads.model.positions import sinusoids
+from manyheads.tensors.pairs import Batch
 from manyheads.text.tokenizer import PAD
 from peers.corpus import open_prepared
 from peers.plain_loop import train

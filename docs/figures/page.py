@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from manyheads.runs.html_export import write_page
+from manyheads.web.html_export import write_page
 
 HERE = Path(__file__).parent
 TEXT = "Was werden die müden Bauern am Freitag bauen?"

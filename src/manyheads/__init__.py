@@ -19,15 +19,15 @@ from manyheads.former_paths import FormerPaths
 if TYPE_CHECKING:
     from manyheads.config.load import load_config
     from manyheads.config.schema import Config
+    from manyheads.inference.classifier import Classifier
+    from manyheads.inference.generator import Generator
+    from manyheads.inference.inspect import curves, inspect
+    from manyheads.inference.translation.translator import Translator
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.runs.evaluate import evaluate
-    from manyheads.runs.inspect import curves, inspect
+    from manyheads.runs.pretrained import from_pretrained
     from manyheads.runs.train import train
-    from manyheads.tasks.classification.classifier import Classifier
-    from manyheads.tasks.language_modeling.generator import Generator
     from manyheads.tasks.masked_lm.encoder import Encoder
-    from manyheads.tasks.pretrained import from_pretrained
-    from manyheads.tasks.translation.translator import Translator
     from manyheads.text.tokenizer import Tokenizer
 
 __version__ = "0.1.0"
@@ -49,17 +49,17 @@ __all__ = [
 ]
 
 _LAZY = {
-    "Classifier": "manyheads.tasks.classification.classifier",
+    "Classifier": "manyheads.inference.classifier",
     "Config": "manyheads.config.schema",
     "Encoder": "manyheads.tasks.masked_lm.encoder",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
-    "Generator": "manyheads.tasks.language_modeling.generator",
+    "Generator": "manyheads.inference.generator",
     "Tokenizer": "manyheads.text.tokenizer",
-    "Translator": "manyheads.tasks.translation.translator",
-    "curves": "manyheads.runs.inspect",
+    "Translator": "manyheads.inference.translation.translator",
+    "curves": "manyheads.inference.inspect",
     "evaluate": "manyheads.runs.evaluate",
-    "from_pretrained": "manyheads.tasks.pretrained",
-    "inspect": "manyheads.runs.inspect",
+    "from_pretrained": "manyheads.runs.pretrained",
+    "inspect": "manyheads.inference.inspect",
     "load_config": "manyheads.config.load",
     "train": "manyheads.runs.train",
 }

@@ -6,24 +6,126 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
-_MOVED = {  # module, or package with all that it held -> its place; the longest name that fits counts
-    "manyheads.data": "bitext",
-    "manyheads.data.cleaning.corrections": "manyheads.data.corrections",
-    "manyheads.data.languages": "bitext.scripts",
-    "manyheads.languages": "bitext.languages",
-    "manyheads.shell": "bitext.shell",
-    "manyheads.unicode": "bitext.unicode",
+# Below manyheads: module, or package with all that it held -> its place; the longest name that fits counts.
+_MOVED = {
+    "build": "improve.build",
+    "checkpoint.sharded": "tensors.sharded",
+    "checkpoint.weights": "tensors.weights",
+    "data": "bitext",
+    "data.batch": "tensors.pairs",
+    "data.blocks": "tensors.blocks",
+    "data.cleaning.corrections": "data.corrections",
+    "data.examples": "tensors.examples",
+    "data.glossary": "inference.translation.glossary",
+    "data.languages": "bitext.scripts",
+    "data.literals": "inference.translation.literals",
+    "data.masked": "tensors.masked",
+    "decoding.auto_engine": "inference.engines",
+    "decoding.batching": "inference.batching",
+    "decoding.native": "inference.native",
+    "decoding.native_engine": "inference.native_engine",
+    "decoding.threads": "inference.threads",
+    "decoding.window": "inference.window",
+    "inspection": "views",
+    "inspection.capture": "tensors.capture",
+    "interop.bundle": "checkpoint.bundle",
+    "interop.html": "web",
+    "interop.hub": "checkpoint.hub",
+    "interop.parity": "inference.parity",
+    "languages": "bitext.languages",
+    "runs.about": "inference.about",
+    "runs.corrections": "improve.corrections",
+    "runs.export_settings": "inference.export_settings",
+    "runs.html_export": "web.html_export",
+    "runs.inspect": "inference.inspect",
+    "runs.page": "web.html_page",
+    "runs.proof": "improve.proof",
+    "runs.shown_card": "checkpoint.shown_card",
+    "runs.translate_file": "inference.translation.translate_file",
+    "runs.tune": "improve.tune",
+    "runs.tune_checks": "improve.tune_checks",
+    "runs.tune_text": "improve.tune_text",
+    "search.beam": "decoding.beam",
+    "search.candidates": "decoding.candidates",
+    "search.constrained": "decoding.constrained",
+    "search.ensemble": "decoding.ensemble",
+    "search.greedy": "decoding.greedy",
+    "search.rules": "decoding.rules",
+    "search.sampling": "decoding.sampling",
+    "shell": "bitext.shell",
+    "tasks.assembly": "inference.translation.assembly",
+    "tasks.batch_sources": "training.batch_sources",
+    "tasks.classification.classifier": "inference.classifier",
+    "tasks.classification.inspection": "inspection.classification",
+    "tasks.confidence": "inference.translation.confidence",
+    "tasks.corpus": "data.training_text",
+    "tasks.directions": "inference.translation.directions",
+    "tasks.generation": "inference.generation",
+    "tasks.head_steps": "inspection.head_steps",
+    "tasks.initial_model": "training.initial_model",
+    "tasks.initialize": "training.initialize",
+    "tasks.inspecting": "inspection",
+    "tasks.inspecting.options": "inference.inspect_options",
+    "tasks.isolation": "inspection.isolation",
+    "tasks.kept_texts": "inference.translation.kept_texts",
+    "tasks.labels": "inference.labels",
+    "tasks.language_modeling.generator": "inference.generator",
+    "tasks.language_modeling.inspection": "inspection.language_model",
+    "tasks.language_modeling.next_token": "inference.next_token",
+    "tasks.loading": "inference.loading",
+    "tasks.match_source": "inference.translation.match_source",
+    "tasks.options": "inference.translation.options",
+    "tasks.parts": "inference.translation.parts",
+    "tasks.preparation": "training.preparation",
+    "tasks.pretrained": "runs.pretrained",
+    "tasks.registry": "training.registry",
+    "tasks.result": "inference.translation.result",
+    "tasks.scored_text": "training.scored_text",
+    "tasks.task": "training.task",
+    "tasks.term_hints": "inference.translation.term_hints",
+    "tasks.terms": "inference.translation.terms",
+    "tasks.text_batches": "decoding.text_batches",
+    "tasks.text_task": "training.text_task",
+    "tasks.texts": "inference.texts",
+    "tasks.translation.grouped": "inference.translation.grouped",
+    "tasks.translation.inspection": "inspection.translation",
+    "tasks.translation.translator": "inference.translation.translator",
+    "training.log": "reports",
+    "training.precision": "tensors.devices",
+    "unicode": "bitext.unicode",
 }
 
 
 def _new_path(name: str) -> str:
     """Return the present path of a module, its own if it was not moved."""
-    former = max((old for old in _MOVED if f"{name}.".startswith(f"{old}.")), key=len, default=None)
-    return _MOVED[former] + name.removeprefix(former) if former else name
+    inner = name.removeprefix("manyheads.")
+    former = max((old for old in _MOVED if f"{inner}.".startswith(f"{old}.")), key=len, default=None)
+    if name == inner or former is None:
+        return name
+    new = _MOVED[former]
+    return f"{'' if new.startswith('bitext') else 'manyheads.'}{new}{inner.removeprefix(former)}"
+
+
+def former_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that held names, by name -> their module below manyheads now."""
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        new = f"manyheads.{names[name]}"
+        warnings.warn(
+            f"{package}.{name} is now in {new}; the former place goes with the next version.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return getattr(importlib.import_module(new), name)
+
+    return get
 
 
 class FormerPaths:

@@ -9,8 +9,8 @@ from tests.runs.parts import make_config, write_corpus
 from tests.training.parts import CollectingListener
 
 from decoding_speed import measure_decoding
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

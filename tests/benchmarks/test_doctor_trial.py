@@ -15,9 +15,9 @@ from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
 from benchmarks.doctor_trial.trial import Limits, run_cases
 
 from manyheads.config.load import load_config, recipe_paths
+from manyheads.reports import SilentListener
 from manyheads.runs.train import train
 from manyheads.text.interface import PAD
-from manyheads.training.log import SilentListener
 from manyheads.training.trainer import Trainer
 from transformer_doctor import watch
 from transformer_doctor.catalogue import CATALOGUE

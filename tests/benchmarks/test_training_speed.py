@@ -11,8 +11,8 @@ from tests.tolerances import approx
 from torch.utils.flop_counter import FlopCounterMode
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tensors.pairs import make_batch
 from manyheads.training.objective import translation_loss
 from manyheads.training.update import Updater
 from training_speed import (

@@ -18,13 +18,10 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tests.tolerances import assert_close
 from torch import Tensor
 
 from faults import FAILURES, each_failure
 from manyheads.checkpoint import Checkpoint, RunDirectory
-from manyheads.checkpoint.models import load_model
-from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -122,19 +119,6 @@ def test_configuration_and_tokenizers_are_restored(tmp_path: Path, sections: dic
     assert after.target.encode(KOREAN) == before.target.encode(KOREAN)
     sums = [before.source.sha256, before.target.sha256]
     assert run.environment() == {"corpus_sha256": "ab", "größe": "1,5", "tokenizer_sha256": sums}
-
-
-@pytest.mark.parametrize("tied", ["all", "decoder", "none"])
-def test_published_weights_restore_the_model(tmp_path: Path, tied: str) -> None:
-    config = make_config(model={"tied_embeddings": tied})
-    run, model = begin_run(tmp_path, config), make_model(config)
-    run.publish(named_tensors(model))
-    loaded = load_model(run, config, run.tokenizers(config))
-    assert equal_tensors(named_tensors(loaded), named_tensors(model))
-    assert not loaded.training
-    source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])
-    assert torch.equal(loaded(source, target), model.eval()(source, target))
-    assert leftover_drafts(tmp_path) == []
 
 
 def test_a_checkpoint_is_restored_bit_for_bit(tmp_path: Path) -> None:
@@ -515,31 +499,6 @@ def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
         run.tokenizers(run.config())
 
 
-def test_weights_that_do_not_fit_are_refused_with_names_and_shapes() -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2))
-    before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
-    tensors = {
-        "0.weight": torch.zeros(3, 2),
-        "0.bias": torch.zeros(2),
-        "1.weight": torch.zeros(2, 2),
-        "2.bias": torch.zeros(2),
-    }
-    with pytest.raises(RunError) as caught:
-        load_weights(model, tensors, "run/model.safetensors")
-    message = str(caught.value)
-    assert message.startswith("run/model.safetensors does not fit")
-    for part in ("0.weight is (3, 2), not (2, 3)", "1.bias is missing", "2.bias is unknown"):
-        assert part in message
-    assert equal_tensors(named_tensors(model), before), "nothing is copied"
-
-
-def test_a_long_list_of_differences_is_truncated() -> None:
-    model = torch.nn.Linear(2, 2)
-    with pytest.raises(RunError, match=r"; \.\.\.\.$") as caught:
-        load_weights(model, {f"{i}.bias": torch.zeros(2) for i in range(30)}, "x")
-    assert str(caught.value).count("is unknown") + str(caught.value).count("is missing") == 5
-
-
 # --- directories that are no run ---
 
 
@@ -561,25 +520,6 @@ def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Pa
 
 
 # --- averaged weights ---
-
-
-def test_averaged_weights_are_computed_in_float64() -> None:
-    rng = torch.Generator().manual_seed(1)
-    models = [{"w": 1e4 + torch.randn(50, generator=rng), "b": torch.randn(3, generator=rng)} for _ in range(7)]
-    mean = average_tensors(models)
-    for name in ("w", "b"):
-        exact = sum(model[name].double() for model in models) / 7
-        assert mean[name].dtype == torch.float32
-        assert_close(mean[name], exact)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_average_of_equal_weights_is_equal_bit_for_bit(dtype: torch.dtype) -> None:
-    model = {"w": torch.randn(99, generator=torch.Generator().manual_seed(1)).to(dtype)}
-    for count in (1, 3, 10):
-        mean = average_tensors([model] * count)["w"]
-        assert mean.dtype == dtype
-        assert torch.equal(mean, model["w"])
 
 
 # --- locks, tokenizers of other runs, unplanned checkpoints ---

@@ -23,8 +23,8 @@ from tests.checkpoint.test_directory import begin_run, make_config, make_model, 
 from manyheads.checkpoint import RunDirectory, read_json, read_tensors
 from manyheads.checkpoint.arrays import TensorFile
 from manyheads.checkpoint.files import StoredTensor, read_header
-from manyheads.checkpoint.models import load_model
 from manyheads.errors import RunError
+from manyheads.tensors.models import load_model
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
 MOST_MEMORY = 100 * 2**20  # bytes
@@ -366,7 +366,7 @@ def test_refusing_hostile_runs_uses_little_memory(run: Path, tmp_path: Path) -> 
         assert name
     program = (
         "import resource, sys\nfrom pathlib import Path\nfrom manyheads.checkpoint import RunDirectory\n"
-        "from manyheads.checkpoint.models import load_model\n"
+        "from manyheads.tensors.models import load_model\n"
         "from manyheads.errors import RunError\n"
         "def size(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "def opened(path):\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.build.parts import write_plan
 from tests.cli.conftest import Call
+from tests.improve.build.parts import write_plan
 
 
 def test_a_dry_run_writes_nothing_and_json_names_each_step(tmp_path: Path, call: Call) -> None:

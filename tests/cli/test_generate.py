@@ -10,8 +10,8 @@ from tests.runs.language import make_language_config, write_play
 from tests.training.parts import CollectingListener
 
 from manyheads.cli.main import run
+from manyheads.inference.generator import GenerateOptions, Generator
 from manyheads.runs.train import train
-from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 
 
 @pytest.fixture(scope="module")

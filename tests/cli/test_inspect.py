@@ -21,8 +21,8 @@ from tests.training.parts import CollectingListener
 import manyheads
 from manyheads.checkpoint import RunDirectory
 from manyheads.cli.main import run
-from manyheads.inspection.documents import Inspection, TranslationInspection
 from manyheads.runs.train import train
+from manyheads.views.documents import Inspection, TranslationInspection
 
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
 SENTENCE = "der Hund läuft"
@@ -197,9 +197,9 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
     directory = RunDirectory(path)
     config = directory.config()
     translator = manyheads.Translator.load(path)
-    from manyheads.checkpoint.weights import load_weights
-    from manyheads.tasks.inspecting.options import InspectOptions
-    from manyheads.tasks.translation.inspection import inspect_translation
+    from manyheads.inference.inspect_options import InspectOptions
+    from manyheads.inspection.translation import inspect_translation
+    from manyheads.tensors.weights import load_weights
 
     load_weights(translator.model, directory.checkpoints.weights(12), "step 12")
     root = Path(config.data.root)

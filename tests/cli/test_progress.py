@@ -15,7 +15,7 @@ from tests.clocks import Clock
 
 from manyheads.cli.progress import Progress, _LiveProgress, _PlainProgress, open_progress
 from manyheads.cli.verbs import Settings
-from manyheads.training.log import StepReport, ValidationReport
+from manyheads.reports import StepReport, ValidationReport
 
 module = importlib.import_module("manyheads.cli.progress")
 

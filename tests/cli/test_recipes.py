@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Call
 
-from manyheads.build.plan import plan_paths
 from manyheads.cli.recipes import headline
 from manyheads.config.load import json_schema, load_config, parse_config, recipe_paths, resolve_recipe
 from manyheads.config.schema import Config
+from manyheads.improve.build.plan import plan_paths
 
 RECIPE = next(iter(recipe_paths()))
 

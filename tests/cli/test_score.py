@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.tasks.translation.test_translator import CONFIDENCE, make_translator, save_run
+from tests.inference.translation.test_translator import CONFIDENCE, make_translator, save_run
 from tests.tolerances import approx
 
 from manyheads.cli.main import run

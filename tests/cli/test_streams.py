@@ -20,7 +20,7 @@ from manyheads.cli.main import run
 from manyheads.cli.progress import Progress
 from manyheads.cli.streams import input_lines, line_progress, numbers_text, open_output, write_json
 from manyheads.errors import DataError, WriteError
-from manyheads.training.log import Advance
+from manyheads.reports import Advance
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 CORPUS = GOLDEN.with_name("corpus")

@@ -21,11 +21,11 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.translate import translate_batches
-from manyheads.decoding.native.build import library
 from manyheads.errors import DataError, UsageError
-from manyheads.runs.translate_file import TRUNCATED, output_lines, warnings_of
-from manyheads.tasks.assembly import WARNINGS
-from manyheads.tasks.translation.translator import Candidate, Translation, Translator
+from manyheads.inference.native.build import library
+from manyheads.inference.translation.assembly import WARNINGS
+from manyheads.inference.translation.translate_file import TRUNCATED, output_lines, warnings_of
+from manyheads.inference.translation.translator import Candidate, Translation, Translator
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 REPETITION = WARNINGS["repetition"]

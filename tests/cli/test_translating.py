@@ -10,12 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.inference.translation.test_parts import KNOWN
+from tests.inference.translation.test_translator import make_translator, save_run
 from tests.stdin import set_stdin
-from tests.tasks.test_parts import KNOWN
-from tests.tasks.translation.test_translator import make_translator, save_run
 
 from manyheads.cli.main import run
-from manyheads.runs.translate_file import TranslationJob
+from manyheads.inference.translation.translate_file import TranslationJob
 
 
 @pytest.fixture(scope="module")

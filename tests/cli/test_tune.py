@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manyheads.cli.main import run
-from manyheads.runs.tune import Tuning
+from manyheads.improve.tune import Tuning
 
 PROOF: dict[str, Any] = {
     "taken_up": {},
@@ -28,7 +28,7 @@ def test_the_exit_code_says_whether_the_tuned_model_is_used(
         calls.append((positional, options))
         return Tuning(Path("there"), "mine", Path(kept), {}, PROOF)
 
-    monkeypatch.setattr("manyheads.runs.tune.tune", record)
+    monkeypatch.setattr("manyheads.improve.tune.tune", record)
     arguments = [
         "--general",
         "a.de",

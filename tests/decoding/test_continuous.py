@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.tasks.translation.test_translator import lines, make_translator
+from tests.inference.translation.test_translator import lines, make_translator
 from tests.tolerances import approx
 
-from manyheads.data.batch import pad_rows
-from manyheads.decoding.auto_engine import AutoEngine
-from manyheads.decoding.batching import SPECIAL_IDS, ContinuousBatching
-from manyheads.decoding.native.beams import _CACHE_MARGIN
-from manyheads.decoding.native.build import library
+from manyheads.decoding.beam import beam_search
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import OverflowedError
-from manyheads.search.beam import beam_search
+from manyheads.inference.batching import SPECIAL_IDS, ContinuousBatching
+from manyheads.inference.engines import AutoEngine
+from manyheads.inference.native.beams import _CACHE_MARGIN
+from manyheads.inference.native.build import library
+from manyheads.inference.translation.translator import Translator
 from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
-from manyheads.tasks.translation.translator import Translator
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import EOS, PAD
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
 from manyheads.decoding.language_model import _MIN_FREE_CAPACITY, DecoderOnlyStepper
-from manyheads.decoding.window import held_tokens
+from manyheads.inference.window import held_tokens
 from manyheads.model.decoder_only import DecoderOnly
 
 V = 47

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from manyheads.decoding.linear import InferenceLinear
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.weights import TorchPrecision
 from manyheads.decoding.prepare import pack
 from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.inference.native.weights import TorchPrecision
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 # Largest difference of a log-probability in three steps of a small model, whose logits are up to 10.

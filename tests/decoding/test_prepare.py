@@ -6,8 +6,8 @@ import pytest
 from tests.model.samples import scrambled_model
 
 from manyheads.decoding import prepare
-from manyheads.decoding.native.build import library
 from manyheads.decoding.prepare import pack_native
+from manyheads.inference.native.build import library
 
 
 @pytest.mark.skipif(library() is None, reason="no C compiler here")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from tests.devices.pretended import CUDA, MixedDevicesError, WithoutDevice, pretended_cuda
-from tests.tasks.translation.test_translator import make_translator, save_run
+from tests.inference.translation.test_translator import make_translator, save_run
 from tests.tolerances import approx
 from tests.training.parts import CPU, EOS, PAD, VOCABULARY, random_pairs, tiny_model
 from torch import Tensor
@@ -18,16 +18,16 @@ from manyheads.config.schema import ModelConfig
 from manyheads.decoding import engine as engine_module
 from manyheads.decoding import language_model
 from manyheads.decoding import model as inference
-from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.language_model import DecoderOnlyStepper
+from manyheads.decoding.sampling import sample
 from manyheads.errors import UsageError
+from manyheads.inference.engines import AutoEngine
+from manyheads.inference.translation.translator import Translator
 from manyheads.model.decoder_only import DecoderOnly
-from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, SpecialIds
 from manyheads.search.options import Constraints, Sampling, SearchOptions
-from manyheads.search.sampling import sample
-from manyheads.tasks.translation.translator import Translator
 
 ROWS = random_pairs(7)[0]
 BASE: dict[str, Any] = {

@@ -31,17 +31,17 @@ from tests.training.parts import (
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
-from manyheads.data.batch import TensorBatch
-from manyheads.data.blocks import make_blocks
-from manyheads.data.examples import Example, make_examples
-from manyheads.data.masked import hide_tokens, make_masked
 from manyheads.model import encoder_decoder
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.masks import causal_mask
+from manyheads.reports import ValidationReport
+from manyheads.tensors.blocks import make_blocks
+from manyheads.tensors.examples import Example, make_examples
+from manyheads.tensors.masked import hide_tokens, make_masked
+from manyheads.tensors.pairs import TensorBatch
 from manyheads.training import objective as objectives
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import ValidationReport
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.objective import (
     Objective,

@@ -18,11 +18,11 @@ from tests.interop.pretrained import write_folder
 from tests.runs.language import PLAY
 
 from bitext.catalogue import Corpus, RemoteFile
-from manyheads.build.plan import resolve_plan
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.load.toml import read_toml, to_toml
 from manyheads.data.builtin import builtin_pairs
 from manyheads.errors import ManyheadsError
+from manyheads.improve.build.plan import resolve_plan
 from manyheads.runs.train import train
 from manyheads.serving.keys import KeyFile
 

@@ -14,8 +14,8 @@ from tests.runs.parts import make_config, write_corpus
 from tests.serving.browser import Axe, open_browser
 
 from manyheads.checks.catalogue import CATALOGUE
-from manyheads.runs.html_export import write_page
 from manyheads.runs.train import train
+from manyheads.web.html_export import write_page
 
 pytest.importorskip("sphinx")
 pytest.importorskip("myst_parser")

@@ -13,7 +13,7 @@ from tests.walks import Function, calls_seen, file_of
 
 from manyheads import Translator, train
 from manyheads.config.load import load_config
-from manyheads.decoding.native.build import library
+from manyheads.inference.native.build import library
 
 # A file, or a function with empty brackets, in backticks.
 NAMED = re.compile(r"`([\w/]+\.(?:py|c|h))`|`([\w.]+)\(\)`")

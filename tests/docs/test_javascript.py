@@ -11,10 +11,10 @@ from tests.docs.book import DOCS
 from tests.docs.console import fences
 from tests.runs.parts import SENTENCES, make_config, write_corpus
 
-from manyheads.interop.html.check import _find_node
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.export import export
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
+from manyheads.web.check import _find_node
 
 PAGE = DOCS / "exporting.md"
 NAME = re.compile(r"(?://|<!--) ([\w.-]+)")  # first line of a block: the name of its file

@@ -13,8 +13,8 @@ from tests.docs.book import RUN_WHOLE
 from tests.docs.notebooks import SHORT_TRAINING
 from tests.docs.pages import Block, run, written
 
-from manyheads.build.schema import KINDS
 from manyheads.config.schema import Config
+from manyheads.improve.build.schema import KINDS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"

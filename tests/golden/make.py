@@ -18,8 +18,8 @@ from tests.runs.parts import Interrupting, make_config, metrics, write_corpus
 from tests.training.parts import CollectingListener
 
 from manyheads.config.schema import Config
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 
 SOURCES = ["der Hund läuft", "eine Frau springt gern", "", "das Kind 漢 ☃"]
 STOP, STEPS = 93, 100  # the last checkpoint before the stop is that of step 90

@@ -14,8 +14,8 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 
 GOLDEN = sorted(Path(__file__).parent.glob("format-*"))
 

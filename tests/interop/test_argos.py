@@ -21,16 +21,16 @@ import sentencepiece
 from tests.interop.parts import make_parts, sentences
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.bundle import LoadedModel
 from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.inference.parity import Samples
+from manyheads.inference.translation.translator import Translator
 from manyheads.interop.argos import PACKAGE_VERSION, check_argos, opened_package, write_argos
-from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
-from manyheads.interop.parity import Samples
 from manyheads.interop.reference import reference
 from manyheads.runs.export import export
 from manyheads.runs.import_model import import_model
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.translation.translator import Translator
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 moses, subword_nmt = map(pytest.importorskip, ("sacremoses", "subword_nmt.apply_bpe"))

@@ -14,21 +14,21 @@ from tests.interop.parts import Parts, make_parts, sentences
 from tests.model.samples import VARIANTS
 from tests.tolerances import approx
 
-from manyheads.data.batch import pad_rows
-from manyheads.decoding.batching import SPECIAL_IDS
+from manyheads.decoding.beam import beam_search
+from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError, UsageError
+from manyheads.inference.batching import SPECIAL_IDS
+from manyheads.inference.parity import Reference, Samples, random_samples
 from manyheads.interop.ctranslate2 import convert
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
-from manyheads.interop.parity import Reference, Samples, random_samples
 from manyheads.interop.reference import decoder_input, reference
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.beam import beam_search
-from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 
 ctranslate2 = pytest.importorskip("ctranslate2")

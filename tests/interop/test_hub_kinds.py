@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.checkpoint.test_hub import local_hub
 from tests.interop.pretrained import write_folder
-from tests.interop.test_hub import local_hub
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
 from tests.tasks.masked_lm.test_scoring import masked_config
@@ -23,13 +23,13 @@ from tests.training.parts import CollectingListener
 from manyheads import Classifier, Encoder, Generator, Translator, from_pretrained
 from manyheads.cli.main import run as program
 from manyheads.errors import DataError, RunError, UsageError
+from manyheads.inference.generator import GenerateOptions
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.train import train
-from manyheads.tasks.language_modeling.generator import GenerateOptions
 from manyheads.tasks.language_modeling.task import LanguageModelingTask
-from manyheads.tasks.scored_text import first_bytes
+from manyheads.training.scored_text import first_bytes
 
 pytest.importorskip("huggingface_hub")
 evaluation = import_module("manyheads.runs.evaluate")  # the package has a function of that name

@@ -15,17 +15,17 @@ from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_setting
 from tests.tolerances import assert_close
 from torch import Tensor
 
+from manyheads.checkpoint.hub import is_pretrained
 from manyheads.config.schema import TASKS, Config, ModelConfig, TokenizerConfig
-from manyheads.data.examples import make_texts
 from manyheads.errors import ParityError, RunError
-from manyheads.interop.hub import is_pretrained
+from manyheads.inference.texts import encode_texts
 from manyheads.interop.huggingface.check import check_pretrained
 from manyheads.interop.huggingface.reader import HuggingFaceModel, read_pretrained
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.tasks.texts import encode_texts
+from manyheads.tensors.examples import make_texts
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, load_tokenizer
 

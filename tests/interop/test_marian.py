@@ -13,15 +13,15 @@ from tests.interop.marian import write_marian_folder
 from tests.interop.parts import Parts, make_parts, sentences
 from tests.tolerances import assert_close
 
-from manyheads.decoding.batching import SPECIAL_IDS
+from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import ParityError, RunError
+from manyheads.inference.batching import SPECIAL_IDS
+from manyheads.inference.parity import Samples, random_samples
 from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
 from manyheads.interop.marian.writer import marian_numbers, starts_from_zero, write_marian
-from manyheads.interop.parity import Samples, random_samples
 from manyheads.interop.reference import reference
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.greedy import greedy_search
 from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 from tests.interop.parts import make_parts, sentences
 
+from manyheads.inference.parity import Samples
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.quantize import _round_rows
-from manyheads.interop.parity import Samples
 from manyheads.interop.reference import reference
 
 pytest.importorskip("ctranslate2")

@@ -6,7 +6,7 @@ import torch
 from tests.model.samples import scrambled_model
 from tests.tolerances import approx
 
-from manyheads.interop.parity import Samples
+from manyheads.inference.parity import Samples
 from manyheads.interop.reference import reference
 from manyheads.text.tokenizer import BOS, EOS, PAD
 

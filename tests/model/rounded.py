@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from manyheads.decoding.native.weights import quantize_int8
+from manyheads.inference.native.weights import quantize_int8
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.encoder_decoder import EncoderDecoder
 

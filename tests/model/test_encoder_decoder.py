@@ -20,14 +20,14 @@ from tests.tolerances import assert_close
 from torch import Tensor
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.batch import Batch, _real_positions, make_batch
-from manyheads.decoding.batching import SPECIAL_IDS
+from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import UsageError
+from manyheads.inference.batching import SPECIAL_IDS
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.greedy import greedy_search
 from manyheads.search.options import SearchOptions
+from manyheads.tensors.pairs import Batch, _real_positions, make_batch
 from manyheads.training.objective import translation_loss
 
 B, S, T = 5, 11, 7

@@ -12,9 +12,9 @@ from tests.tolerances import assert_close
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from bitext.pairs import Pair
 from manyheads.cli.main import run as run_program
 from manyheads.config.load import with_overrides
 from manyheads.evaluation.challenge import _count
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.challenge import Challenge, _inside_cases, _text_words, challenge_groups, challenge_run
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import Tokenizer
 
 LONG = [("Der alte Hund läuft heute gern.", "The old dog likes to run today."),

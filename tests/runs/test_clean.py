@@ -12,9 +12,9 @@ from clusters import Cluster
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.clean import _cross_entropies, _dual_scores, _name_of, clean
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 
 SMALL = (
     "training.steps=2", "training.epochs=none", "training.max_minutes=none", "training.save_every=2",

@@ -11,10 +11,10 @@ from tests.docs.page_files import SMALL
 
 from manyheads.config.load import load_config
 from manyheads.errors import SaveError
+from manyheads.reports import NO_LISTENER
 from manyheads.runs import demo as demo_module
-from manyheads.runs import html_export
 from manyheads.runs.demo import _useful_threads, demo
-from manyheads.training.log import NO_LISTENER
+from manyheads.web import export as html_export
 
 
 @pytest.fixture

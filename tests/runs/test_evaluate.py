@@ -18,10 +18,10 @@ from torch.nn import functional
 
 from bitext.lines import read_lines
 from manyheads.errors import ConfigError, DataError, UsageError
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 
 

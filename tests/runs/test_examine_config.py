@@ -19,12 +19,12 @@ from manyheads.checks import start
 from manyheads.cli.main import run
 from manyheads.cli.recipes import _describe
 from manyheads.config.schema import Config
+from manyheads.data.training_text import read_corpus
+from manyheads.reports import SilentListener
 from manyheads.runs import examine_config as module
 from manyheads.runs.examine_config import examine_config
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import SilentListener
+from manyheads.training.registry import prepare_task
 from transformer_doctor.report import Diagnosis
 
 pytestmark = pytest.mark.usefixtures("short_examinations")

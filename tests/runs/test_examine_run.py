@@ -21,12 +21,12 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checks.decoding import _compare_decoding
 from manyheads.checks.subjects import TrainedTranslator
 from manyheads.cli.main import run as program
-from manyheads.data.batch import Batch, make_batch
-from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.model import InferenceModel
+from manyheads.inference.engines import AutoEngine
 from manyheads.runs.examine_run import _trained_model, examine_run
 from manyheads.runs.export import export
 from manyheads.runs.train import train
+from manyheads.tensors.pairs import Batch, make_batch
 from manyheads.text.tokenizer import BOS, EOS
 from transformer_doctor.report import Diagnosis
 
@@ -182,7 +182,7 @@ def test_a_search_whose_outputs_depend_on_the_batch_is_named(
 
 
 def test_a_beam_of_1_that_is_not_greedy_is_named(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from manyheads.search.greedy import greedy_search
+    from manyheads.decoding.greedy import greedy_search
 
     def short_greedy_search(stepper: Any, options: Any, max_lengths: Any, special: Any) -> Any:
         return greedy_search(stepper, options, max_lengths * 0 + 2, special)

@@ -23,23 +23,23 @@ from tests.runs.parts import make_config, make_languages_config, metrics, write_
 from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
 
-from manyheads.build.schema import ExportStep
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.models import load_model, load_run
 from manyheads.cli import export as command
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
+from manyheads.improve.build.schema import ExportStep
+from manyheads.inference.parity import samples_of
+from manyheads.inference.translation.translator import Translator
 from manyheads.interop.marian.reader import read_marian
-from manyheads.interop.parity import samples_of
+from manyheads.reports import NO_LISTENER, Advance
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate, with_line
 from manyheads.runs.export import _FORMATS, export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
-from manyheads.training.log import NO_LISTENER, Advance
+from manyheads.tensors.models import load_model, load_run
 
 ctranslate2 = pytest.importorskip("ctranslate2")
 module = import_module("manyheads.interop.ctranslate2.convert")

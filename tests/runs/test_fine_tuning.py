@@ -17,12 +17,12 @@ from torch import Tensor, nn
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, TrainingConfig
+from manyheads.data.training_text import read_corpus
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.runs.train import train
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
 from manyheads.text.tokenizer import PAD
 from manyheads.training.distributed import ALONE
+from manyheads.training.registry import prepare_task
 
 STEPS = 24
 PLAIN: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.shown_card import licence_of, shown_card
 from manyheads.runs.model_card import _facts_of
-from manyheads.runs.shown_card import licence_of, shown_card
 from manyheads.runs.train import train
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 from tests.clocks import Clock
 
+from manyheads.reports import SilentListener
 from manyheads.runs import signals
 from manyheads.runs.signals import _REPEAT, _SAVING, _STOPPING, Requests
 from manyheads.training.interruption import call_in_thread
-from manyheads.training.log import SilentListener
 
 
 class UsualEffect(BaseException):

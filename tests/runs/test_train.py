@@ -32,16 +32,16 @@ from tests.training.parts import CollectingListener, validation_report
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.checkpoints import Checkpoints
-from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
+from manyheads.data.training_text import with_normal_form
 from manyheads.errors import DataError, RunError, SaveError
+from manyheads.inference.translation.translator import Translator
+from manyheads.reports import StepReport, ValidationReport
 from manyheads.runs.listeners import _RecordingListener
 from manyheads.runs.train import TrainingSummary, train
-from manyheads.tasks.corpus import with_normal_form
-from manyheads.tasks.translation.translator import Translator
+from manyheads.tensors.weights import average_tensors, load_weights
 from manyheads.text.normalize import NORMAL_FORM
-from manyheads.training.log import StepReport, ValidationReport
 
 translation = importlib.import_module("manyheads.tasks.translation.task")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.search.tables import EOS, Table, TableStepper, parameters
 
-from manyheads.search.beam import beam_search
+from manyheads.decoding.beam import beam_search
+from manyheads.decoding.constrained import grid_beam_search
+from manyheads.decoding.greedy import greedy_search
+from manyheads.decoding.sampling import sample
 from manyheads.search.cancellation import CancellableStepper, cancelled_among
-from manyheads.search.constrained import grid_beam_search
-from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import Constraints, Sampling
-from manyheads.search.sampling import sample
 
 LONG = 30  # tokens of every output: the tables hardly ever end
 TABLES = [Table(seed, end_bias=-30.0) for seed in range(5)]

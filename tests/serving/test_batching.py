@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from time import monotonic, sleep
 
 import pytest
-from tests.tasks.translation.test_translator import make_translator
+from tests.inference.translation.test_translator import make_translator
 from tests.tolerances import approx
 
+from manyheads.inference.translation.result import Translation
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher, _choose_batch
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.queued_engine import queued_translator
-from manyheads.tasks.result import Translation
 
 OnResult = Callable[[int, int], None]
 

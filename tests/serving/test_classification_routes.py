@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.serving.process import Server, run_of
 from tests.tolerances import approx
 
-from manyheads.tasks.classification.classifier import Classifier
+from manyheads.inference.classifier import Classifier
 
 TEXTS = ["a lovely film", "the plot was dull", "", "so great the actor"]
 

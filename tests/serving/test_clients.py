@@ -10,9 +10,9 @@ import pytest
 from tests.runs.parts import SENTENCES, make_config, write_split
 from tests.serving.process import ENGLISH, GERMAN, Server, serving
 
+from manyheads.inference.translation.match_source import match_source
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
-from manyheads.tasks.match_source import match_source
-from manyheads.tasks.translation.translator import Translator
 
 libretranslatepy = pytest.importorskip("libretranslatepy")
 deep_translator = pytest.importorskip("deep_translator")

@@ -7,8 +7,8 @@ import json
 import pytest
 from tests.serving.process import Server, run_of
 
+from manyheads.inference.generator import GenerateOptions, Generator
 from manyheads.search.options import Sampling
-from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 
 PROMPTS = ["ANNA:\n", "BERT:\nIt is", "Who"]
 

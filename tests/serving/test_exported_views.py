@@ -14,12 +14,12 @@ from playwright.sync_api import Browser, Download, Page
 from tests.serving.browser import PageDriver, open_browser, open_modules, serve_files
 from tests.tolerances import printed, within
 
-from manyheads.inspection.documents import TranslationInspection
-from manyheads.runs.html_export import html_document, pack_run
-from manyheads.runs.inspect import inspect
-from manyheads.tasks.inspecting.options import Changes
-from manyheads.tasks.isolation import isolated_with_changes
-from manyheads.tasks.translation.translator import Translator
+from manyheads.inference.inspect import inspect
+from manyheads.inference.inspect_options import Changes
+from manyheads.inference.translation.translator import Translator
+from manyheads.inspection.isolation import isolated_with_changes
+from manyheads.views.documents import TranslationInspection
+from manyheads.web.html_export import html_document, pack_run
 
 SENTENCE = "der Mann isst heute Brot"
 SVG = "{http://www.w3.org/2000/svg}"

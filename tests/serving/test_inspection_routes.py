@@ -12,13 +12,13 @@ import pytest
 from tests.serving.process import GERMAN, Server
 from tests.tolerances import approx, sampled, within
 
-from manyheads.inspection.codec import from_json_values
-from manyheads.inspection.documents import ClassificationInspection, Inspection, TranslationInspection
-from manyheads.inspection.parts import HeadSteps
-from manyheads.runs.inspect import inspect, inspect_loaded
-from manyheads.tasks.inspecting.options import InspectOptions
-from manyheads.tasks.isolation import _isolate
-from manyheads.tasks.translation.translator import Translator
+from manyheads.inference.inspect import inspect, inspect_loaded
+from manyheads.inference.inspect_options import InspectOptions
+from manyheads.inference.translation.translator import Translator
+from manyheads.inspection.isolation import _isolate
+from manyheads.views.codec import from_json_values
+from manyheads.views.documents import ClassificationInspection, Inspection, TranslationInspection
+from manyheads.views.parts import HeadSteps
 
 
 @pytest.fixture(scope="module")

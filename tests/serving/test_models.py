@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from manyheads.errors import UsageError
+from manyheads.inference.translation.translator import Translator
 from manyheads.serving import models as module
 from manyheads.serving.models import Models, ServedRun, _load_model, _make_detector
 from manyheads.serving.settings import ServeSettings
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import make_profile
 
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"

@@ -18,15 +18,15 @@ from tests.tolerances import printed, within
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
-from manyheads.inspection.colours import _CIVIDIS, _DIVERGING, hexadecimal
-from manyheads.runs.inspect import inspect
-from manyheads.runs.page import stand_alone
+from manyheads.inference.inspect import inspect
+from manyheads.inference.inspect_options import Changes, HeadName, InspectOptions
+from manyheads.inference.translation.translator import Translator
+from manyheads.inspection.head_steps import inspect_head
+from manyheads.inspection.isolation import isolated_with_changes
+from manyheads.inspection.translation import inspect_translation
 from manyheads.runs.train import train
-from manyheads.tasks.head_steps import inspect_head
-from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
-from manyheads.tasks.isolation import isolated_with_changes
-from manyheads.tasks.translation.inspection import inspect_translation
-from manyheads.tasks.translation.translator import Translator
+from manyheads.views.colours import _CIVIDIS, _DIVERGING, hexadecimal
+from manyheads.web.html_page import stand_alone
 from manyheads.web.scripts import PAGE, built_script
 
 SENTENCE = "der Mann isst heute Brot"

@@ -12,9 +12,9 @@ from tests.runs.parts import make_languages_config, write_languages
 from tests.serving.process import Server, serving, train_once
 from tests.serving.test_translation_routes import post
 
+from manyheads.inference.translation.result import Candidate, Translation
 from manyheads.runs.train import train
 from manyheads.serving.pivots import find_pivots, join
-from manyheads.tasks.result import Candidate, Translation
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.tasks.documents import HTML_PARTS, PARTS, documents, word_translator
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
+from manyheads.inference.translation.confidence import ConfidenceModel
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.inspection_routes import _translate_sentences
@@ -22,7 +23,6 @@ from manyheads.serving.models import LanguageDetector, Models
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.settings import ServeSettings
 from manyheads.serving.translation_routes import _TranslationRequest, _translations
-from manyheads.tasks.confidence import ConfidenceModel
 from manyheads.text.languages import make_profile
 
 SENTENCE = GERMAN[0]

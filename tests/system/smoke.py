@@ -21,9 +21,9 @@ from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import ManyheadsError
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.export import export
 from manyheads.runs.train import train
-from manyheads.tasks.translation.translator import Translator
 
 TOLERANCES = {"fp32": 1e-4, "bf16": 0.5, "int8": 0.5}  # largest differences from the scores of the golden run
 

@@ -9,8 +9,8 @@ import pytest
 from tests.interop.pretrained import write_folder
 
 from manyheads.config.load import load_config, recipe_paths
+from manyheads.reports import SilentListener, ValidationReport
 from manyheads.runs.train import train
-from manyheads.training.log import SilentListener, ValidationReport
 
 WORDS = [
     "der", "die", "ein", "Hund", "Katze", "Haus", "rot", "blau", "läuft", "sieht",

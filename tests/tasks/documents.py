@@ -13,9 +13,9 @@ from random import Random
 import numpy as np
 
 from manyheads.config.schema import Config
+from manyheads.inference.translation.translator import Translator
 from manyheads.search.interface import Engine, Hypothesis, make_hypothesis
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.tokenizer import EOS, TokenizerPair
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from manyheads.checkpoint.models import build_model
 from manyheads.config.schema import Config
-from manyheads.tasks.registry import task_of
+from manyheads.tensors.models import build_model
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer
+from manyheads.training.registry import task_of
 
 CLASSES = ("bad", "fair", "good")
 WORDS = {"kind": "words", "sampling": 0.0}

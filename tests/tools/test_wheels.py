@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from manyheads.decoding.native import build
+from manyheads.inference.native import build
 from tools import wheels
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, build._COMPILERS)), reason="no C compiler here")
@@ -24,7 +24,7 @@ def pure(tmp_path: Path) -> Path:
     """Return a wheel without a library."""
     tree = tmp_path / "tree"
     for name, content in (
-        ("manyheads/decoding/native/decoder.c", "int answer(void) { return 7; }\n"),
+        ("manyheads/inference/native/decoder.c", "int answer(void) { return 7; }\n"),
         ("manyheads-0.1.0.dist-info/METADATA", METADATA),
         ("manyheads-0.1.0.dist-info/WHEEL", ABOUT),
     ):
@@ -47,7 +47,7 @@ def test_a_wheel_for_a_system_installs_the_library_that_is_opened_there(pure: Pa
     command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-deps"]
     subprocess.run([*command, "--no-index", "--target", str(tmp_path / "site"), str(path)], check=True)
     name = build.shipped_name(level, library.read_bytes())
-    installed = tmp_path / "site" / "manyheads" / "decoding" / "native" / build.SHIPPED / name
+    installed = tmp_path / "site" / "manyheads" / "inference" / "native" / build.SHIPPED / name
     assert ctypes.CDLL(str(installed)).answer() == 13
     about = (tmp_path / "site" / "manyheads-0.1.0.dist-info" / "WHEEL").read_text()
     assert "Root-Is-Purelib: false" in about

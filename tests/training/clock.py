@@ -11,9 +11,9 @@ import pytest
 import torch
 from tests.training.parts import TrainerHarness, validation_report
 
+from manyheads.reports import ValidationReport
 from manyheads.training import time_limit, trainer
 from manyheads.training.batches import Losses, MicroBatch
-from manyheads.training.log import ValidationReport
 from manyheads.training.snapshot import Snapshot
 
 

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
-from manyheads.data.batch import Batch, make_batch
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.training.log import Advance, SilentListener, StepReport, ValidationReport
+from manyheads.reports import Advance, SilentListener, StepReport, ValidationReport
+from manyheads.tensors.pairs import Batch, make_batch
 from manyheads.training.objective import Objective, translation_loss
 from manyheads.training.snapshot import Snapshot
 from manyheads.training.time_limit import TimedValidation

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig
-from manyheads.data.examples import Example, Examples, blank_examples, make_examples
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.tensors.examples import Example, Examples, blank_examples, make_examples
 from manyheads.training.objective import classification_loss
 
 PAD, BOS, EOS = 1, 2, 3

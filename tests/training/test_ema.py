@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from tests.training.parts import TrainerHarness, tiny_model, validation_report, weights
 
+from manyheads.reports import ValidationReport
 from manyheads.training.ema import ExponentialMovingAverage
-from manyheads.training.log import ValidationReport
 
 
 def test_the_moving_average_follows_its_definition() -> None:

@@ -11,8 +11,8 @@ from tests.decoding.test_language_model import V, language_model, read_whole
 from tests.tolerances import approx
 from torch.nn import functional
 
-from manyheads.data.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.decoding.language_model import window_step
+from manyheads.tensors.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.training.objective import Windows, next_token_loss, window_nll
 
 TOKENS = np.random.default_rng(5).integers(4, V, 61).astype(np.int32)

@@ -10,8 +10,8 @@ from tests.tolerances import approx, assert_close
 from tests.training.parts import PairUpdates, TrainerHarness, random_pairs, tiny_model, weights
 from torch import Tensor
 
-from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
+from manyheads.tensors.pairs import Batch
 from manyheads.training.distributed import World
 from manyheads.training.oom import _halve
 

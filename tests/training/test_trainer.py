@@ -29,11 +29,11 @@ from tests.training.parts import (
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.data.batch import Batch
 from manyheads.errors import TrainingError
+from manyheads.reports import StepReport, ValidationReport
 from manyheads.runs.resume import RunStorage
+from manyheads.tensors.pairs import Batch
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import StepReport, ValidationReport
 from manyheads.training.objective import translation_loss
 from manyheads.training.snapshot import Snapshot
 from manyheads.training.trainer import _MOST_SKIPPED

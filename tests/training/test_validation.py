@@ -14,8 +14,8 @@ from tests.training.parts import (
     weights,
 )
 
+from manyheads.reports import ValidationReport
 from manyheads.training.interruption import Interrupted
-from manyheads.training.log import ValidationReport
 from manyheads.training.snapshot import Snapshot
 
 

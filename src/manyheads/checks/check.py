@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.reports import NO_LISTENER, Listener
 from transformer_doctor.report import SEVERITIES, Finding, Report, make_report
 
 _Subject = TypeVar("_Subject")

@@ -16,14 +16,14 @@ from bitext.letters import has_text
 from manyheads.checks.catalogue import run_finding
 from manyheads.checks.subjects import TrainedLanguageModel, TrainedTranslator
 from manyheads.checks.tokens import entropy
-from manyheads.data.batch import pad_rows
-from manyheads.decoding.batching import SPECIAL_IDS
+from manyheads.decoding.beam import beam_search
+from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.language_model import DecoderOnlyStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.inference.batching import SPECIAL_IDS
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.beam import beam_search
-from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Hypothesis
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.model_adapter import device_of

@@ -16,10 +16,10 @@ from torch import Tensor
 from manyheads.checks.catalogue import run_finding
 from manyheads.checks.evidence import Share, list_first
 from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedTranslator
-from manyheads.data.batch import pad_rows
-from manyheads.data.examples import make_texts
-from manyheads.inspection.capture import capture
 from manyheads.model.transformer import Transformer
+from manyheads.tensors.capture import capture
+from manyheads.tensors.examples import make_texts
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD
 from transformer_doctor.model_adapter import device_of
 from transformer_doctor.report import Finding

@@ -9,12 +9,12 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from manyheads.data.batch import make_batch
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import EncoderOnly
 from manyheads.model.transformer import Transformer
+from manyheads.tensors.pairs import make_batch
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.batches import MicroBatch
 from manyheads.training.objective import Objective

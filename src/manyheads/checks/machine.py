@@ -17,9 +17,9 @@ import torch
 
 from manyheads import __version__
 from manyheads.checks.catalogue import in_korean, machine_finding
-from manyheads.decoding.native.build import instruction_set, library, origin, why_none
+from manyheads.inference.native.build import instruction_set, library, origin, why_none
 from manyheads.processors import allowed_processors, available_processors, processor_quota
-from manyheads.training.precision import pick_device, pick_precision
+from manyheads.tensors.devices import pick_device, pick_precision
 from transformer_doctor.report import Diagnosis, Finding, make_report
 
 _GIB = 1 << 30

@@ -14,7 +14,7 @@ from manyheads.checks import classes, decoding, heads, losses, outputs, plan, st
 from manyheads.checks.check import Check, make_checks
 from manyheads.checks.invariants import examine_own_model
 from manyheads.checks.subjects import TrainedClassifier, TrainedLanguageModel, TrainedModel, TrainedTranslator
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.reports import NO_LISTENER, Listener
 from transformer_doctor.report import Finding, Report
 
 _MIN_TOKENS = 16  # tokens of a text in which contexts can be replaced

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from manyheads.checks.catalogue import config_finding
 from manyheads.config.schema import TrainingConfig
+from manyheads.tensors.devices import Precision, autocast
 from manyheads.training.batches import BatchSource, MicroBatch
 from manyheads.training.distributed import ALONE
 from manyheads.training.objective import Objective
-from manyheads.training.precision import Precision, autocast
 from manyheads.training.update import Updater
 from transformer_doctor.report import Finding
 

@@ -12,8 +12,8 @@ from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
 
 if TYPE_CHECKING:
-    from manyheads.build.plan import Plan
-    from manyheads.build.runner import Builder, StepStatus
+    from manyheads.improve.build.plan import Plan
+    from manyheads.improve.build.runner import Builder, StepStatus
 
 _BUILDS = Path("builds")
 
@@ -62,14 +62,14 @@ def build(
     with a kind: convert, clean, mix, train, translate, distil, fine-tune, export or evaluate. DIR/STEP holds the
     product of a step. DIR/records/STEP.json holds its versions, settings, content hashes and times.
     """
-    from manyheads.build.plan import load_plan, resolve_plan
+    from manyheads.improve.build.plan import load_plan, resolve_plan
 
     path = resolve_plan(plan)
     loaded = load_plan(path, output or _BUILDS / path.stem, overrides)
 
     announce_loading()  # imports torch: only once the plan is valid
-    from manyheads.build.runner import Builder
-    from manyheads.build.steps import BuildContext
+    from manyheads.improve.build.runner import Builder
+    from manyheads.improve.build.steps import BuildContext
 
     with progress_display() as progress:
         language = current_settings().language or "en"
@@ -84,8 +84,8 @@ def build(
 
 def _described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[str, Any], list[str]]:
     """Return the reason and the estimated time of each step, as a JSON document and as lines of text."""
-    from manyheads.build.estimate import estimate_seconds
     from manyheads.cli.progress_line import duration
+    from manyheads.improve.build.estimate import estimate_seconds
 
     rows = [(status, estimate_seconds(plan, status)) for status in statuses.values()]
     steps = [
@@ -109,9 +109,9 @@ def _described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[s
 
 def _described_products(builder: Builder, only: tuple[str, ...]) -> tuple[dict[str, Any], list[str]]:
     """Return the product and the result of each step, as a JSON document and as lines of text."""
-    from manyheads.build.record import Record
-    from manyheads.build.runner import describe_result
     from manyheads.cli.progress_line import duration
+    from manyheads.improve.build.record import Record
+    from manyheads.improve.build.runner import describe_result
 
     plan = builder.plan
     records = [(name, Record.read(builder.record_path(name))) for name in plan.steps if not only or name in only]

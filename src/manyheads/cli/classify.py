@@ -23,7 +23,7 @@ from manyheads.cli.streams import (
 from manyheads.cli.verbs import verb, warn
 
 if TYPE_CHECKING:
-    from manyheads.tasks.classification.classifier import Classification
+    from manyheads.inference.classifier import Classification
 
 
 @verb("classify")
@@ -40,7 +40,7 @@ def classify(run: Path, file: Path, device: str, output: Path | None, as_json: b
     """
     refuse_document(file, f"manyheads classify RUN < {file.name}")
 
-    from manyheads.tasks.classification.classifier import Classifier
+    from manyheads.inference.classifier import Classifier
 
     size = lines_at_once(file, "label")
     classifier = Classifier.load(run, device=device)

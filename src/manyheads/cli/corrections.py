@@ -44,7 +44,7 @@ def review(
     corrections of a source, the one with most senders is taken, and of those the newest.
     """
     announce_loading()
-    from manyheads.runs.corrections import review_corrections
+    from manyheads.improve.corrections import review_corrections
 
     result = review_corrections(file, run, device=device)
     contents = result.accepted_rows(), result.other_rows(), [result.page()]

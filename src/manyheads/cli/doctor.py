@@ -166,7 +166,7 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
             raise UsageError(f"--set is for a configuration or a run: {subject} is a model.")
         announce_loading()
         with progress_display() as progress:
-            from manyheads.training.precision import pick_device
+            from manyheads.tensors.devices import pick_device
 
             return examine_model(subject, options, device and str(pick_device(device)), progress)
     options.refuse()

@@ -86,9 +86,9 @@ def evaluate(
     from manyheads.runs.compare import compare as compare_run
     from manyheads.runs.evaluate import evaluate as evaluate_run
     from manyheads.tasks.classification.scoring import ClassEvaluation
-    from manyheads.tasks.registry import task_of
-    from manyheads.tasks.task import Scored
     from manyheads.tasks.translation.scoring import Evaluation
+    from manyheads.training.registry import task_of
+    from manyheads.training.task import Scored
 
     config = RunDirectory.existing(run).config() if output is not None else None
     if config is not None and config.data.pairs and not (source or target or source_file):

@@ -86,7 +86,7 @@ def export(
         example = command_line("manyheads", "export", run, "--to", to, "-o", "DEST")
         raise UsageError(f"Say once where to write the export, as in {example}.")
     announce_loading()
-    from manyheads.runs.html_export import FOR_BROWSERS, export_for_browsers
+    from manyheads.web.html_export import FOR_BROWSERS, export_for_browsers
 
     with progress_display() as progress:
         if to in FOR_BROWSERS:

@@ -26,7 +26,7 @@ from manyheads.errors import UsageError
 from manyheads.search.options import Sampling
 
 if TYPE_CHECKING:
-    from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+    from manyheads.inference.generator import GenerateOptions, Generator
 
 _SEPARATOR = "---"  # line between two texts
 
@@ -79,7 +79,7 @@ def generate(
     if temperature == 0 and samples > 1:
         raise click.UsageError("--temperature 0 always writes the same. With --samples, take one above 0.")
 
-    from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+    from manyheads.inference.generator import GenerateOptions, Generator
 
     sampling = Sampling(temperature, top_k, top_p, seed) if temperature else None
     options = GenerateOptions(sampling=sampling, samples=samples, max_tokens=max_tokens, stop=stop)

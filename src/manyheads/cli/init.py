@@ -71,8 +71,8 @@ def init(
 
 def _copy_recipe(recipe: str, path: Path) -> None:
     """Copy a recipe or plan, and print the next commands."""
-    from manyheads.build.plan import plan_paths
     from manyheads.config.load import resolve_recipe
+    from manyheads.improve.build.plan import plan_paths
 
     plan = plan_paths().get(recipe)
     _write(path, (plan or resolve_recipe(recipe)).read_bytes())

@@ -28,8 +28,8 @@ from manyheads.cli.verbs import current_settings, in_chosen_language, verb, warn
 from manyheads.errors import UsageError
 
 if TYPE_CHECKING:
-    from manyheads.inspection.base import Document
-    from manyheads.inspection.views import Picture
+    from manyheads.views.base import Document
+    from manyheads.views.views import Picture
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 160  # columns
 _SUFFIXES = (".svg", ".png", ".json", ".csv")
@@ -167,9 +167,9 @@ def inspect(
     if head != "mean" and not head.isdigit():
         raise UsageError(f'--head {head} is no number from 0 and not "mean".')
 
-    from manyheads.inspection.views import Picture
-    from manyheads.runs.inspect import inspect as inspect_run
-    from manyheads.runs.page import stand_alone
+    from manyheads.inference.inspect import inspect as inspect_run
+    from manyheads.views.views import Picture
+    from manyheads.web.html_page import stand_alone
 
     if text == "-":
         refuse_closed(sys.stdin, "input", "a text")
@@ -224,10 +224,10 @@ def curves(
         )
     _check_drawing(output, _SUFFIXES, as_json=as_json, width=width)
 
-    from manyheads.inspection.views import Picture
+    from manyheads.inference.inspect import curves
     from manyheads.notes import verdict_lines
-    from manyheads.runs.inspect import curves
     from manyheads.runs.outcome import training_verdict
+    from manyheads.views.views import Picture
 
     picture = Picture(view, width=width, language=current_settings().language or "en")
     _deliver(curves(run), picture, output, as_json=as_json)

@@ -34,7 +34,7 @@ class _Engine(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value == "ctranslate2":
-            from manyheads.decoding.auto_engine import check_engine
+            from manyheads.inference.engines import check_engine
 
             check_engine(value)
         return super().convert(value, param, ctx)

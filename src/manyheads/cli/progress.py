@@ -25,7 +25,7 @@ from manyheads.cli.progress_line import (
 )
 from manyheads.cli.verbs import Settings, in_color
 from manyheads.errors import printable
-from manyheads.training.log import Advance, StepReport, ValidationReport, no_advance
+from manyheads.reports import Advance, StepReport, ValidationReport, no_advance
 
 _MIN_PHASE_SECONDS = 2.0  # seconds of a phase before it is shown
 _PHASE_INTERVAL = 10.0  # seconds between two plain lines of phases, at least

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from manyheads.training.log import StepReport, ValidationReport
+from manyheads.reports import StepReport, ValidationReport
 
 _BAR_WIDTH = 24  # columns
 # Scores by their name in a report: name to print, format, whether the progress line shows the latest value.

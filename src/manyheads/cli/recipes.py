@@ -26,8 +26,8 @@ _FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 @json_option
 def _recipes(as_json: bool) -> None:
     """List the recipes with the model that each trains and its measured result, then the plans of `build`."""
-    from manyheads.build.plan import plan_paths
     from manyheads.config.load import recipe_paths
+    from manyheads.improve.build.plan import plan_paths
 
     listed = [
         {"name": name, **headline(path.read_text("utf-8")), **more}

@@ -25,7 +25,7 @@ from manyheads.cli.translate import translate_batches
 from manyheads.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from manyheads.tasks.translation.translator import Translation
+    from manyheads.inference.translation.translator import Translation
 
 _UNSCORED = "no score: a side is empty, or longer than the model"
 
@@ -67,7 +67,7 @@ def score(
     """
     refuse_document(source_file, "copy it to FILE.txt")
     refuse_document(target_file, "copy it to FILE.txt")
-    from manyheads.tasks.translation.translator import Translator
+    from manyheads.inference.translation.translator import Translator
 
     size = lines_at_once(source_file, "score")
     translator = Translator.load(run, device=device)

@@ -22,7 +22,7 @@ from bitext.placing import open_packed
 from manyheads.cli.verbs import JsonResult, current_settings, warn
 from manyheads.data import CALL_LINES
 from manyheads.errors import DataError, ManyheadsError, UsageError
-from manyheads.training.log import Advance, no_advance
+from manyheads.reports import Advance, no_advance
 
 if TYPE_CHECKING:
     from manyheads.cli.progress import Progress

@@ -42,12 +42,12 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.verbs import verb
-from manyheads.training.log import Advance, no_advance
+from manyheads.reports import Advance, no_advance
 
 if TYPE_CHECKING:
-    from manyheads.runs.translate_file import Shard
+    from manyheads.inference.translation.translate_file import Shard
+    from manyheads.inference.translation.translator import Translation, Translator
     from manyheads.search.options import SearchOptions
-    from manyheads.tasks.translation.translator import Translation, Translator
 
 _BROKEN_LINES = (
     "sentences go on in the next line, and each line was translated by itself. Put each sentence on one line"
@@ -184,7 +184,7 @@ def translate(
             "--workers and --scheduler need FILE and --output FILE, no pipes, without --json and --stream."
         )
 
-    from manyheads.runs.translate_file import (
+    from manyheads.inference.translation.translate_file import (
         TranslationJob,
         header_lines,
         output_lines,
@@ -270,7 +270,7 @@ def _all_files(inputs: Sequence[Path], output: Path | None) -> bool:
 
 
 def _shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:
-    from manyheads.runs.translate_file import SHARD_LINES, Shard
+    from manyheads.inference.translation.translate_file import SHARD_LINES, Shard
 
     start = count(step=SHARD_LINES)
     for shard_lines in batches(lines, SHARD_LINES):
@@ -302,7 +302,7 @@ def _write_stream(
     warned: WarnedLines,
 ) -> None:
     """Write the greedy translation of each line word by word, and collect the numbers of truncated lines."""
-    from manyheads.runs.translate_file import TRUNCATED
+    from manyheads.inference.translation.translate_file import TRUNCATED
 
     def pieces(number: int, line: str) -> Iterator[str]:
         (prefix,) = constraints.take(1).get("prefixes", [""])

@@ -51,7 +51,7 @@ def tune(
     """
     announce_loading()
     from manyheads.cli.progress import open_progress
-    from manyheads.runs.tune import tune as tune_model
+    from manyheads.improve.tune import tune as tune_model
 
     with open_progress(current_settings()) as progress:
         result = tune_model(

@@ -301,7 +301,7 @@ def verdict_sentences() -> dict[str, str]:
 def translate_card(folder: Path) -> None:
     """Write the model card of a run or an export in Korean, with `--lang ko`."""
     if current_settings().language == "ko":
-        from manyheads.runs.shown_card import write_korean_card
+        from manyheads.checkpoint.shown_card import write_korean_card
 
         write_korean_card(folder)
 

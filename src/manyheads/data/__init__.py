@@ -1,4 +1,4 @@
-"""Read, clean and store text, and make the padded batches of each update from it."""
+"""Read, clean and store the text of a training, draw its updates, vary its lines. It imports no torch."""
 
 from bitext.program import Program
 from manyheads import __version__

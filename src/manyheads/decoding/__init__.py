@@ -1,4 +1,4 @@
-"""Decoding with a trained model, one token at a time: KV cache, steppers, and the engine that searches with them.
+"""Decoding with torch, one token at a time: KV cache, steppers, greedy, beam and constrained search, the engine.
 
-The subpackage `native` computes the same steps in C, on a CPU.
+A plain translation on a CPU is computed in C (`inference/native`).
 """

@@ -13,37 +13,37 @@ from typing import Self
 import torch
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.models import load_model
-from manyheads.data.batch import pad_rows
-from manyheads.decoding.batching import (
+from manyheads.decoding.beam import beam_search
+from manyheads.decoding.constrained import grid_beam_search
+from manyheads.decoding.ensemble import EnsembleStepper
+from manyheads.decoding.greedy import decode_steps, greedy_choice, greedy_search
+from manyheads.decoding.model import InferenceModel
+from manyheads.decoding.prepare import pack, pack_native
+from manyheads.decoding.rescoring import review
+from manyheads.decoding.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
+from manyheads.decoding.sampling import sample
+from manyheads.decoding.stepper import EncoderDecoderStepper
+from manyheads.errors import UsageError
+from manyheads.inference.batching import (
     MAX_WORKERS,
     SPECIAL_IDS,
     check_options,
     greedy_options,
     search_in_batches,
 )
-from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.weights import Precision, TorchPrecision
-from manyheads.decoding.prepare import pack, pack_native
-from manyheads.decoding.rescoring import review
-from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.decoding.threads import num_threads
-from manyheads.errors import UsageError
+from manyheads.inference.native.model import NativeModel
+from manyheads.inference.native.weights import Precision, TorchPrecision
+from manyheads.inference.threads import num_threads
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import DecodingSteps
-from manyheads.search.beam import beam_search
 from manyheads.search.beam_state import BeamObserver
 from manyheads.search.cancellation import CancellableStepper
-from manyheads.search.constrained import grid_beam_search
-from manyheads.search.ensemble import EnsembleStepper
-from manyheads.search.greedy import decode_steps, greedy_choice, greedy_search
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
-from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
-from manyheads.search.sampling import sample
+from manyheads.tensors.devices import pick_device
+from manyheads.tensors.models import load_model
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import EOS, PAD, TokenizerPair
-from manyheads.training.precision import pick_device
 
 
 class TorchEngine:

@@ -1,6 +1,6 @@
 """The stepper of a language model with a KV cache: contexts are computed in one pass, then each new token once.
 
-A model sees at most `window` tokens (`decoding.window`).
+A model sees at most `window` tokens (`inference.window`).
 
 Shapes: R rows (texts in progress), N cached columns, T columns computed at once, H heads, E head width, D model
 width, V vocabulary. All rows end in the same column; the columns before the first token of a row are padding.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.decoding.window import held_tokens, window_step
+from manyheads.inference.window import held_tokens, window_step
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.layers import EncoderLayer
 from manyheads.model.positions import apply_rotary

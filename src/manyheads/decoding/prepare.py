@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.build import library
-from manyheads.decoding.native.model import NativeModel
-from manyheads.decoding.native.weights import Precision, TorchPrecision
+from manyheads.inference.native.build import library
+from manyheads.inference.native.model import NativeModel
+from manyheads.inference.native.weights import Precision, TorchPrecision
 from manyheads.model.encoder_decoder import EncoderDecoder
 
 

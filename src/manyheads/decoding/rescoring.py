@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.data.batch import pad_rows
 from manyheads.data.sampler import fixed_batches
-from manyheads.decoding.native.rescoring import likeliest_alternatives
-from manyheads.inspection.capture import recording
+from manyheads.decoding.ensemble import mean_probability
+from manyheads.inference.native.rescoring import likeliest_alternatives
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.ensemble import mean_probability
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
+from manyheads.tensors.capture import recording
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 _RECORDING = threading.Lock()  # attention is recorded in the model's own modules: one pass at a time

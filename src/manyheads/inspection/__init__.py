@@ -1,1 +1,1 @@
-"""Inspection of a model on one text, and training curves: as data, text, pictures and pages."""
+"""Inspection of a loaded model on one text, with torch: attention, heads, changes, each word left out."""

@@ -1,235 +1,144 @@
-"""The inspection of a complete model: its blocks, tensors, positions, schedule and symbols, and their charts.
+"""Inspect a model without a text: its tensors, positions and learning-rate schedule.
 
-Shapes: P positions, D model width (the head width for rotary positions).
+Shapes: P positions, D model width, E head width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from manyheads.inspection.base import Inspection, ViewFunction
-from manyheads.inspection.charts import Axis, Bar, Bars, Chart, HeatMap, Line, Lines, Table, round_cells
-from manyheads.inspection.codec import Array
-from manyheads.inspection.words import localize, names_of
+import manyheads
+from manyheads.config.schema import Config
+from manyheads.inference.inspect_options import facts
+from manyheads.model.attention import MultiHeadAttention, attend, attention_weights
+from manyheads.model.embedding import TokenEmbedding
+from manyheads.model.layers import FeedForward, PostNorm, PreNorm
+from manyheads.model.masks import causal_mask, padding_mask
+from manyheads.model.positions import LearnedPositions, apply_rotary, sinusoids
+from manyheads.model.transformer import Transformer
+from manyheads.training.loss import cross_entropy_sums
+from manyheads.training.schedule import Schedule
+from manyheads.views.model import Block, LearningRate, ModelInspection, Positions, Symbol, TensorRow
 
-_POSITION_NOTES = {
-    "sinusoidal": "Section 3.5: added to the token at each position.",
-    "learned": "A trained vector for each position, added to the token.",
-    "rotary": "Su et al. (2021): cosine and sine of the angle by which each pair of a query or key is rotated.",
+_SHOWN_POSITIONS = 64
+_POINTS = 200  # on the learning-rate curve
+_RATES = {
+    "noam": "lr D^-0.5 min(t^-0.5, t w^-1.5), w warm-up steps",
+    "inverse-sqrt": "lr t / w up to step w, then lr sqrt(w / t)",
+    "linear": "lr t / w up to step w, then down to 0 in a straight line",
+    "cosine": "lr t / w up to step w, then down to 0 along a cosine",
+    "plateau": "lr t / w up to step w, then times 0.9 whenever the validation loss no longer falls",
+    "constant": "lr t / w up to step w, then lr",
 }
-_QUARTERS = (0, 1, 2, 3)  # quarters of the width whose first dimension is drawn as a curve
+_POSITION_SYMBOLS: dict[str, tuple[str, str, Callable[..., Any]]] = {  # equation, section, code
+    "sinusoidal": ("PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(p / 10000^(2i/D))", "3.5", sinusoids),
+    "learned": ("PE(p) = row p of a trained table", "3.5", LearnedPositions),
+    "rotary": ("q, k rotated by p / 10000^(2i/E) in each pair", "3.2.2 of Su et al. (2021)", apply_rotary),
+}
+_NORM_SYMBOLS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "pre": ("x + Sublayer(LayerNorm(x))", PreNorm),
+    "post": ("LayerNorm(x + Sublayer(x))", PostNorm),
+}
 
 
-@dataclass(frozen=True)
-class Block:
-    """A block of the model, such as "encoder_layers.0"; a matrix of several blocks counts in the first one."""
+def inspect_model(
+    config: Config, model: Transformer, *, total_steps: int | None = None, run: str = ""
+) -> ModelInspection:
+    """Inspect a model without a text.
 
-    name: str
-    parameters: int
-
-
-@dataclass(frozen=True)
-class TensorRow:
-    """A tensor of the model.
-
-    Attributes:
-        name: name in model.safetensors.
-        shape: sizes of its axes.
-        parameters: product of the shape.
-        block: name of its block.
-        tied_to: name of the tensor that it shares its memory with, or None.
-        deviation: standard deviation of its values.
+    Args:
+        config: configuration of the run.
+        model: the model with its weights.
+        total_steps: planned updates of its training (default: those of the configuration).
+        run: name of the run in the result.
     """
-
-    name: str
-    shape: tuple[int, ...]
-    parameters: int
-    block: str
-    tied_to: str | None
-    deviation: float
-
-
-@dataclass(frozen=True, eq=False)
-class Positions:
-    """The position encoding of a model.
-
-    Attributes:
-        kind: "sinusoidal", "learned" or "rotary".
-        signal: (P, D) vector that is added to the token at each position (section 3.5); for rotary positions,
-            cosine and sine in turn of the angle by which each pair of a head is rotated.
-        products: (P, P) similarity of two positions: dot products of their signals; for rotary positions the mean
-            cosine between a vector rotated to one position and to the other.
-    """
-
-    kind: str
-    signal: Array
-    products: Array
-
-
-@dataclass(frozen=True)
-class LearningRate:
-    """The planned learning rate.
-
-    Attributes:
-        schedule: name of the schedule.
-        warmup_steps, total_steps: numbers of updates.
-        steps: some updates from 1 to the last.
-        rates: learning rate at each of these updates.
-    """
-
-    schedule: str
-    warmup_steps: int
-    total_steps: int
-    steps: tuple[int, ...]
-    rates: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A symbol of the paper and its implementation in this package.
-
-    Attributes:
-        symbol: the symbol, or several.
-        meaning: its meaning in words.
-        equation: its definition as plain text.
-        section: section of Vaswani et al. (2017), or of the paper named.
-        source: file and line, as "model/attention.py:31", below src/manyheads.
-        shape: its size in this model, or "".
-    """
-
-    symbol: str
-    meaning: str
-    equation: str
-    section: str
-    source: str
-    shape: str
-
-
-@dataclass(frozen=True, eq=False)
-class ModelInspection(Inspection):
-    """Inspection of a complete model.
-
-    Attributes:
-        parameters: number of parameters, each tied matrix counted once.
-        blocks: all blocks, in the order of the model.
-        tensors: all tensors, tied ones included.
-        positions: the position encoding.
-        learning_rate: the planned schedule.
-        symbols: symbols of the paper with their equation and source line.
-    """
-
-    kind = "model"
-
-    parameters: int
-    blocks: tuple[Block, ...]
-    tensors: tuple[TensorRow, ...]
-    positions: Positions
-    learning_rate: LearningRate
-    symbols: tuple[Symbol, ...]
-
-    def view_functions(self) -> dict[str, ViewFunction]:
-        """See `Document.view_functions`."""
-        return {
-            "blocks": lambda _: [_block_chart(self.blocks)],
-            "tensors": lambda _: [_tensor_chart(self.tensors)],
-            "positions": lambda _: _position_charts(self.positions),
-            "learning-rate": lambda _: [_learning_rate_chart(self.learning_rate)],
-            "symbols": lambda _: [_symbol_chart(self.symbols)],
-        }
-
-
-def _position_charts(positions: Positions) -> list[Chart]:
-    """Chart the signal, some of its dimensions as curves, and the similarity of positions."""
-    kind, signal, products = positions.kind, positions.signal, positions.products
-    count, width = signal.shape
-    signal_chart = HeatMap(
-        localize("Positions ({kind})", kind=kind),
-        localize(_POSITION_NOTES[kind]),
-        Axis(localize("position")),
-        Axis(localize("dimension")),
-        signal,
-        legend=localize("value of the position encoding"),
-        high=_largest(signal),
-        signed=True,
-    )
-    product_chart = HeatMap(
-        localize("Similarity of two positions"),
-        localize(
-            "Dot products of their signals."
-            if kind != "rotary"
-            else "Mean cosine between a vector rotated to the one position and to the other."
-        ),
-        Axis(localize("position")),
-        Axis(localize("position")),
-        products,
-        legend=localize("cosine" if kind == "rotary" else "dot product"),
-        high=_largest(products),
-        signed=True,
-    )
-    x = tuple(map(float, range(count)))
-    curves = [
-        Line(localize("dimension {number}", number=dimension), x, tuple(map(float, signal[:, dimension])))
-        for dimension in sorted({min(width - 1, width * quarter // 4) for quarter in _QUARTERS})
-    ]
-    table = Table(
-        localize("Single dimensions of the positions"),
-        localize("Later dimensions change more slowly."),
-        (localize("position"), *(curve.name for curve in curves)),
-        tuple((position, *(curve.y[position] for curve in curves)) for position in range(count)),
-    )
-    return [signal_chart, Lines(table, tuple(curves), *names_of("position", "value")), product_chart]
-
-
-def _largest(values: Array) -> float:
-    """Return the largest absolute value, at least 1e-6."""
-    return float(max(1e-6, np.abs(values).max(initial=0.0)))
-
-
-def _block_chart(blocks: Sequence[Block]) -> Bars:
-    total = max(1, sum(block.parameters for block in blocks))
-    note = localize("{total:,} in all; a matrix that blocks share counts once.", total=total)
-    rows = tuple((block.name, block.parameters) for block in blocks)
-    data = Table(localize("Parameters of each block"), note, names_of("block", "parameters"), rows)
-    bars = [Bar(block.name, float(block.parameters), f"{block.parameters / total:.1%}") for block in blocks]
-    return Bars(data, tuple(bars), high=max(bar.value for bar in bars), value_title=localize("parameters"))
-
-
-def _tensor_chart(tensors: Sequence[TensorRow]) -> Table:
-    return Table(
-        localize("Tensors"),
-        localize("All tensors of model.safetensors."),
-        names_of("name", "shape", "parameters", "deviation", "same as"),
-        tuple(
-            round_cells(row.name, " x ".join(map(str, row.shape)), row.parameters, row.deviation, row.tied_to)
-            for row in tensors
-        ),
+    tensors = tuple(_tensor_rows(model))
+    sizes: dict[str, int] = {}
+    for row in tensors:
+        sizes[row.block] = sizes.get(row.block, 0) + (row.parameters if row.tied_to is None else 0)
+    return ModelInspection(
+        run=run,
+        model=facts(config),
+        parameters=sum(sizes.values()),
+        blocks=tuple(Block(name, count) for name, count in sizes.items()),
+        tensors=tensors,
+        positions=_positions_of(model),
+        learning_rate=_learning_rate(config, total_steps or config.training.steps),
+        symbols=tuple(_symbols(config)),
     )
 
 
-def _learning_rate_chart(planned: LearningRate) -> Lines:
-    data = Table(
-        localize("Learning rate ({schedule})", schedule=planned.schedule),
-        localize(
-            "{total:,} updates, {warmup:,} of them warm-up.", total=planned.total_steps, warmup=planned.warmup_steps
-        ),
-        names_of("step", "rate"),
-        tuple(zip(planned.steps, planned.rates, strict=True)),
-    )
-    name = localize("{schedule} schedule", schedule=planned.schedule)
-    line = Line(name, tuple(map(float, planned.steps)), planned.rates)
-    return Lines(data, (line,), *names_of("training step", "learning rate"))
+def _tensor_rows(model: Transformer) -> Iterator[TensorRow]:
+    """Yield every tensor by name; the first of tied tensors has no `tied_to`."""
+    first: dict[Tensor, str] = {}
+    for name, tensor in model.named_parameters(remove_duplicate=False):
+        parts = name.split(".")
+        block = ".".join(parts[: 2 if parts[1:2] and parts[1].isdigit() else 1])
+        deviation = float(tensor.detach().float().std()) if tensor.numel() > 1 else 0.0
+        yield TensorRow(name, tuple(tensor.shape), tensor.numel(), block, first.get(tensor), deviation)
+        first.setdefault(tensor, name)
 
 
-def _symbol_chart(symbols: Sequence[Symbol]) -> Table:
-    return Table(
-        localize("Symbols of the paper"),
-        localize("Sections of Vaswani et al. (2017); lines below src/manyheads."),
-        names_of("symbol", "meaning", "equation", "section", "source line", "shape"),
-        tuple(
-            (symbol.symbol, localize(symbol.meaning), symbol.equation, symbol.section, symbol.source, symbol.shape)
-            for symbol in symbols
-        ),
-    )
+def _positions_of(model: Transformer, count: int = _SHOWN_POSITIONS) -> Positions:
+    config = model.config
+    if config.positions == "rotary":
+        width = config.d_model // config.num_heads
+        angles = sinusoids(count, width).numpy()  # sine and cosine of the angles of the head's pairs
+        signal = np.stack([angles[:, 1::2], angles[:, ::2]], -1).reshape(count, width)
+        return Positions("rotary", signal, (angles @ angles.T) / (width / 2))
+    if config.positions == "learned":
+        tables = [module.table.weight for module in model.modules() if isinstance(module, LearnedPositions)]
+        signal = tables[0].detach().float().cpu().numpy()[:count]
+    else:
+        signal = sinusoids(count, config.d_model).numpy()
+    return Positions(config.positions, signal, signal @ signal.T)
+
+
+def _learning_rate(config: Config, total_steps: int) -> LearningRate:
+    """Return the planned schedule; the changes of a plateau schedule after validations are not in it."""
+    schedule = Schedule(config.training, config.model.d_model)
+    warmup = config.training.warmup_steps
+    points = {1, min(max(1, warmup), total_steps), total_steps}
+    points |= {int(point) for point in np.linspace(1, total_steps, min(_POINTS, total_steps))}
+    steps = tuple(sorted(points))
+    rates = tuple(schedule.rate(step, total_steps) for step in steps)
+    return LearningRate(config.training.schedule, warmup, total_steps, steps, rates)
+
+
+def _location(thing: Callable[..., Any]) -> str:
+    """Return the file, relative to the package, and the line of a function or class."""
+    path = Path(inspect.getsourcefile(thing) or "").relative_to(Path(manyheads.__file__).parent)
+    return f"{path.as_posix()}:{inspect.getsourcelines(thing)[1]}"
+
+
+def _symbols(config: Config) -> Iterator[Symbol]:
+    model = config.model
+    heads, width, head_width = model.num_heads, model.d_model, model.d_model // model.num_heads
+    position_equation, position_section, position_code = _POSITION_SYMBOLS[model.positions]
+    norm_equation, norm_code = _NORM_SYMBOLS[model.norm]
+    attention_equation = "Attention(Q, K, V) = A V"
+    embedding_equation = "x = E(w) sqrt(D)" if model.scale_embeddings else "x = E(w)"
+    feed_forward = "FFN(x) = f(x W_1 + b_1) W_2 + b_2, f = " + model.activation
+    rows: list[tuple[str, str, str, str, Callable[..., Any], str]] = [
+        ("Q, K, V", "queries, keys, values of a head", "Q = x W_Q, K = m W_K, V = m W_V", "3.2.2",
+         MultiHeadAttention, f"H = {heads}, E = {head_width}"),
+        ("A", "attention weights", "A = softmax(Q K^T / sqrt(E))", "3.2.1", attention_weights, f"E = {head_width}"),
+        ("Attention", "sum of the values, weighted by A", attention_equation, "3.2.1", attend, ""),
+        ("padding mask", "keys at padding are masked", "A = 0 where the key is <pad>", "3.2.1", padding_mask, ""),
+        ("causal mask", "keys of later positions are masked", "A(t, s) = 0 for s > t", "3.2.3", causal_mask, ""),
+        ("FFN", "two maps at each position", feed_forward, "3.3", FeedForward, f"D = {width}, F = {model.d_ff}"),
+        ("residual, norm", "around every sublayer", norm_equation, "3.1", norm_code, f"D = {width}"),
+        ("E(w)", "a token as a vector", embedding_equation, "3.4", TokenEmbedding, f"D = {width}"),
+        ("PE", "position embedding", position_equation, position_section, position_code, ""),
+        ("lrate", "the learning rate", _RATES[config.training.schedule], "5.3", Schedule.rate, ""),
+        ("loss", "cross-entropy with label smoothing", "-sum q(w) log p(w)", "5.4", cross_entropy_sums,
+         f"epsilon = {config.training.label_smoothing:g}"),
+    ]  # fmt: skip
+    for symbol, meaning, equation, section, code, shape in rows:
+        yield Symbol(symbol, meaning, equation, section, _location(code), shape)

@@ -24,11 +24,11 @@ import sentencepiece
 
 from bitext.languages import language_name, libretranslate_code
 from manyheads.checkpoint import plain_file, read_bytes, read_json
+from manyheads.checkpoint.bundle import LoadedModel
 from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.files import reading
-from manyheads.interop.bundle import LoadedModel
+from manyheads.inference.parity import Parity, Reference
 from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
-from manyheads.interop.parity import Parity, Reference
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.subwords import SubwordTokenizer

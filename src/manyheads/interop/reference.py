@@ -1,4 +1,4 @@
-"""The outputs of a model in torch on sentences, with which an exported model is compared (`interop.parity`)."""
+"""The outputs of a model in torch on sentences, with which an exported model is compared (`inference.parity`)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import torch
 
-from manyheads.data.batch import pad_rows
-from manyheads.decoding.batching import SPECIAL_IDS
+from manyheads.decoding.greedy import greedy_search
+from manyheads.decoding.rules import RuledStepper
 from manyheads.decoding.stepper import EncoderDecoderStepper
-from manyheads.interop.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Reference, Samples
+from manyheads.inference.batching import SPECIAL_IDS
+from manyheads.inference.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Reference, Samples
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Stepper
 from manyheads.search.options import SearchOptions
-from manyheads.search.rules import RuledStepper
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 

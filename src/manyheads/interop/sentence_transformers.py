@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from manyheads.checkpoint import as_json, read_json, read_tensors, write_atomically, write_tensors
 from manyheads.config.schema import Config
-from manyheads.data.batch import pad_rows
 from manyheads.errors import RunError, require
+from manyheads.inference.parity import Parity, no_progress_bars
 from manyheads.interop.huggingface.check import compare_log_probs, our_scores, sample_rows, their_inputs
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.interop.huggingface.writer import longest, write_encoder
-from manyheads.interop.parity import Parity, no_progress_bars
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 

@@ -1,1 +1,1 @@
-"""Functions behind the verbs of the command line: each module opens files and runs one task."""
+"""What a verb does with a whole run: train, resume, evaluate, examine, export, import."""

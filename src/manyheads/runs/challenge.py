@@ -26,15 +26,15 @@ from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.augment_copies import COPIES, make_tag
 from manyheads.data.augment_text import END_MARK
+from manyheads.data.training_text import available_pairs
 from manyheads.errors import UsageError
 from manyheads.evaluation.advice import settings_to_try
 from manyheads.evaluation.challenge import Case, Figure, Group, judge, lines_of
-from manyheads.tasks.corpus import available_pairs
-from manyheads.tasks.directions import require_one_direction
-from manyheads.tasks.registry import task_of
-from manyheads.tasks.translation.translator import Translator
+from manyheads.inference.translation.directions import require_one_direction
+from manyheads.inference.translation.translator import Translator
+from manyheads.reports import NO_LISTENER, Listener
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.registry import task_of
 
 _WORDS, _LINES = 100, 50  # single words; lines of each other group
 _INSIDE_LINES = 200  # sentences with texts inside

@@ -21,12 +21,12 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.files import sha256
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
+from manyheads.data.training_text import read_split
 from manyheads.errors import UsageError
-from manyheads.tasks.corpus import read_split
-from manyheads.tasks.directions import require_one_direction
+from manyheads.inference.translation.directions import require_one_direction
+from manyheads.inference.translation.translator import Translator
+from manyheads.reports import NO_LISTENER, Listener
 from manyheads.tasks.translation.scoring import target_nats
-from manyheads.tasks.translation.translator import Translator
-from manyheads.training.log import NO_LISTENER, Listener
 
 
 def clean(

@@ -11,21 +11,21 @@ from typing import Any
 from bitext.file_names import Split
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.bundle import is_export
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation import BootstrapResult
 from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison
+from manyheads.inference.translation.directions import with_direction
+from manyheads.inference.translation.translator import Translator
 from manyheads.interop.argos import opened_package
-from manyheads.interop.bundle import is_export
 from manyheads.interop.ctranslate2.convert import load_ctranslate2
 from manyheads.notes import verdict_lines
+from manyheads.reports import NO_LISTENER, Listener
 from manyheads.runs.import_model import is_ctranslate2
-from manyheads.tasks.directions import with_direction
-from manyheads.tasks.registry import task_of
-from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.translation.translator import Translator
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.registry import task_of
+from manyheads.training.scored_text import ScoredText
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,17 @@ import torch
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
-from manyheads.inspection.views import Picture
+from manyheads.inference.inspect import inspect_loaded
+from manyheads.inference.inspect_options import InspectOptions
+from manyheads.inference.translation.translator import Translator
+from manyheads.reports import Listener
 from manyheads.runs.evaluate import with_line
-from manyheads.runs.html_export import write_page
-from manyheads.runs.inspect import inspect_loaded
 from manyheads.runs.train import train
-from manyheads.tasks.inspecting.options import InspectOptions
-from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation.scoring import evaluate_texts
 from manyheads.tasks.translation.task import scores_line
-from manyheads.tasks.translation.translator import Translator
-from manyheads.training.log import Listener
+from manyheads.training.scored_text import ScoredText
+from manyheads.views.views import Picture
+from manyheads.web.html_export import write_page
 
 _PAGE = "page.html"  # in the run directory
 _SHOWN = 3  # translations; the shortest of these sentences is inspected

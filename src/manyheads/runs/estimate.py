@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checks.plan import DISTURBED
 from manyheads.config.schema import Config
-from manyheads.data.batch import Batch, make_batch
 from manyheads.data.sampler import Sampler
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tensors.devices import pick_device, pick_precision, synchronise
+from manyheads.tensors.pairs import Batch, make_batch
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS
 from manyheads.training.distributed import ALONE
 from manyheads.training.objective import Objective, translation_loss
-from manyheads.training.precision import pick_device, pick_precision, synchronise
 from manyheads.training.update import Updater
 
 _SAMPLE_TOKENS = {"cpu": 1_024}  # target tokens of a measured pass; other devices take the tokens of an update

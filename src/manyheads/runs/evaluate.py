@@ -9,14 +9,14 @@ from pathlib import Path
 
 from bitext.file_names import Split
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.shown_card import korean_card
 from manyheads.config.load import with_overrides
+from manyheads.data.training_text import name_files
 from manyheads.errors import OverflowedError
-from manyheads.runs.shown_card import korean_card
-from manyheads.tasks.corpus import name_files
-from manyheads.tasks.registry import task_of
-from manyheads.tasks.scored_text import ScoredText
-from manyheads.tasks.task import Scored
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.reports import NO_LISTENER, Listener
+from manyheads.training.registry import task_of
+from manyheads.training.scored_text import ScoredText
+from manyheads.training.task import Scored
 
 _SCORES_LINE = re.compile(r"^- (?:Scores|점수)\b.*\n", re.MULTILINE)
 _KOREAN_LIMITS = "- 용도와 한계"

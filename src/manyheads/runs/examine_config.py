@@ -21,20 +21,20 @@ from manyheads.checks.text import examine_text
 from manyheads.checks.tokens import count_side, count_vocabulary, length_findings
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS, describe_too_long
+from manyheads.data.training_text import cleaning, name_limit, read_corpus, read_splits
 from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
+from manyheads.reports import NO_LISTENER, Listener, track
 from manyheads.runs.estimate import free_share
-from manyheads.tasks.corpus import cleaning, name_limit, read_corpus, read_splits
-from manyheads.tasks.initialize import with_initial_shape
-from manyheads.tasks.registry import prepare_task
-from manyheads.tasks.task import TrainingTask
 from manyheads.tasks.translation.mean_scoring import MeanValidation
 from manyheads.tasks.translation.scoring import Validation
+from manyheads.tensors.devices import pick_device, pick_precision
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
-from manyheads.training.log import NO_LISTENER, Listener, track
-from manyheads.training.precision import pick_device, pick_precision
+from manyheads.training.initialize import with_initial_shape
+from manyheads.training.registry import prepare_task
+from manyheads.training.task import TrainingTask
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 from transformer_doctor.checks.formula import examine_attention
 from transformer_doctor.report import Diagnosis, Finding, Report

@@ -10,7 +10,8 @@ from bitext.file_names import Split
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, read_json
-from manyheads.checkpoint.models import load_model
+from manyheads.checkpoint.bundle import METADATA, LoadedModel, is_export
+from manyheads.checkpoint.hub import is_marian
 from manyheads.checks.catalogue import run_finding, with_settings
 from manyheads.checks.check import merge_findings, name_direction
 from manyheads.checks.curves import curve_findings
@@ -24,31 +25,30 @@ from manyheads.checks.subjects import (
 )
 from manyheads.config.load import config_to_json, with_overrides
 from manyheads.config.schema import Config
+from manyheads.data.training_text import available_pairs, name_files
 from manyheads.errors import MissingExtraError, ParityError, RunError
+from manyheads.inference.classifier import Classifier
+from manyheads.inference.generator import GenerateOptions, Generator
+from manyheads.inference.labels import Labels
+from manyheads.inference.languages import languages_of
+from manyheads.inference.parity import Parity, compare, samples_of
+from manyheads.inference.texts import encode_texts
+from manyheads.inference.translation.options import plain_search
+from manyheads.inference.translation.translator import Translator
 from manyheads.interop.argos import check_argos, unpacked
-from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
-from manyheads.interop.hub import is_marian
 from manyheads.interop.marian.reader import read_marian
-from manyheads.interop.parity import Parity, compare, samples_of
 from manyheads.interop.reference import reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.reports import NO_LISTENER, Listener
 from manyheads.runs.outcome import read_curves, with_steps_done
-from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import available_pairs, name_files
-from manyheads.tasks.labels import Labels
-from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.scoring import stream_of
-from manyheads.tasks.languages import languages_of
-from manyheads.tasks.options import plain_search
-from manyheads.tasks.registry import task_of
-from manyheads.tasks.texts import encode_texts
-from manyheads.tasks.translation.translator import Translator
+from manyheads.tensors.devices import pick_device
+from manyheads.tensors.models import load_model
 from manyheads.text.languages import LanguageProfile
-from manyheads.training.log import NO_LISTENER, Listener
-from manyheads.training.precision import pick_device
+from manyheads.training.registry import task_of
 from transformer_doctor.report import Diagnosis, Finding, Report, make_report
 
 _TRAIN, _VALID = 50_000, 1_000  # maximum number of pairs that are read

@@ -9,42 +9,42 @@ from tempfile import TemporaryDirectory
 
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory, write_atomically
-from manyheads.checkpoint.models import build_model, load_run
+from manyheads.checkpoint.bundle import LoadedModel, is_export
+from manyheads.checkpoint.hub import is_hub_name, push_folder
+from manyheads.checkpoint.shown_card import korean_card, licence_of
 from manyheads.config.schema import TASKS, Config, TaskSpec
+from manyheads.data.training_text import available_pairs, name_files
 from manyheads.errors import RunError, UsageError
 from manyheads.files import new_folder
+from manyheads.inference.export_settings import (
+    compare_without_lost_settings,
+    join_comparisons,
+)
+from manyheads.inference.parity import Parity, Reference, compare, has_transformers, samples_of
 from manyheads.interop.argos import PACKAGE_VERSION, check_argos, package_name, write_argos
-from manyheads.interop.bundle import LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import (
     QUANTIZATIONS,
     check_ctranslate2,
     write_ctranslate2,
 )
-from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.huggingface.check import check_pretrained, compare_back
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.interop.marian.reader import check_marian, read_marian
 from manyheads.interop.marian.writer import TRAINED_START, marian_numbers, starts_from_zero, write_marian
-from manyheads.interop.parity import Parity, Reference, compare, has_transformers, samples_of
 from manyheads.interop.reference import reference
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
+from manyheads.reports import NO_LISTENER, Listener
 from manyheads.runs.evaluate import card_line, with_line
-from manyheads.runs.export_settings import (
-    compare_without_lost_settings,
-    join_comparisons,
-)
-from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
-from manyheads.runs.shown_card import korean_card, licence_of
-from manyheads.tasks.corpus import available_pairs, name_files
-from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
+from manyheads.tensors.models import build_model, load_run
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.registry import task_of
+from manyheads.web.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from transformer_doctor.texts import Language
 
 _QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32

@@ -13,7 +13,7 @@ from typing import Any
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
 from manyheads.errors import require
-from manyheads.training.log import Advance, Listener, StepReport, ValidationReport
+from manyheads.reports import Advance, Listener, StepReport, ValidationReport
 
 
 def recording(listener: Listener, run: RunDirectory, config: Config) -> Listener:

@@ -16,14 +16,14 @@ from bitext.sources import read_sources
 from manyheads import __version__
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
+from manyheads.data.training_text import training_corpora
 from manyheads.errors import DataError
+from manyheads.inference.export_settings import described_losses
 from manyheads.interop.huggingface.check import AUTO_CLASSES
-from manyheads.runs.export_settings import described_losses
-from manyheads.tasks.corpus import training_corpora
-from manyheads.tasks.registry import task_of
 from manyheads.text.reserved import language_symbol
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
+from manyheads.training.registry import task_of
 
 _LIBRARIES = {
     "ctranslate2": "ctranslate2",

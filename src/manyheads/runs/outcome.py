@@ -11,11 +11,11 @@ from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_findings
 from manyheads.config.schema import Config
+from manyheads.data.training_text import available_pairs
 from manyheads.evaluation.advice import with_settings
-from manyheads.inspection.metrics import records_of
 from manyheads.notes import Note
-from manyheads.tasks.corpus import available_pairs
-from manyheads.tasks.registry import task_of
+from manyheads.training.registry import task_of
+from manyheads.views.metrics import records_of
 
 _SCORED = 1_000  # validation examples on which two sets of weights are compared
 _SAME_NATS = 0.005  # nats: half a percent of perplexity

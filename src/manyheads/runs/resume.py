@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint import Checkpoint, RunDirectory, read_bytes, write_atomically
 from manyheads.checkpoint.checkpoints import not_finite
-from manyheads.checkpoint.weights import average_tensors
 from manyheads.config.schema import Config, TrainingConfig
+from manyheads.data.training_text import Corpus
 from manyheads.errors import RunError, TrainingError
 from manyheads.files import new_folder, saving
-from manyheads.tasks.corpus import Corpus
-from manyheads.tasks.labels import LABELS
-from manyheads.tasks.registry import task_of
+from manyheads.inference.labels import LABELS
+from manyheads.reports import Listener
+from manyheads.tensors.weights import average_tensors
 from manyheads.training.distributed import World
-from manyheads.training.log import Listener
+from manyheads.training.registry import task_of
 from manyheads.training.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.reports import NO_LISTENER, Listener
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 _SAVING = (signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()  # Windows has neither

@@ -23,13 +23,13 @@ from manyheads.config.load import parse_config
 from manyheads.config.load.toml import to_toml
 from manyheads.config.schema import Config, DataConfig
 from manyheads.data.reading import READINGS
+from manyheads.data.training_text import read_split
 from manyheads.errors import DataError
+from manyheads.inference.translation.directions import reserved_symbols
+from manyheads.reports import NO_LISTENER, Listener, track
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
-from manyheads.tasks.corpus import read_split
-from manyheads.tasks.directions import reserved_symbols
 from manyheads.text.normalize import normalize
 from manyheads.text.subwords import possible_size
-from manyheads.training.log import NO_LISTENER, Listener, track
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 _MIN_EPOCH_SHARE = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested

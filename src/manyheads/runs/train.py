@@ -17,29 +17,29 @@ from bitext.shell import command_line
 from manyheads import __version__
 from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.weights import average_tensors
 from manyheads.checks.lines import LineCounts
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS, describe_too_long
+from manyheads.data.training_text import Corpus, name_limit, open_corpus, read_corpus
 from manyheads.errors import TrainingError
-from manyheads.runs.about import validation_examples
+from manyheads.inference.about import validation_examples
+from manyheads.inference.translation.confidence import CONFIDENCE
+from manyheads.reports import NO_LISTENER, Advance, Listener
 from manyheads.runs.listeners import recording
 from manyheads.runs.model_card import trained_card
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
 from manyheads.runs.signals import Requests
-from manyheads.tasks.confidence import CONFIDENCE
-from manyheads.tasks.corpus import Corpus, name_limit, open_corpus, read_corpus
-from manyheads.tasks.initialize import take_weights, with_initial_shape
-from manyheads.tasks.registry import prepare_task
-from manyheads.tasks.task import TrainingTask
 from manyheads.tasks.translation.mean_scoring import MeanValidation
 from manyheads.tasks.translation.scoring import Validation
+from manyheads.tensors.devices import pick_device, pick_precision
+from manyheads.tensors.weights import average_tensors
 from manyheads.training.distributed import ALONE, World, join_world
+from manyheads.training.initialize import take_weights, with_initial_shape
 from manyheads.training.interruption import Interrupted, Watch
-from manyheads.training.log import NO_LISTENER, Advance, Listener
-from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.progress import Progress
+from manyheads.training.registry import prepare_task
 from manyheads.training.snapshot import full_tensors, seed_process
+from manyheads.training.task import TrainingTask
 from manyheads.training.trainer import Trainer
 
 _EXAMINED_PAIRS = 2_000  # evenly spread over the text

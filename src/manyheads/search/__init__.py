@@ -1,1 +1,4 @@
-"""Greedy, beam and constrained search, and sampling, over a `Stepper` with two methods."""
+"""What every search has, without torch: options, outputs, the state of a beam, sampling from arrays.
+
+The beam search itself stands twice: in C (`inference/native`), and on tensors (`decoding/beam.py`).
+"""

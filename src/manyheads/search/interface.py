@@ -74,7 +74,8 @@ class Hypothesis:
             None unless requested (`SearchOptions.alternatives`).
         attention: for each of token_scores, attention weights on the source tokens and, last, on the source's end
             mark, which sum to 1; None unless requested (`SearchOptions.alignment`).
-        strained: whether a required phrase makes, or would make, the output far less likely (`tasks.terms`).
+        strained: whether a required phrase makes, or would make, the output far less likely
+            (`inference.translation.terms`).
     """
 
     tokens: tuple[int, ...]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from manyheads.inference.classifier import Classification, Classifier
 from manyheads.search.interface import Cancelled
 from manyheads.serving.responses import json_response
 from manyheads.serving.service import Service
-from manyheads.tasks.classification.classifier import Classification, Classifier
 
 
 @dataclass(frozen=True)

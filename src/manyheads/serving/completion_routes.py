@@ -12,13 +12,13 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from manyheads.inference.generator import Continuation, GenerateOptions, Generator
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling
 from manyheads.serving.fields import Fields, check_number_and_lengths, missing_field
 from manyheads.serving.queue_items import QueueItem, RequestCancelled, RequestHandle
 from manyheads.serving.responses import ApiError, json_bytes, json_response
 from manyheads.serving.service import Service, WorkerTask
-from manyheads.tasks.language_modeling.generator import Continuation, GenerateOptions, Generator
 
 _MAX_TOKENS = 4_096  # of a completion
 _MAX_SAMPLES = 16

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from manyheads.data.glossary import Term
+from manyheads.inference.translation.glossary import Term
 from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 

@@ -16,7 +16,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from manyheads.errors import ManyheadsError, MissingExtraError
-from manyheads.inspection.codec import to_json_values
+from manyheads.inference.generator import GenerateOptions, Generator
+from manyheads.inference.inspect_options import Changes, HeadName, InspectOptions
+from manyheads.inference.next_token import next_tokens
+from manyheads.inference.torch_parts import torch_module
+from manyheads.inference.translation.translator import Translator
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, missing_field, replace_surrogates
@@ -25,11 +29,7 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service, WorkerTask
-from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
-from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
-from manyheads.tasks.language_modeling.next_token import next_tokens
-from manyheads.tasks.torch_parts import torch_module
-from manyheads.tasks.translation.translator import Translator
+from manyheads.views.codec import to_json_values
 
 _MAX_BEAM = 16
 _MAX_GENERATED = 256
@@ -197,7 +197,7 @@ async def _compute_response(
 
 
 def _isolated(loaded: Loaded, changes: Changes, cancelled: Cancelled) -> AbstractContextManager[Loaded]:
-    """Return a context with a copy of the model in torch that computes with the changes (`tasks.isolation`)."""
+    """Return a context with a copy of the model that computes with the changes (`inspection.isolation`)."""
     isolation = torch_module("isolation", "Inspection")
     context: AbstractContextManager[Loaded] = isolation.isolated_with_changes(loaded, changes, cancelled)
     return context

@@ -17,24 +17,24 @@ from typing import Any
 from bitext.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS
-from manyheads.data.glossary import Glossary
-from manyheads.decoding.native.build import library, why_none
-from manyheads.decoding.native_engine import is_cpu
-from manyheads.decoding.threads import limit_threads, num_threads
 from manyheads.errors import RunError, UsageError, is_installed, require
+from manyheads.inference.about import describe, direction_name, examples_of
+from manyheads.inference.classifier import Classifier
+from manyheads.inference.generator import GenerateOptions, Generator
+from manyheads.inference.languages import languages_of
+from manyheads.inference.loading import model_class_of
+from manyheads.inference.native.build import library, why_none
+from manyheads.inference.native_engine import is_cpu
+from manyheads.inference.threads import limit_threads, num_threads
+from manyheads.inference.translation.glossary import Glossary
+from manyheads.inference.translation.translator import Translator
 from manyheads.processors import available_processors
-from manyheads.runs.about import describe, direction_name, examples_of
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.pivots import Pair, find_pivots
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
-from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
-from manyheads.tasks.languages import languages_of
-from manyheads.tasks.loading import model_class_of
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
 
 Loaded = Translator | Classifier | Generator
@@ -42,7 +42,7 @@ LanguageConfidence = tuple[str, float]  # language code, confidence in percent
 _MAX_WORKERS = 8
 _WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
 
-_INSPECTING = {"inspect": "manyheads.runs.inspect", "page": "manyheads.runs.page"}
+_INSPECTING = {"inspect": "manyheads.inference.inspect", "page": "manyheads.web.html_page"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ServedRun:
         name: unique name by which the page chooses the run.
         folder: the run directory.
         loaded: the model that computes.
-        description: see `manyheads.runs.about.describe`.
+        description: see `manyheads.inference.about.describe`.
     """
 
     name: str

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from bitext.languages import match_language
-from manyheads.tasks.result import Translation
+from manyheads.inference.translation.result import Translation
 
 Pair = tuple[str, str]
 _PREFERRED = "en"  # of several pivot languages

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyheads.decoding.batching import ContinuousBatching, ContinuousEngine
 from manyheads.errors import UsageError
+from manyheads.inference.batching import ContinuousBatching, ContinuousEngine
+from manyheads.inference.translation.translator import Translator
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.queue_items import BatchGroup, QueueItem, RequestHandle
-from manyheads.tasks.translation.translator import Translator
 
 _Row = tuple[Ids, Constraints]
 

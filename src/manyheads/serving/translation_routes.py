@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bitext.languages import language_name, language_names, match_language
-from manyheads.data.glossary import Glossary, Term
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.errors import DataError, UsageError, WriteError
+from manyheads.inference.translation.glossary import Glossary, Term
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
 from manyheads.serving.markup.document import Document, read_html
@@ -24,8 +26,6 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
-from manyheads.tasks.result import Translation
-from manyheads.tasks.translation.translator import Translator
 
 _AUTO = "auto"
 

@@ -1,1 +1,1 @@
-"""Trained models applied to raw text: translator, classifier, generator and encoder."""
+"""The training half of each task: what it learns from, its loss, its scores."""

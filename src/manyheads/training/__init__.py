@@ -1,1 +1,1 @@
-"""Training: loss, schedule, optimiser, the training loop, and its recovery from errors and interruptions."""
+"""Training: the loop, loss, schedule, optimiser, recovery, and what the training of every task has in common."""

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.data.batch import Batch
-from manyheads.data.blocks import BlockBatch
-from manyheads.data.examples import Examples
-from manyheads.data.masked import MaskedTexts
+from manyheads.tensors.blocks import BlockBatch
+from manyheads.tensors.examples import Examples
+from manyheads.tensors.masked import MaskedTexts
+from manyheads.tensors.pairs import Batch
 
 MicroBatch = Batch | Examples | BlockBatch | MaskedTexts  # the tensors of one part of an update
 Indices = NDArray[np.int64]  # of examples in the corpus: pairs of sentences, texts or blocks

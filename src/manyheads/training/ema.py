@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from manyheads.checkpoint.sharded import distribute_like
+from manyheads.tensors.sharded import distribute_like
 
 
 class ExponentialMovingAverage:

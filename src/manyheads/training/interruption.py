@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from manyheads.reports import NO_LISTENER, Advance, Listener
 from manyheads.training.distributed import ALONE, World
-from manyheads.training.log import NO_LISTENER, Advance, Listener
 
 _Result = TypeVar("_Result")
 

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from manyheads.data.batch import Batch, Ids, make_batch
-from manyheads.data.blocks import BlockBatch
-from manyheads.data.examples import NO_LABEL, Examples
-from manyheads.data.masked import MaskedTexts
 from manyheads.data.sampler import fixed_batches
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
-from manyheads.training.log import Advance, no_advance
+from manyheads.reports import Advance, no_advance
+from manyheads.tensors.blocks import BlockBatch
+from manyheads.tensors.examples import NO_LABEL, Examples
+from manyheads.tensors.masked import MaskedTexts
+from manyheads.tensors.pairs import Batch, Ids, make_batch
 from manyheads.training.loss import cross_entropy_sums, kl_divergence_sum
 
 # The training loss, and the plain negative log-likelihood in nats, both summed over the predictions; float32 ().

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from manyheads.checkpoint.sharded import distribute_like, full_tensor
 from manyheads.config.schema import TrainingConfig
 from manyheads.model.attention import MultiHeadAttention
 from manyheads.model.layers import FeedForward
 from manyheads.model.transformer import Transformer
+from manyheads.tensors.sharded import distribute_like, full_tensor
 from manyheads.training.layerwise import by_factor
 from manyheads.training.low_rank import LowRank
 from manyheads.training.muon import Muon

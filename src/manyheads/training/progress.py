@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from manyheads.reports import StepReport
 from manyheads.training.batches import Losses
 from manyheads.training.distributed import World
-from manyheads.training.log import StepReport
 
 _MIN_LOG_POINTS = 5  # log points before divergence can be reported
 _MEAN_LOG_POINTS = 20  # log points over which the running mean is taken, about

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from manyheads.checkpoint.sharded import full_tensor
+from manyheads.tensors.sharded import full_tensor
 from manyheads.training.distributed import World
 
 

@@ -19,18 +19,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from manyheads.checkpoint.weights import load_weights
 from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
+from manyheads.reports import Listener, StepReport, ValidationReport
+from manyheads.tensors.devices import Precision
+from manyheads.tensors.weights import load_weights
 from manyheads.training.batches import BatchSource, Indices, MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.ema import ExponentialMovingAverage
 from manyheads.training.interruption import Interrupted, never
-from manyheads.training.log import Listener, StepReport, ValidationReport
 from manyheads.training.objective import Objective
 from manyheads.training.oom import OomRecovery
 from manyheads.training.optimizer import optimizer_tensors, restore_optimizer
-from manyheads.training.precision import Precision
 from manyheads.training.progress import DivergenceDetector, Progress, Window
 from manyheads.training.schedule import Schedule
 from manyheads.training.snapshot import (

@@ -13,11 +13,12 @@ from torch.autograd.graph import increment_version
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
 
-from manyheads.checkpoint.sharded import full_tensor
 from manyheads.config.schema import TrainingConfig
 from manyheads.errors import TrainingError
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import DecoderLayer
+from manyheads.tensors.devices import Precision, autocast
+from manyheads.tensors.sharded import full_tensor
 from manyheads.text.tokenizer import BOS
 from manyheads.training.batches import Losses, MicroBatch
 from manyheads.training.distributed import World
@@ -25,7 +26,6 @@ from manyheads.training.layerwise import freeze_for_lora, layer_factors
 from manyheads.training.memory import out_of_memory
 from manyheads.training.objective import Objective
 from manyheads.training.optimizer import build_optimizer
-from manyheads.training.precision import Precision, autocast
 
 
 class Updater:

@@ -1,1 +1,1 @@
-"""The code that runs in browsers: the engine of exported models, the page, and the explorer of the server."""
+"""What runs in browsers: the engine and the page in JavaScript, and the exported page with its model."""

@@ -1,7 +1,7 @@
-/* Run by Node.js after an export (interop/html/check.py): recompute the reference outputs of the
+/* Run by Node.js after an export (web/check.py): recompute the reference outputs of the
    run for comparison.  Arguments: the paths of { wasm, header } (JSON), of the tensors, and of the
    requests (JSON), each { source, target, limit } for a translator or { ids } for another model.
-   Prints a list of { scores, output }, the fields of Reference in interop/parity.py. A request {
+   Prints a list of { scores, output }, the fields of Reference in inference/parity.py. A request {
    text } is translated greedily as by the page, and its answer is the translation. */
 
 import { readFile } from "node:fs/promises";

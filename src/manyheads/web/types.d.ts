@@ -93,7 +93,7 @@ interface ModelSettings {
   pooler: string;
 }
 
-/** The description of a model, which pack_model in interop/html/pack.py writes. */
+/** The description of a model, which pack_model in web/pack.py writes. */
 interface EngineHeader {
   format: number;
   task: Task;
@@ -239,7 +239,7 @@ interface Tokenizers {
   target: Tokenizer;
 }
 
-/** A tokenizer, as describe_tokenizer in interop/html/tokenizer.py writes it; the fields after
+/** A tokenizer, as describe_tokenizer in web/tokenizer.py writes it; the fields after
     `marksBetween` are those of some kinds. */
 interface TokenizerDescription {
   kind: string;
@@ -296,7 +296,7 @@ interface LiteralKind {
   layout: boolean;
 }
 
-/** A part of a line with literals inside (data/literals.py); their spans are offsets in the part.
+/** A part of a line with literals inside (inference/translation/literals.py); their spans are offsets in the part.
  */
 interface Sentence {
   start: number;
@@ -339,7 +339,7 @@ type PageClassifier = import("./tasks/classification.js").PageClassifier;
 type PageGenerator = import("./tasks/generation.js").PageGenerator;
 type PageModel = PageTranslator | PageClassifier | PageGenerator;
 
-/** What a page needs beside the weights (runs/html_export.py); each task has its own fields. */
+/** What a page needs beside the weights (web/html_export.py); each task has its own fields. */
 interface SourceModelDescription {
   /** Occurrences of each piece, separated by blanks. */
   counts: string;
@@ -435,7 +435,7 @@ type PageRequest = { q?: string; model?: string } & InspectOptions &
   Partial<HeadRequest> &
   NextOptions;
 
-/** A request of interop/html/check.py. */
+/** A request of web/check.py. */
 interface ParityRequest {
   text?: string;
   model?: string;

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from manyheads.build.schema import KINDS
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
+from manyheads.improve.build.schema import KINDS
 
 LIMITS = {
     "integer": ({"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}),

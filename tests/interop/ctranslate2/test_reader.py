@@ -18,10 +18,10 @@ from tests.interop.parts import make_parts
 from tests.model.samples import VARIANTS
 
 from manyheads.errors import ParityError, RunError
+from manyheads.inference.parity import Parity, Samples, random_rows
 from manyheads.interop.argos import opened_package
 from manyheads.interop.ctranslate2.convert import write_ctranslate2
 from manyheads.interop.ctranslate2.reader import ImportedModel, check_imported, read_ctranslate2
-from manyheads.interop.parity import Parity, Samples, random_rows
 from manyheads.interop.reference import reference
 
 ctranslate2 = pytest.importorskip("ctranslate2")

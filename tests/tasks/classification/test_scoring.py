@@ -17,20 +17,20 @@ from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.data.examples import NO_LABEL
+from manyheads.data.training_text import read_corpus
 from manyheads.errors import DataError, RunError
+from manyheads.inference.classifier import Classifier
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.examine_config import examine_config_text
 from manyheads.runs.resume import average
 from manyheads.runs.train import train
-from manyheads.tasks.batch_sources import CorpusUpdates
-from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.classification.scoring import _in_order, evaluate_labels
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
+from manyheads.tensors.examples import NO_LABEL
 from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.training.batch_sources import CorpusUpdates
 from manyheads.training.distributed import ALONE, World
+from manyheads.training.registry import prepare_task
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +227,7 @@ def test_scores_do_not_depend_on_batches_or_order(
     classifier = Classifier.load(finished, device="cpu")
     labels, texts = zip(*examples(31, seed=8), strict=True)
     right = evaluate_labels(classifier, texts, labels, CollectingListener())
-    monkeypatch.setattr("manyheads.tasks.text_batches._BATCH_TOKENS", batch_tokens)
+    monkeypatch.setattr("manyheads.decoding.text_batches._BATCH_TOKENS", batch_tokens)
     found = evaluate_labels(classifier, texts[::-1], labels[::-1], CollectingListener())
     assert found.loss == approx(right.loss)
     assert (found.scores.accuracy, found.scores.confusion) == (right.scores.accuracy, right.scores.confusion)

@@ -22,11 +22,11 @@ from manyheads.config.schema import Config
 from manyheads.data.store import TokenStream
 from manyheads.decoding.language_model import held_tokens
 from manyheads.errors import ConfigError, DataError
+from manyheads.inference.generator import GenerateOptions, Generator
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
-from manyheads.tasks.batch_sources import BlockUpdates
-from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.text.tokenizer import EOS
+from manyheads.training.batch_sources import BlockUpdates
 from manyheads.training.distributed import World
 
 # With dropout and accumulation, whose state an interruption must not change.

@@ -16,9 +16,9 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import DataError, RunError
+from manyheads.inference.classifier import Classifier
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.train import train
-from manyheads.tasks.classification.classifier import Classifier
 
 MODEL: dict[str, Any] = {"d_model": 16, "d_ff": 20, "num_heads": 2, "num_encoder_layers": 1, "dropout": 0.1}
 

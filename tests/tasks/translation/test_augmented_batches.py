@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.tasks.test_preparation import all_batches, equal_batches, texts, tokenizers_of, updates
 from tests.training.parts import CollectingListener
+from tests.training.test_preparation import all_batches, equal_batches, texts, tokenizers_of, updates
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config

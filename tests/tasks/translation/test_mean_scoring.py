@@ -16,6 +16,9 @@ from tests.training.parts import CollectingListener
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.improve.tune import tune
+from manyheads.inference.languages import languages_of
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.challenge import challenge_run
 from manyheads.runs.clean import clean
 from manyheads.runs.evaluate import evaluate
@@ -23,12 +26,9 @@ from manyheads.runs.examine_config import examine_config
 from manyheads.runs.examine_run import examine_run
 from manyheads.runs.export import export
 from manyheads.runs.train import train
-from manyheads.runs.tune import tune
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.languages import languages_of
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation
 from manyheads.tasks.translation.scoring import Evaluation
-from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import other_language
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.objective import corpus_nll

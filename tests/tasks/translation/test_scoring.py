@@ -16,17 +16,17 @@ from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.decoding.auto_engine import AutoEngine
+from manyheads.data.training_text import read_corpus
+from manyheads.inference.engines import AutoEngine
+from manyheads.reports import SilentListener
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.translation.scoring import _MIN_PAIRS, Validation, target_nats
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.distributed import ALONE
 from manyheads.training.interruption import Interrupted, Watch
-from manyheads.training.log import SilentListener
 from manyheads.training.objective import corpus_nll
+from manyheads.training.registry import prepare_task
 
 module = importlib.import_module("manyheads.tasks.translation.scoring")
 Search = Callable[..., list[list[Hypothesis]]]
@@ -120,7 +120,7 @@ def test_no_search_is_timed_for_a_validation_without_decoding(
 
 def use_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the validation translate two sentences at once."""
-    monkeypatch.setattr("manyheads.tasks.translation.grouped._TEXTS_PER_CALL", 2)
+    monkeypatch.setattr("manyheads.inference.translation.grouped._TEXTS_PER_CALL", 2)
 
 
 def watch_validation(validation: Validation, **attributes: Any) -> CollectingListener:

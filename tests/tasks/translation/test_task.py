@@ -8,9 +8,9 @@ import pytest
 from tests.runs.parts import SENTENCES, make_config, write_split
 from tests.tasks.parts import WORDS, assert_names_its_weights
 
+from manyheads.inference.translation.translator import Translator
 from manyheads.runs.train import train
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.translation import Translator
 
 
 def test_the_task_names_the_weights_of_its_model(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from tests.web.text.browser import Browser, node
 
 from manyheads.config.schema import Config, ModelConfig
-from manyheads.interop.html.pack import PackedModel, pack_model
+from manyheads.web.pack import PackedModel, pack_model
 from manyheads.web.scripts import ENGINE
 
 DRIVER = Path(__file__).with_name("driver.mjs")

@@ -9,8 +9,8 @@ from typing import Any
 from tests.model.samples import TARGET_SIZE, random_ids, scrambled_model
 from tests.web.engine.node import pack
 
-from manyheads.decoding.native.interface import _layout_in_python
-from manyheads.interop.html.pack import _PANEL_WIDTH
+from manyheads.inference.native.interface import _layout_in_python
+from manyheads.web.pack import _PANEL_WIDTH
 
 
 def test_the_module_describes_every_struct_of_python(node) -> None:

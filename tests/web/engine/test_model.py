@@ -25,11 +25,11 @@ from tests.tolerances import assert_close
 from tests.web.engine.node import Node, array, pack
 
 from manyheads.errors import UsageError
-from manyheads.inspection.capture import attention_groups, capture, watch_head
-from manyheads.inspection.codec import array_from_json
+from manyheads.inference.inspect_options import Changes, HeadName
+from manyheads.inspection.changes import changed
 from manyheads.model import encoder_decoder
-from manyheads.tasks.inspecting.changes import changed
-from manyheads.tasks.inspecting.options import Changes, HeadName
+from manyheads.tensors.capture import attention_groups, capture, watch_head
+from manyheads.views.codec import array_from_json
 
 SOURCE = [*random_ids(1, 11, TARGET_SIZE)[0].tolist(), EOS]
 TARGET = [BOS, *random_ids(1, 6, TARGET_SIZE, seed=9)[0].tolist()]

@@ -27,25 +27,25 @@ from tests.tolerances import approx, assert_close, within
 from tests.web.engine.node import Node
 from tests.web.engine.test_model import VARIANTS_IN_A_PRECISION, load_model, max_difference
 
-from manyheads.decoding.batching import SPECIAL_IDS
+from manyheads.decoding.candidates import best_tokens
 from manyheads.decoding.engine import TorchEngine
+from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
-from manyheads.decoding.native_engine import NativeEngine
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
-from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
-from manyheads.inspection.capture import capture
+from manyheads.inference.batching import SPECIAL_IDS
+from manyheads.inference.inspect_options import Changes
+from manyheads.inference.native_engine import NativeEngine
+from manyheads.inspection.changes import changed
+from manyheads.inspection.isolation import _RereadingEngine
+from manyheads.inspection.rereading import RereadingTextStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import drawing_weights
 from manyheads.search.beam_state import BeamStep, Continuations
-from manyheads.search.candidates import best_tokens
-from manyheads.search.greedy import greedy_search
 from manyheads.search.interface import Engine, Hypothesis, SpecialIds, Stepper, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
-from manyheads.tasks.inspecting.changes import changed
-from manyheads.tasks.inspecting.options import Changes
-from manyheads.tasks.inspecting.rereading import RereadingTextStepper
-from manyheads.tasks.isolation import _RereadingEngine
+from manyheads.tensors.capture import capture
+from manyheads.views.beam_tree import BeamRecorder, BeamTree
 
 ROWS = [random_ids(1, 2 + number % 9, TARGET_SIZE, seed=number)[0].tolist() for number in range(8)]
 SEARCH = {"max_length_ratio": 1.5, "max_length_offset": 6}

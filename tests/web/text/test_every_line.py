@@ -1,7 +1,7 @@
 """Each kind of tokenizer and the sentence splitter, on the lines of the shared data and 10,000 random strings.
 
 Every 100th line is used; MANYHEADS_TESTS_EVERY_LINE=1 uses all lines, which takes about 45 minutes of one core.
-Before a merge, tests/interop/html/test_tokenizer.py and the files beside this one use some hundred texts.
+Before a merge, tests/web/test_tokenizer.py and the files beside this one use some hundred texts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.interop.html.test_tokenizer import (
+from tests.web.test_tokenizer import (
     MAKERS,
     newer_characters,
     through_json,
@@ -24,15 +24,15 @@ from tests.interop.html.test_tokenizer import (
 from tests.web.text.browser import LITERALS, Browser, first_difference, open_browser, random_texts
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.data.literals import spans_to_translate
-from manyheads.interop.html.tokenizer import describe_tokenizer
-from manyheads.tasks.parts import Splitter, _sentence_case
+from manyheads.inference.translation.literals import spans_to_translate
+from manyheads.inference.translation.parts import Splitter, _sentence_case
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import lower
 from manyheads.text.normalize import normalize, unify
 from manyheads.text.sentences import sentence_spans
 from manyheads.text.tokenizer import Tokenizer, train_tokenizer
+from manyheads.web.tokenizer import describe_tokenizer
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 BATCH = 2_000

@@ -7,20 +7,20 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.inference.translation.test_parts import LETTERLESS, SPACE, WORDS
 from tests.tasks.documents import documents
-from tests.tasks.test_parts import LETTERLESS, SPACE, WORDS
 from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, open_browser, quick_texts
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.inference.translation.assembly import word_numbers
+from manyheads.inference.translation.kept_texts import is_complete, restore
+from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.runs.challenge import _inside_cases
 from manyheads.search.options import Split
-from manyheads.tasks.assembly import word_numbers
-from manyheads.tasks.kept_texts import is_complete, restore
-from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.reserved import KEEP_SYMBOLS
 from manyheads.text.tokenizer import train_tokenizer
+from manyheads.web.tokenizer import describe_tokenizer
 
 TOKENIZER = ByteTokenizer(lowercase=False)
 OPTIONS = [

@@ -3,12 +3,12 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from tests.data.test_literals import COPIED, LONG_LINES, PROSE
+from tests.inference.translation.test_literals import COPIED, LONG_LINES, PROSE
 from tests.web.text.browser import LITERALS, first_difference, open_browser, quick_texts
 
 from bitext.languages import normal_form
-from manyheads.data.literals import spans_to_translate
-from manyheads.tasks.parts import _sentence_case
+from manyheads.inference.translation.literals import spans_to_translate
+from manyheads.inference.translation.parts import _sentence_case
 from manyheads.text.sentences import sentence_spans
 
 

@@ -19,16 +19,16 @@ from tests.web.text.browser import (
 from tests.web.text.test_parts import as_json
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.interop.html.tokenizer import describe_tokenizer
+from manyheads.inference.translation.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
+from manyheads.inference.translation.confidence import ConfidenceModel, measure
+from manyheads.inference.translation.options import LineConstraints
+from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
-from manyheads.tasks.confidence import ConfidenceModel, measure
-from manyheads.tasks.options import LineConstraints
-from manyheads.tasks.parts import Line, Splitter
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.source_model import fit_source_model
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
+from manyheads.web.tokenizer import describe_tokenizer
 
 LONGEST = 9
 

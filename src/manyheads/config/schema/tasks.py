@@ -17,7 +17,7 @@ class TaskSpec:
     """Properties of a task that need no import of its modules.
 
     Attributes:
-        module: module whose `TASK` is the `tasks.task.Task`; it is imported when it is first used.
+        module: module whose `TASK` is the `training.task.Task`; it is imported when it is first used.
         model_class: module and name of the class that opens a run and applies its model to raw text.
         architecture: model of the task.
         reads: text that the task learns from: sentence pairs, texts with a label each, documents (a line each), or
@@ -64,7 +64,7 @@ class TaskSpec:
 TASKS: dict[str, TaskSpec] = {
     "translation": TaskSpec(
         module="manyheads.tasks.translation.task",
-        model_class="manyheads.tasks.translation.translator:Translator",
+        model_class="manyheads.inference.translation.translator:Translator",
         architecture="encoder-decoder",
         reads="pairs",
         metrics=("loss", "bleu", "chrf"),
@@ -73,7 +73,7 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "classification": TaskSpec(
         module="manyheads.tasks.classification.task",
-        model_class="manyheads.tasks.classification.classifier:Classifier",
+        model_class="manyheads.inference.classifier:Classifier",
         architecture="classifier",
         reads="labelled",
         metrics=("loss", "accuracy", "macro_f1"),
@@ -82,7 +82,7 @@ TASKS: dict[str, TaskSpec] = {
     ),
     "language-modeling": TaskSpec(
         module="manyheads.tasks.language_modeling.task",
-        model_class="manyheads.tasks.language_modeling.generator:Generator",
+        model_class="manyheads.inference.generator:Generator",
         architecture="decoder",
         reads="stream",
         command="generate",

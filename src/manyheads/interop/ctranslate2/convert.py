@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.checkpoint import write_atomically
+from manyheads.checkpoint.bundle import BundleMetadata, is_export, read_metadata, write_metadata
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.files import MOST_BYTES, plain_file
-from manyheads.interop.bundle import BundleMetadata, is_export, read_metadata, write_metadata
+from manyheads.inference.parity import Parity, Reference, compare
 from manyheads.interop.ctranslate2.binary import read_model
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
 from manyheads.interop.ctranslate2.quantize import quantize_spec
 from manyheads.interop.ctranslate2.spec import build_spec, piece_names
-from manyheads.interop.parity import Parity, Reference, compare
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.marian import MarianTokenizer

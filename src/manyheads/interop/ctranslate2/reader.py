@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from manyheads.checkpoint import read_bytes, read_json, read_json_text
-from manyheads.checkpoint.weights import load_weights
+from manyheads.checkpoint.bundle import LoadedModel, is_export, read_metadata
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, ModelConfig
 from manyheads.errors import ConfigError, RunError
-from manyheads.interop.bundle import LoadedModel, is_export, read_metadata
+from manyheads.inference.parity import Parity, Reference
 from manyheads.interop.ctranslate2.binary import StoredModel, read_model
 from manyheads.interop.ctranslate2.convert import FORBIDDEN_BIASES, compare_engine
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
@@ -33,9 +33,9 @@ from manyheads.interop.ctranslate2.settings import (
 from manyheads.interop.ctranslate2.spec import piece_names
 from manyheads.interop.marian.names import our_width
 from manyheads.interop.marian.reader import START_BIAS
-from manyheads.interop.parity import Parity, Reference
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.positions import SinusoidalPositions
+from manyheads.tensors.weights import load_weights
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, TokenizerPair

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from manyheads.config.schema.tasks import Architecture
-from manyheads.data.batch import pad_rows
 from manyheads.errors import ParityError, require
-from manyheads.interop.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Parity, no_progress_bars, random_rows
+from manyheads.inference.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Parity, no_progress_bars, random_rows
 from manyheads.interop.weights import read_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
+from manyheads.tensors.pairs import pad_rows
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD
 

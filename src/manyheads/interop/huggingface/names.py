@@ -16,11 +16,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from manyheads.checkpoint.weights import check_values
 from manyheads.config.schema import ModelConfig
 from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.interop.huggingface.settings import FAMILIES
+from manyheads.tensors.weights import check_values
 from manyheads.text.huggingface import Family, HuggingFaceTokenizer
 
 # Beginnings of the names of heads, which lack the prefix of the model; BERT's pooler has it.

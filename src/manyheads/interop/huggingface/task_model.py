@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from manyheads.checkpoint.models import build_model
 from manyheads.config.load import parse_config
 from manyheads.config.schema import TASKS, Config
 from manyheads.errors import ConfigError, RunError, UsageError
 from manyheads.interop.huggingface.reader import HuggingFaceModel, read_pretrained
 from manyheads.model.transformer import Transformer
+from manyheads.tensors.models import build_model
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 

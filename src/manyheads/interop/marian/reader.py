@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 
 from manyheads.checkpoint import read_bytes, read_json
-from manyheads.checkpoint.weights import load_weights
+from manyheads.checkpoint.bundle import LoadedModel
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, ModelConfig
-from manyheads.data.batch import pad_rows
 from manyheads.errors import ConfigError, RunError, require
-from manyheads.interop.bundle import LoadedModel
+from manyheads.inference.parity import Parity, Reference, compare, no_progress_bars
 from manyheads.interop.marian.names import entries, our_width
-from manyheads.interop.parity import Parity, Reference, compare, no_progress_bars
 from manyheads.interop.reference import decoder_input, token_scores
 from manyheads.interop.weights import read_weights
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.tensors.pairs import pad_rows
+from manyheads.tensors.weights import load_weights
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, TokenizerPair
 

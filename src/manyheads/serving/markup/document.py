@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 from itertools import accumulate
 
 from bitext.letters import has_letters
+from manyheads.inference.translation.result import Translation
 from manyheads.serving.markup.blocks import Block, Token, make_block
 from manyheads.serving.markup.tag_projection import project_tags
-from manyheads.tasks.result import Translation
 
 
 def _words(text: str) -> frozenset[str]:

@@ -1,6 +1,12 @@
 """Classification: an encoder, trained on texts with a label each, that labels texts."""
 
-from manyheads.tasks.classification.classifier import Classification, Classifier
-from manyheads.tasks.labels import Labels
+from manyheads.former_paths import former_names
 
-__all__ = ["Classification", "Classifier", "Labels"]
+__getattr__ = former_names(
+    __name__,
+    {
+        "Classification": "inference.classifier",
+        "Classifier": "inference.classifier",
+        "Labels": "inference.labels",
+    },
+)

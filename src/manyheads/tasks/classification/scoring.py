@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.config.schema import Config
-from manyheads.data.examples import make_texts
 from manyheads.data.labelled import BETWEEN, cut_text
 from manyheads.data.sampler import evenly
+from manyheads.data.training_text import Corpus
+from manyheads.decoding.text_batches import class_probabilities
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.advice import with_settings
 from manyheads.evaluation.verdicts import judge_classes
-from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.inference.classifier import Classification, Classifier
+from manyheads.inference.labels import Labels
+from manyheads.inference.texts import encode_texts, longest_text  # fmt: skip
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.notes import verdict_lines
-from manyheads.tasks.classification.classifier import Classification, Classifier
-from manyheads.tasks.corpus import Corpus
-from manyheads.tasks.scored_text import report_cut
-from manyheads.tasks.labels import Labels
-from manyheads.tasks.text_batches import class_probabilities
-from manyheads.tasks.texts import encode_texts, longest_text  # fmt: skip
+from manyheads.reports import Advance, Listener, ValidationReport
+from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.tensors.examples import make_texts
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch
-from manyheads.training.log import Advance, Listener, ValidationReport
+from manyheads.training.scored_text import report_cut
 
 _UNBALANCED = 10  # examples of the largest class over those of the smallest, above which a warning is given
 _FEW_LABELS = 10  # number of labels that never causes a warning, however few the examples

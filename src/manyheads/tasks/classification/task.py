@@ -18,10 +18,13 @@ from manyheads.config.schema import Config
 from manyheads.data.labelled import split_texts
 from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
+from manyheads.data.training_text import Corpus, held_out
 from manyheads.errors import RunError
 from manyheads.evaluation import paired_bootstrap_of_labels
-from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
-from manyheads.tasks.classification.classifier import Classifier
+from manyheads.inference.classifier import Classifier
+from manyheads.inference.labels import LABELS, Labels
+from manyheads.inference.texts import encode_texts, longest_text
+from manyheads.reports import NO_LISTENER, Listener
 from manyheads.tasks.classification.scoring import (
     ClassEvaluation,
     ClassValidation,
@@ -35,16 +38,13 @@ from manyheads.tasks.classification.scoring import (
     warnings_of,
     with_text,
 )
-from manyheads.tasks.corpus import Corpus, held_out
-from manyheads.tasks.initialize import Sides
-from manyheads.tasks.labels import LABELS, Labels
-from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
-from manyheads.tasks.scored_text import ScoredText, first_held_out
-from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
-from manyheads.tasks.texts import encode_texts, longest_text
 from manyheads.text.tokenizer import Tokenizer
-from manyheads.training.log import NO_LISTENER, Listener
+from manyheads.training.batch_sources import CorpusUpdates, LabelledBatches
+from manyheads.training.initialize import Sides
 from manyheads.training.objective import classification_loss
+from manyheads.training.preparation import count_ids, prepare_tokenizers, tokenise
+from manyheads.training.scored_text import ScoredText, first_held_out
+from manyheads.training.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 
 _CARD_TEXTS = 1_000  # texts scored for a model card
 _ALL_TEXTS = 1_000_000  # texts of a test set that are read

@@ -1,5 +1,13 @@
 """Language modelling: a decoder, trained on running text, that continues texts."""
 
-from manyheads.tasks.language_modeling.generator import Continuation, GenerateOptions, Generation, Generator
+from manyheads.former_paths import former_names
 
-__all__ = ["Continuation", "GenerateOptions", "Generation", "Generator"]
+__getattr__ = former_names(
+    __name__,
+    {
+        "Continuation": "inference.generation",
+        "GenerateOptions": "inference.generation",
+        "Generation": "inference.generation",
+        "Generator": "inference.generator",
+    },
+)

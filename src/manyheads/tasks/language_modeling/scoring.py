@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from manyheads.config.schema import Config
 from manyheads.data.sampler import evenly
-from manyheads.decoding.window import window_step
 from manyheads.evaluation.verdicts import judge_bits
-from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.inference.generator import Generator, first_token
+from manyheads.inference.loading import evaluating
+from manyheads.inference.window import window_step
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.notes import verdict_lines
-from manyheads.tasks.language_modeling.generator import Generator, first_token
-from manyheads.tasks.loading import evaluating
-from manyheads.tasks.scored_text import TokenScores
+from manyheads.reports import Listener, ValidationReport
+from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.text.tokenizer import EOS, Tokenizer
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
-from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import Windows, window_nll
+from manyheads.training.scored_text import TokenScores
 
 _CHUNK = 16_384  # texts tokenised in one call
 _LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from manyheads.tasks.batch_sources import BlockUpdates
-from manyheads.tasks.language_modeling.generator import Generator
+from manyheads.inference.generator import Generator
 from manyheads.tasks.language_modeling.scoring import TextValidation, score_text
-from manyheads.tasks.preparation import make_stream
-from manyheads.tasks.scored_text import first_bytes
-from manyheads.tasks.text_task import TextTask
+from manyheads.training.batch_sources import BlockUpdates
 from manyheads.training.objective import next_token_loss
+from manyheads.training.preparation import make_stream
+from manyheads.training.scored_text import first_bytes
+from manyheads.training.text_task import TextTask
 
 _CARD_BYTES = 500_000  # bytes of text scored for a model card
 

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.models import load_model
 from manyheads.config.schema import Config
 from manyheads.data.labelled import cut_text
+from manyheads.decoding.text_batches import compute_batches
 from manyheads.errors import OverflowedError, UsageError
+from manyheads.inference.loading import LoadableModel
+from manyheads.inference.texts import encode_texts, longest_text
 from manyheads.model.encoder_only import mean_of_real
-from manyheads.tasks.loading import LoadableModel
-from manyheads.tasks.text_batches import compute_batches
-from manyheads.tasks.texts import encode_texts, longest_text
+from manyheads.tensors.devices import pick_device
+from manyheads.tensors.models import load_model
 from manyheads.text.tokenizer import EOS
-from manyheads.training.precision import pick_device
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,20 @@ import numpy as np
 import torch
 
 from manyheads.config.schema import Config
-from manyheads.data.masked import HIDDEN_SHARE, make_masked
 from manyheads.data.sampler import evenly, fixed_batches
-from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.inference.texts import longest_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.notes import verdict_lines
-from manyheads.tasks.batch_sources import hide
-from manyheads.tasks.scored_text import report_cut
+from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.masked_lm.encoder import Encoder
-from manyheads.tasks.scored_text import TokenScores
-from manyheads.tasks.texts import longest_text
+from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.tensors.masked import HIDDEN_SHARE, make_masked
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
+from manyheads.training.batch_sources import hide
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
-from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import masked_loss
+from manyheads.training.scored_text import TokenScores, report_cut
 
 _SEED = 0  # seed of the masked tokens of a held-out text, which are always the same
 _BATCH_TOKENS = 4_096  # positions computed together

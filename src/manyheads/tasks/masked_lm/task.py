@@ -9,14 +9,14 @@ from typing import ClassVar
 from bitext.letters import has_text
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.tasks.batch_sources import CorpusUpdates, MaskedBatches
 from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.masked_lm.scoring import MaskedValidation, score_hidden
-from manyheads.tasks.preparation import tokenise
-from manyheads.tasks.text_task import TextTask
 from manyheads.text.tokenizer import TokenizerPair
+from manyheads.training.batch_sources import CorpusUpdates, MaskedBatches
 from manyheads.training.distributed import World
 from manyheads.training.objective import masked_loss
+from manyheads.training.preparation import tokenise
+from manyheads.training.text_task import TextTask
 
 
 def _masked_updates(

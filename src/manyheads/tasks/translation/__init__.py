@@ -1,5 +1,13 @@
 """Translation: an encoder-decoder, trained on pairs of sentences, that translates."""
 
-from manyheads.tasks.translation.translator import Candidate, SearchOptions, Translation, Translator
+from manyheads.former_paths import former_names
 
-__all__ = ["Candidate", "SearchOptions", "Translation", "Translator"]
+__getattr__ = former_names(
+    __name__,
+    {
+        "Candidate": "inference.translation.result",
+        "SearchOptions": "search.options",
+        "Translation": "inference.translation.result",
+        "Translator": "inference.translation.translator",
+    },
+)

@@ -20,15 +20,15 @@ from manyheads.config.schema import Config
 from manyheads.data.augment import Augmenter, AugmentPlan, AugmentRates, Growth, PhraseTable
 from manyheads.data.augment_copies import make_copy, other_scripts
 from manyheads.data.augment_phrases import mine_phrases
-from manyheads.data.batch import Ids
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.tasks.batch_sources import PairBatches
-from manyheads.tasks.corpus import longest_side
-from manyheads.tasks.kept_texts import add_marks, knows_marks
-from manyheads.tasks.term_hints import TermHints, link_words
+from manyheads.data.training_text import longest_side
+from manyheads.inference.translation.kept_texts import add_marks, knows_marks
+from manyheads.inference.translation.term_hints import TermHints, link_words
+from manyheads.reports import Listener
+from manyheads.tensors.pairs import Ids
 from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
-from manyheads.training.log import Listener
+from manyheads.training.batch_sources import PairBatches
 
 _RATES = AugmentRates()  # at data.augment = 1
 _MINING = 2  # version of the phrase mining; a new version makes old caches stale

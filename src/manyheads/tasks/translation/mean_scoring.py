@@ -11,11 +11,11 @@ from typing import Any
 from bitext.pairs import Pair
 from manyheads.config.schema import Config
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.reports import ValidationReport
 from manyheads.tasks.translation.scoring import Evaluation, Validation
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
-from manyheads.training.log import ValidationReport
 
 Directions = Mapping[str, tuple[Config, list[Pair]]]  # by name, such as "de-en"
 

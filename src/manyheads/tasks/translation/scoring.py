@@ -19,8 +19,8 @@ from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, as_json, saving
 from manyheads.config.schema import Config
-from manyheads.data.batch import Ids, pad_rows
 from manyheads.data.sampler import evenly, fixed_batches
+from manyheads.data.training_text import describe_long, fitting_pairs, held_out
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
 from manyheads.evaluation.scores import metrics
@@ -33,23 +33,23 @@ from manyheads.evaluation.verdicts import (
     judge_untrained,
     shares_nothing,
 )
-from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
-from manyheads.inspection.metrics import read_metrics
+from manyheads.inference.languages import languages_of
+from manyheads.inference.translation.confidence import CONFIDENCE, MIN_PAIRS, fit_confidence, measure
+from manyheads.inference.translation.grouped import spread_groups, translate_in_groups
+from manyheads.inference.translation.options import plain_search
+from manyheads.inference.translation.translator import Translator
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.notes import verdict_lines
-from manyheads.tasks.confidence import CONFIDENCE, MIN_PAIRS, fit_confidence, measure
-from manyheads.tasks.corpus import describe_long, fitting_pairs, held_out
-from manyheads.tasks.languages import languages_of
-from manyheads.tasks.options import plain_search
-from manyheads.tasks.scored_text import TokenScores
-from manyheads.tasks.translation.grouped import spread_groups, translate_in_groups
-from manyheads.tasks.translation.translator import Translator
+from manyheads.reports import Listener, ValidationReport
+from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
+from manyheads.tensors.pairs import Ids, pad_rows
 from manyheads.text.languages import other_language
 from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.interruption import UNWATCHED, Watch
-from manyheads.training.log import Listener, ValidationReport
 from manyheads.training.objective import corpus_nll
+from manyheads.training.scored_text import TokenScores
+from manyheads.views.metrics import read_metrics
 
 _NUM_SAMPLES = 3  # translations that are recorded at each validation
 _BATCH_TOKENS = 4_096  # tokens of both sides of a batch of `target_nats`, padding included

@@ -17,32 +17,39 @@ from bitext.file_names import Split
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.models import load_run
+from manyheads.checkpoint.bundle import LoadedModel
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.decoding.auto_engine import engine_of
+from manyheads.data.training_text import (
+    Corpus,
+    available_pairs,
+    describe_long,
+    held_out,
+    language_profiles,
+    longest_side,
+)
 from manyheads.errors import UsageError
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
 from manyheads.evaluation.verdicts import judge_empty
-from manyheads.interop.bundle import LoadedModel
-from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
-from manyheads.tasks.corpus import Corpus, available_pairs, describe_long, held_out, language_profiles, longest_side
-from manyheads.tasks.directions import reserved_symbols
-from manyheads.tasks.languages import LANGUAGES
-from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
-from manyheads.tasks.scored_text import ScoredText, training_overlap
-from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
+from manyheads.inference.engines import engine_of
+from manyheads.inference.languages import LANGUAGES
+from manyheads.inference.translation.directions import reserved_symbols
+from manyheads.inference.translation.grouped import translate_in_groups
+from manyheads.inference.translation.translator import Translator
+from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.translation.augmented_batches import augmented_batches
-from manyheads.tasks.translation.grouped import translate_in_groups
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
-from manyheads.tasks.translation.translator import Translator
+from manyheads.tensors.models import load_run
 from manyheads.text.sentences import sentence_spans
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
-from manyheads.training.log import Listener, ValidationReport
+from manyheads.training.batch_sources import CorpusUpdates, PairBatches
 from manyheads.training.objective import corpus_nll, translation_loss
+from manyheads.training.preparation import count_ids, prepare_tokenizers, tokenise
+from manyheads.training.scored_text import ScoredText, training_overlap
+from manyheads.training.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 
 _MODELLED_PAIRS = 200_000  # evenly spread over the corpus
 _COUNTED_PAIRS = 2_000  # pairs whose sentences are counted

@@ -3443,7 +3443,7 @@ var PageTranslator = class _PageTranslator {
     }
     return outputs;
   }
-  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/tasks/assembly.py.
+  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/inference/translation/assembly.py.
       @param {Line} line @param {Output[][]} outputs @param {boolean} alignment */
   assemble(line, outputs, alignment) {
     const ranks = Math.max(0, ...outputs.map((hypotheses2) => hypotheses2.length));

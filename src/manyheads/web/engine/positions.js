@@ -1,4 +1,4 @@
-/* Position tables of the encoder or decoder: sinusoidal, learned or rotary (decoding/native/positions.py). */
+/* Position tables of the encoder or decoder: sinusoidal, learned or rotary (inference/native/positions.py). */
 
 import { EngineError } from "./memory.js";
 

@@ -1,4 +1,4 @@
-/* Sampling of tokens from the model's distribution (search/sampling.py), with a seeded random number generator. */
+/* Sampling of tokens from the model's distribution (decoding/sampling.py), with a seeded random number generator. */
 
 /** Return a random number generator for one sample: numbers in [0, 1) that depend only on the seed, the sample's index and the context.
 

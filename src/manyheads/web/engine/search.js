@@ -1,4 +1,4 @@
-/* Beam search, greedy search and generation in the WebAssembly engine, one step at a time (search/beam.py, search/greedy.py).
+/* Beam search, greedy search and generation in the WebAssembly engine, one step at a time (decoding/beam.py, decoding/greedy.py).
 
    Shapes: K beam size, W rows (1 at first, then K), V vocabulary. An output is { tokens, tokenScores, logProbability, score, ended }, as
    search/interface.py Hypothesis: ids without begin and end symbols, log-probabilities in nats, with that of the end symbol if the output ended. */
@@ -314,7 +314,7 @@ class BeamSearch {
 }
 
 /** The beam search without the causal mask. Each new token then changes the states of all earlier ones, so no KV cache can be reused:
-    each step recomputes every prefix (tasks/inspecting/rereading.py). */
+    each step recomputes every prefix (inspection/rereading.py). */
 class RecomputingSearch extends BeamSearch {
   /** As in BeamSearch; each token of the prefix is scored given only the tokens before it. */
   prefill() {

@@ -5,7 +5,7 @@ import { clamp, floor, min, range, round } from "./numbers.js";
 import { n } from "./strings.js";
 
 /* Cividis: Nunez, Anderton and Renslow (2018), dark for low and light for high values. As in
-   inspection/colours.py. */
+   views/colours.py. */
 const CIVIDIS = "00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838";
 
 /* For signed values: vermilion below 0, white at 0, blue above. */

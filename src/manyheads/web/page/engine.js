@@ -1,5 +1,5 @@
 /* An exported page with a model sends its requests to its own worker instead of a server;
-   PageModel in runs/page.py writes the elements. */
+   PageModel in web/html_page.py writes the elements. */
 
 import { byId } from "./elements.js";
 import { min } from "./numbers.js";

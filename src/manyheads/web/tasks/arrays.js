@@ -1,4 +1,4 @@
-/* Arrays in the JSON of the page, as in manyheads/inspection/codec.py, and log-softmax. */
+/* Arrays in the JSON of the page, as in manyheads/views/codec.py, and log-softmax. */
 
 /** Encode an array as 16-bit numbers between its lowest and highest value, in base64.
     @type {(shape: number[], numbers: Float32Array) => PackedArray} */

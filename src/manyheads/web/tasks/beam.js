@@ -1,4 +1,4 @@
-/* The tree of a beam search, with the reason why each branch ended: as manyheads/inspection/beam_tree.py. */
+/* The tree of a beam search, with the reason why each branch ended: as manyheads/views/beam_tree.py. */
 
 import { lengthDivisor } from "../engine/search.js";
 

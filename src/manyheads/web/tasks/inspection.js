@@ -109,7 +109,7 @@ export function neighboursOf(rows, width, ids, tokenizer) {
   });
 }
 
-/** Compute the intermediate values of a head, as watch_head in manyheads/inspection/capture.py; `source` and `target` as in
+/** Compute the intermediate values of a head, as watch_head in manyheads/tensors/capture.py; `source` and `target` as in
     EngineModel.headVectors, `engine`: options from `engineChanges`.
     @type {(model: EngineModel, name: HeadName, source: number[] | null, target: number[], engine: EngineOptions & { causal: boolean }) => HeadSteps} */
 export function headSteps(model, { kind, layer, head }, source, target, engine) {
@@ -139,7 +139,7 @@ export function headSteps(model, { kind, layer, head }, source, target, engine) 
   };
 }
 
-/** Return { kind, layer, head }; throw a RequestError if the model has no such head (HeadName.check in manyheads/tasks/inspecting/changes.py).
+/** Return { kind, layer, head }; throw a RequestError if the model has no such head (HeadName.check in manyheads/inspection/changes.py).
     @type {(model: EngineModel, name: HeadRequest) => HeadName} */
 export function checkHead({ task, layers, heads }, { kind, layer = 0, head = 0 }) {
   const kinds = /** @type {{ [task: string]: AttentionKind[] }} */ ({ translation: ["encoder", "decoder", "cross"], classification: ["encoder"], "language-modeling": ["decoder"] })[task];

@@ -17,7 +17,7 @@ const WIDE_BEAM = 10; // outputs among which one with all symbols is looked for,
     @type {(output: { tokens: number[], ended: boolean }) => number[]} */
 const withEndSymbol = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tokens]);
 
-/** A translator: a model, the tokenizers of both sides, and the settings that Python wrote (runs/html_export.py). */
+/** A translator: a model, the tokenizers of both sides, and the settings that Python wrote (web/html_export.py). */
 export class PageTranslator {
   /** @param {EngineModel} model @param {Tokenizers} tokenizers @param {PageSettings} settings */
   constructor(model, tokenizers, settings) {
@@ -80,7 +80,7 @@ export class PageTranslator {
     return outputs;
   }
 
-  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/tasks/assembly.py.
+  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/inference/translation/assembly.py.
       @param {Line} line @param {Output[][]} outputs @param {boolean} alignment */
   assemble(line, outputs, alignment) {
     const ranks = Math.max(0, ...outputs.map((hypotheses) => hypotheses.length));

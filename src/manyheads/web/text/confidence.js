@@ -1,4 +1,4 @@
-/* How sure a translator is of a translation: an estimate of its chrF, as in manyheads/tasks/confidence.py. */
+/* How sure a translator is of a translation: an estimate of its chrF, as in manyheads/inference/translation/confidence.py. */
 
 const LEVELS = ["low", "medium", "high"];
 const SIGNS_OF_FAILURE = ["untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character"];

@@ -1,4 +1,4 @@
-/* Literals: parts of a text that a translation copies unchanged, as in bitext/literals.py and manyheads/data/literals.py. */
+/* Literals: parts of a text that a translation copies unchanged, as in bitext/literals.py and manyheads/inference/translation/literals.py. */
 
 import { hasLetters, isBlank, known, strip, stripStart, WHITE } from "./unicode.js";
 

@@ -1,4 +1,4 @@
-/* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/tasks/parts.py. */
+/* Splitting of a line into parts that are translated separately, and joining of their outputs, as in manyheads/inference/translation/parts.py. */
 
 import { markedIds } from "./kepttexts.js";
 import { Literals, textsBeside } from "./literals.js";

@@ -1,4 +1,4 @@
-/* Loading of a tokenizer from its description, which describe_tokenizer in manyheads/interop/html/tokenizer.py writes. */
+/* Loading of a tokenizer from its description, which describe_tokenizer in manyheads/web/tokenizer.py writes. */
 
 import { ByteLevelTokenizer, WordPieceTokenizer } from "./huggingface.js";
 import { MarianTokenizer, SubwordTokenizer } from "./subwords.js";

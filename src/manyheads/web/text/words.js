@@ -1,4 +1,4 @@
-/* Word alignment of a translation, and warnings about the output, as in manyheads/tasks/assembly.py. */
+/* Word alignment of a translation, and warnings about the output, as in manyheads/inference/translation/assembly.py. */
 
 import { outputOf } from "./kepttexts.js";
 import { isBlank, splitBlanks } from "./unicode.js";

@@ -1,0 +1,121 @@
+"""The interface of the library of `decoder.c`: its functions with the types of their arguments, and shared structs.
+
+The library is checked when it is loaded: code that reads a struct with another layout would read foreign memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from manyheads.inference.native.structs import ENUMERATIONS, INT64, POINTER, STRUCTS
+
+
+class _Field(ctypes.Structure):
+    """The offset, size and type of a struct or field, or the value of a constant, as in `layout.h`."""
+
+    __slots__ = ()
+    _fields_ = (("name", ctypes.c_char_p), ("offset", INT64), ("size", INT64), ("type", ctypes.c_char_p))
+
+
+class _Function(ctypes.Structure):
+    """The types of a function, as in `layout.h`."""
+
+    __slots__ = ()
+    _fields_ = (("name", ctypes.c_char_p), ("types", ctypes.c_char_p))
+
+
+_FUNCTIONS = (
+    "panel_width", "panel_depth", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
+    "extend_beam", "sinusoidal_positions", "rotary_positions",
+)  # fmt: skip
+_TYPES = {  # of struct fields
+    ctypes.c_float: "float", ctypes.c_double: "double", ctypes.c_int32: "int32", INT64: "int64",
+}  # fmt: skip
+_Entry = tuple[int, int, str]  # offset, size, type
+
+
+class InterfaceError(Exception):
+    """The library and these Python files do not agree on a function, a struct or an enumeration."""
+
+
+def check_interface(library: ctypes.CDLL) -> None:
+    """Declare the types of all functions, and compare the layout of all shared structs and all enumerations.
+
+    Raises:
+        InterfaceError: the library lacks a function, or a struct has another layout in C than in Python.
+    """
+    try:
+        for name, signature in _signatures(library).items():
+            function = getattr(library, name)
+            function.restype, *function.argtypes = signature
+        in_c = _layout_in_c(library)
+    except AttributeError as error:
+        raise InterfaceError(f"the C library has no function {str(error).rpartition(' ')[2]}") from None
+    in_python = _layout_in_python()
+    for name in [*in_python, *in_c]:
+        if in_c.get(name) != in_python.get(name):
+            raise InterfaceError(
+                f"{name} is {_place(in_c.get(name))} in C, {_place(in_python.get(name))} in Python"
+            )
+
+
+def _signatures(library: ctypes.CDLL) -> dict[str, list[Any]]:
+    """Return the types of the result and of the arguments of each function."""
+    types = {entry.name.decode(): entry.types.decode() for entry in _table(library.function_types, _Function)}
+    if missing := [name for name in _FUNCTIONS if name not in types]:
+        raise InterfaceError(f"the C library has no function {missing[0]}")
+    return {
+        name: [_ctype(text.partition("(")[0]), *map(_ctype, text.partition("(")[2].removesuffix(")").split(","))]
+        if not text.endswith("(void)")
+        else [_ctype(text.partition("(")[0])]
+        for name, text in types.items()
+    }
+
+
+def _ctype(text: str) -> Any:
+    """Return the type of `ctypes` for a type of C; a pointer to numbers takes an address."""
+    words = text.replace("*", " * ").split()
+    base = next(word for word in words if word != "const")
+    if words.count("*") == 2:
+        return ctypes.POINTER(POINTER)
+    if "*" in words:
+        struct = next((struct for struct in STRUCTS if struct.__name__ == base), None)
+        return POINTER if struct is None else ctypes.POINTER(struct)
+    return {"void": None, "int": ctypes.c_int, "int64_t": INT64}[base]
+
+
+def _table(function: Any, kind: type[Any]) -> list[Any]:
+    function.restype, function.argtypes = ctypes.POINTER(kind), (ctypes.POINTER(INT64),)
+    count = INT64()
+    entries = function(count)
+    return [entries[i] for i in range(count.value)]
+
+
+def _layout_in_c(library: ctypes.CDLL) -> dict[str, _Entry]:
+    """Return the offset, size and type of each struct and field by its name, and the value of each constant."""
+    return {
+        field.name.decode(): (field.offset, field.size, field.type.decode())
+        for field in _table(library.struct_layout, _Field)
+    }
+
+
+def _layout_in_python() -> dict[str, _Entry]:
+    """Return the same as `_layout_in_c` for the classes in `structs.py`."""
+    layout: dict[str, _Entry] = {}
+    for struct in STRUCTS:
+        layout[struct.__name__] = (0, ctypes.sizeof(struct), struct.__name__)
+        for name, kind, *_ in struct._fields_:
+            field = getattr(struct, name)
+            type_name = kind.__name__ if issubclass(kind, ctypes.Structure) else _TYPES.get(kind, "pointer")
+            layout[f"{struct.__name__}.{name}"] = (field.offset, field.size, type_name)
+    for enumeration in ENUMERATIONS:
+        layout |= {constant.name: (constant.value, 0, enumeration.__name__) for constant in enumeration}
+    return layout
+
+
+def _place(entry: _Entry | None) -> str:
+    if entry is None:
+        return "missing"
+    offset, size, type_name = entry
+    return f"{size} bytes ({type_name}) at byte {offset}" if size else f"{offset} ({type_name})"

@@ -1,0 +1,1 @@
+"""The translator: a line is divided, searched, checked and put together again."""

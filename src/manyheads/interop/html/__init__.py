@@ -1,1 +1,0 @@
-"""A model as one HTML file: its weights, tokenizer, search and page, for a browser without a network."""

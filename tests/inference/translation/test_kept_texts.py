@@ -1,0 +1,290 @@
+"""Literals inside of a sentence are symbols for the model, and come back where their symbols are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.tasks.documents import documents
+
+from manyheads.config.schema import Config
+from manyheads.inference.translation.kept_texts import add_marks, is_complete, knows_marks, marked_ids, restore
+from manyheads.inference.translation.literals import Sentence, sentences_with_literals
+from manyheads.inference.translation.translator import Translator
+from manyheads.search.interface import Engine, Hypothesis, make_hypothesis
+from manyheads.search.options import SearchOptions
+from manyheads.text.characters import ByteTokenizer
+from manyheads.text.reserved import KEEP_SYMBOLS, MARKS
+from manyheads.text.tokenizer import EOS, TokenizerPair
+
+WORDS = {"hund": "dog", "drei": "three", "neue": "new", "bälle": "balls"}
+PAIR = "Der Hund hat drei neue Bälle.", "The dog has three new balls."
+
+
+class MarkedBytes(ByteTokenizer):
+    """A tokenizer of bytes that has the symbols of kept texts."""
+
+    reserved: Mapping[str, int] = MappingProxyType(dict(zip(KEEP_SYMBOLS, range(260, 268), strict=True)))
+
+    @property
+    def size(self) -> int:
+        return 260 + len(KEEP_SYMBOLS)
+
+
+TOKENIZER = MarkedBytes(lowercase=False)
+
+
+def with_marks(text: str) -> str:
+    return re.sub(r"\[(\d)\]", lambda number: MARKS[f"<keep-{number[1]}>"], text)
+
+
+def ids_of(text: str) -> list[int]:
+    """Return the tokens of a text in which [1] is the first symbol."""
+    return TOKENIZER.encode_marked([with_marks(text)])[0]
+
+
+class ChangingEngine(Engine):
+    """An engine whose outputs are its sources after a change."""
+
+    def __init__(self, *changes: Callable[[list[int]], list[int]]) -> None:
+        self.changes = changes
+
+    def search(self, rows: Sequence[Sequence[int]], options: SearchOptions, *unused: Any) -> list[list[Hypothesis]]:
+        changes = self.changes[: options.n_best]
+        return [[self.output(change(list(row))) for change in changes] for row in rows]
+
+    def output(self, ids: list[int]) -> Hypothesis:
+        made = make_hypothesis([*ids, EOS], [-0.1] * (len(ids) + 1), ended=True, length_penalty=1.0)
+        return replace(made, attention=tuple(map(tuple, np.eye(len(ids) + 1).tolist())))
+
+    def stream(self, row: Sequence[int], *unused: Any) -> Iterator[int]:
+        yield from (*row, EOS)
+
+
+def translator(*changes: Callable[[list[int]], list[int]], **search: bool) -> Translator:
+    config = Config.model_validate(
+        {
+            "data": {"source": "de", "target": "en", "max_length": 200}, "tokenizer": {"kind": "bytes"},
+            "model": {"max_positions": 400}, "search": {"copy_literals": True} | search,
+        }
+    )  # fmt: skip
+    return Translator(config, TokenizerPair(TOKENIZER, TOKENIZER, joint=True), ChangingEngine(*changes))
+
+
+def is_symbol(token: int) -> bool:
+    return token >= 260
+
+
+def without_symbols(ids: list[int]) -> list[int]:
+    return [token for token in ids if not is_symbol(token)]
+
+
+def with_symbols_twice(ids: list[int]) -> list[int]:
+    return [*ids, *filter(is_symbol, ids)]
+
+
+def with_symbols_reversed(ids: list[int]) -> list[int]:
+    last = [token for token in ids if is_symbol(token)]
+    return [last.pop() if is_symbol(token) else token for token in ids]
+
+
+def test_both_sides_of_a_pair_get_the_same_marks_in_the_place_of_words_or_around_them() -> None:
+    shown = {
+        tuple(re.sub("[\ufdd2-\ufdd9]", "#", side) for side in add_marks(*PAIR, Random(seed), WORDS))
+        for seed in range(500)
+    }
+    assert {
+        ("Der # hat drei neue Bälle.", "The # has three new balls."),
+        ("Der Hund hat drei #neue Bälle.", "The dog has three #new balls."),
+        ("Der Hund hat #drei# neue #.", "The dog has #three# new #."),
+    } <= shown
+    for seed in range(500):
+        source, target = (re.findall("[\ufdd2-\ufdd9]", side) for side in add_marks(*PAIR, Random(seed), WORDS))
+        assert source == target == sorted(set(source)) != []
+
+
+def test_marks_have_the_order_of_the_source_and_the_places_of_the_translations() -> None:
+    for seed in range(200):
+        source, target = add_marks("Hund neue", "new dog", Random(seed), WORDS)
+        marks = re.findall("[\ufdd2-\ufdd9]", source)
+        if source == f"{marks[0]} {marks[-1]}" and len(marks) == 2:
+            assert target == f"{marks[1]} {marks[0]}"
+            return
+    raise AssertionError("no pair had two words replaced")
+
+
+def test_a_pair_without_known_words_has_a_mark_at_the_same_end_of_both_sides() -> None:
+    ends = {add_marks("Ach", "Oh", Random(seed), {}) for seed in range(100)}
+    assert all(
+        (source[:-1], target[:-1]) == ("Ach", "Oh") or (source[1:], target[1:]) == ("Ach", "Oh")
+        for source, target in ends
+    )
+    assert {source.find("Ach") for source, _ in ends} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "sentences"),
+    [
+        ("Sie haben %d neue Nachrichten.", ["Sie haben [1] neue Nachrichten."]),
+        ("- Hallo <b>{name}</b>!", ["Hallo [1]!"]),
+        ("Das <b>alte {x}</b> da", ["Das [1]alte [2] da"]),
+        ("{a} und {b}\tnur {c}", ["[1] und [2]", "nur [1]"]),
+        ("{a}, {b} und x", ["[1] und x"]),
+        ("Frag www.x.org.", ["Frag [1]."]),
+        ("Ein Hund.", []),
+        ("{name}", []),
+        ("<b>5</b>", []),
+        ("{n, plural, one {# Datei} other {# Dateien}}", []),
+        ("Nutze `a | b` heute", []),
+    ],
+)
+def test_a_sentence_has_marks_in_the_place_of_its_literals(line: str, sentences: list[str]) -> None:
+    found = [marked_ids(sentence, TOKENIZER) for sentence in sentences_with_literals(line)]
+    assert found == [*map(ids_of, sentences)]
+
+
+def test_there_are_no_marks_for_more_literals_than_there_are_symbols() -> None:
+    for count in (len(KEEP_SYMBOLS), len(KEEP_SYMBOLS) + 1):
+        (sentence,) = sentences_with_literals("{a} und " * count + "Ende")
+        assert (marked_ids(sentence, TOKENIZER) is None) == (count > len(KEEP_SYMBOLS))
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "text"),
+    [
+        ("Sieh {a} an.", "Look at [1].", "Look at {a}."),
+        ("Sieh {a}.", "[1] is seen", "{a} is seen"),
+        ("Sieh „{a}“ an.", 'See "[1]".', 'See "{a}".'),
+        ("{a} ist da (oder {b}).", "There is [1] ([2]).", "There is {a} ({b})."),
+        ("Das <b>Haus</b>.", "The [1] house [2] here.", "The <b>house</b> here."),
+        ("Das <b>Haus</b> da", "[1] House [2], there", "<b>House</b>, there"),
+        ("{이름}님 안녕", "[1] hello", "{이름} hello"),
+        ("당신의 <b>집</b>이", "your [1]house[2] is", "your <b>house</b>is"),
+        ("你好{a}你好", "hello [1] hello", "hello {a} hello"),
+        ("{a} oder {b}", "[2] or [1]", "{b} or {a}"),
+        ("{a} oder {b}", "[2][1]", "{b} {a}"),
+        ("Geh zu {a}-Stadt", "Go to [1] -city", "Go to {a}-city"),
+        ("Hallo {a}", "", ""),
+    ],
+)
+def test_literals_come_back_with_the_blanks_of_their_source(source: str, output: str, text: str) -> None:
+    (sentence,) = sentences_with_literals(source)
+    assert restore(sentence, TOKENIZER, ids_of(output)) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "complete"),
+    [
+        ("{a} und {b}", "[1] [2]", True),
+        ("{a} und {b}", "[2] [1]", True),
+        ("{a} und {b}", "[1]", False),
+        ("{a} und {b}", "[1] [2] [2]", False),
+        ("{a} und {b}", "[1] [3]", False),
+        ("<b>{a} und</b> x", "[1] [2]", True),
+        ("<b>{a} und</b> x", "[2] [1]", False),
+        ("{b}rot{/b} und", "[2] [1]", False),
+        ("{\\i1}rot{\\i0} und", "[2] [1]", False),
+        ("Ein \\emph{rot} und", "[2] [1]", False),
+        ("Ein {1>rot<1} und", "[2] [1]", False),
+        ("{1} und {0}", "[2] [1]", True),
+    ],
+)
+def test_an_output_needs_each_symbol_once_and_tags_in_their_order(source: str, output: str, complete: bool) -> None:
+    (sentence,) = sentences_with_literals(source)
+    assert is_complete(sentence, TOKENIZER, ids_of(output)) is complete
+
+
+def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_whole() -> None:
+    typed = f"Ein {MARKS['<keep-1>']} und {{a}} {MARKS['<term>']} hier"
+    texts = [*documents(), typed, "Sie haben %d neue Nachrichten."]
+    made = translator(list)
+    lines = made.splitter(marks=True).lines(texts)
+    assert sum(bool(line.kept) for line in lines) > 50
+    found = made.translate(texts)
+    assert [one.translation for one in found] == texts
+    assert found[-1].sentences == 1
+    assert ["".join(made.stream(text)) for text in texts] == texts
+
+
+@pytest.mark.parametrize(
+    ("changes", "translation", "parts"),
+    [
+        ([list], "Das ist {a} und {b} hier", 1),
+        ([with_symbols_reversed], "Das ist {b} und {a} hier", 1),
+        ([without_symbols], "Das ist {a} und {b} hier", 3),
+        ([with_symbols_twice], "Das ist {a} und {b} hier", 3),
+        ([without_symbols, with_symbols_reversed, list], "Das ist {b} und {a} hier", 1),
+    ],
+)
+def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is_cut(
+    changes: list[Callable[[list[int]], list[int]]], translation: str, parts: int
+) -> None:
+    whole, plain = translator(*changes).translate(["Das ist {a} und {b} hier", "Ein Hund"], n_best=1)
+    assert len(whole.hypotheses) == 1
+    assert (whole.translation, whole.sentences) == (translation, parts)
+    assert (plain.translation, plain.sentences) == ("Ein Hund", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "search"),
+    [
+        ("EIN {a} DA", SearchOptions(), {"lower_capitals": True}),
+        ("Ein {a} " + "da " * 80, SearchOptions(), {}),
+    ],
+)
+def test_other_lines_are_cut_at_their_literals(text: str, options: SearchOptions, search: dict[str, bool]) -> None:
+    made = translator(list, **search)
+    lines = made.splitter(options, marks=made.marks_literals).lines([text])
+    assert not lines[0].kept
+    assert len(lines[0].parts) >= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("Ein {a} da", "0-0 1-1 2-2"),
+        ("- Ein <b>altes Haus</b> da", "0-0 1-1 2-2 3-3 4-4"),
+        ('Ein <a href="x">Haus</a> da', "0-0 2-2 3-3"),
+    ],
+)
+def test_words_are_aligned_with_literals_in_their_place(text: str, links: str) -> None:
+    (found,) = translator(list).translate([text], options=SearchOptions(alignment=True))
+    assert (found.translation, found.sentences, found.alignment) == (text, 1, links)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "kept"),
+    [
+        ("Ein {a} da. Hier ist {b}.  Ende.", ["Ein {a} da.", "Hier ist {b}.", "Ende."], {0: ["{a}"], 1: ["{b}"]}),
+        ("Da. Ein `a. B` da.", ["Da.", "Ein `a. B` da."], {1: ["`a. B`"]}),
+        ("Ein {a} da", ["Ein {a} da"], {0: ["{a}"]}),
+    ],
+)
+def test_sentences_that_are_translated_apart_have_their_own_literals(
+    text: str, parts: list[str], kept: dict[int, list[str]]
+) -> None:
+    made = translator(list)
+    (line,) = made.splitter(SearchOptions(split="sentences"), marks=True).lines([text])
+    assert [line.part_text(part) for part in range(len(line.parts))] == parts
+    own = {part: [found.text[slice(*span)] for span in found.literals] for part, found in line.kept.items()}
+    assert own == kept
+    (result,) = made.translate([text], options=SearchOptions(split="sentences"))
+    assert result.translation == text
+
+
+def test_a_vocabulary_without_the_symbols_knows_no_marks() -> None:
+    plain = ByteTokenizer(lowercase=False)
+    assert knows_marks(TokenizerPair(TOKENIZER, TOKENIZER, joint=True))
+    assert not knows_marks(TokenizerPair(TOKENIZER, plain, joint=False))
+    assert not translator(list, copy_literals=False).marks_literals
+
+
+def test_a_sentence_is_a_part_of_its_line() -> None:
+    (sentence,) = sentences_with_literals("* Hallo {name} da")
+    assert sentence == Sentence(2, "Hallo {name} da", [(6, 12)])
