@@ -27,8 +27,8 @@ SOURCE = Path(manyheads.__file__).parent
 BITEXT = Path(bitext.__file__).parent.parent
 Function = tuple[str, str]  # file below the package, name
 NATIVE = SOURCE / "inference" / "native"
-PACKAGES = ["cli", "improve", "runs", "serving", "tasks", "inspection", "checks", "interop", "training", "decoding", "web",
-            "inference", "tensors", "checkpoint", "data", "evaluation", "views", "model", "text", "search",
+PACKAGES = ["cli", "improve", "runs", "serving", "tasks", "inspection", "checks", "interop", "training", "decoding",
+            "web", "inference", "tensors", "checkpoint", "data", "evaluation", "views", "model", "text", "search",
             "config"]  # fmt: skip
 TINY = ("training.steps=1", "training.warmup_steps=1", "training.batch_tokens=500", "training.valid_sentences=2",
         "model.d_model=32", "data.limit=300")  # fmt: skip

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.config.schema.tasks import model_class_of
 from manyheads.errors import RunError, UsageError
 from manyheads.inference.about import curves_of
 from manyheads.inference.classifier import Classifier
 from manyheads.inference.generator import Generator
 from manyheads.inference.inspect_options import InspectOptions
-from manyheads.inference.loading import model_class_of
 from manyheads.inference.torch_parts import torch_module
 from manyheads.inference.translation.translator import Translator
 from manyheads.reports import NO_LISTENER, Listener

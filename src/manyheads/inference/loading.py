@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.hub import folder_of, is_pretrained
-from manyheads.config.schema import TASKS, Config
+from manyheads.config.schema import Config
 from manyheads.errors import refuse_pickling
 from manyheads.inference.native_engine import NotNativeError, Pack, open_native
 from manyheads.inference.torch_parts import torch_module
@@ -65,13 +64,6 @@ def open_model(
     except NotNativeError as reason:
         reason.check_torch()
         return load()
-
-
-def model_class_of(task: str) -> type[Any]:
-    """Return the class that opens a run of a task and applies its model to raw text; its module is imported."""
-    module, _, name = TASKS[task].model_class.partition(":")
-    found: type[Any] = vars(import_module(module))[name]
-    return found
 
 
 class LoadableModel:

@@ -18,6 +18,7 @@ from manyheads.errors import RunError, UsageError
 from manyheads.files import new_folder
 from manyheads.inference.export_settings import (
     compare_without_lost_settings,
+    described_losses,
     join_comparisons,
 )
 from manyheads.inference.parity import Parity, Reference, compare, has_transformers, samples_of
@@ -156,7 +157,7 @@ def _formats_of(spec: TaskSpec) -> tuple[str, ...]:
 
 def _card_of(opened: LoadedModel, to: str) -> str:
     """Return the model card of an export, with the scores of the run if its test text is available."""
-    card = exported_card(opened.config, opened.tokenizers, to)
+    card = exported_card(opened.config, opened.tokenizers, to, lost=described_losses(opened.config, to))
     if to == "huggingface" and not starts_from_zero(opened.model):
         card = card.replace("\n```python", f"\n{TRAINED_START[0].upper()}{TRAINED_START[1:]}.\n\n```python", 1)
     return with_line(card, card_line_of_translator(opened))

@@ -18,8 +18,7 @@ from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS
 from manyheads.data.training_text import training_corpora
 from manyheads.errors import DataError
-from manyheads.inference.export_settings import described_losses
-from manyheads.interop.huggingface.check import AUTO_CLASSES
+from manyheads.interop.huggingface.settings import AUTO_CLASSES
 from manyheads.text.reserved import language_symbol
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.progress import Progress
@@ -104,10 +103,12 @@ def tuned_line(**facts: object) -> str:
     return text.format(**facts)
 
 
-def exported_card(config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = ()) -> str:
-    """Return the card of an export in the format `to`."""
+def exported_card(
+    config: Config, tokenizers: TokenizerPair, to: str, labels: Sequence[str] = (), lost: Sequence[str] = ()
+) -> str:
+    """Return the card of an export in the format `to`; `lost` are the settings that it loses, in words."""
     facts, usages = _facts_of(config, tokenizers, labels), _card_texts()["usage"]
-    facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in described_losses(config, to))
+    facts["lost"] = "".join(f"\n- Not in this format: {setting}" for setting in lost)
     if config.spec.decodes:
         return _fill("translation", facts, "exported", _LIBRARIES[to], _usage_of_export(config, tokenizers, to))
     name = config.spec.command if to == "javascript" else AUTO_CLASSES[config.spec.architecture]

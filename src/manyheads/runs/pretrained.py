@@ -6,10 +6,10 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.hub import folder_of, is_marian, is_pretrained
+from manyheads.config.schema.tasks import model_class_of
 from manyheads.errors import UsageError
 from manyheads.inference.classifier import Classifier
 from manyheads.inference.generator import Generator
-from manyheads.inference.loading import model_class_of
 from manyheads.inference.torch_parts import torch_module
 from manyheads.inference.translation.translator import Translator
 from manyheads.tasks.masked_lm.encoder import Encoder

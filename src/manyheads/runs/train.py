@@ -29,8 +29,6 @@ from manyheads.runs.listeners import recording
 from manyheads.runs.model_card import trained_card
 from manyheads.runs.resume import RunStorage, check_same_corpus, check_same_run, forget_metrics_after
 from manyheads.runs.signals import Requests
-from manyheads.tasks.translation.mean_scoring import MeanValidation
-from manyheads.tasks.translation.scoring import Validation
 from manyheads.tensors.devices import pick_device, pick_precision
 from manyheads.tensors.weights import average_tensors
 from manyheads.training.distributed import ALONE, World, join_world
@@ -40,6 +38,7 @@ from manyheads.training.progress import Progress
 from manyheads.training.registry import prepare_task
 from manyheads.training.snapshot import full_tensors, seed_process
 from manyheads.training.task import TrainingTask
+from manyheads.training.time_limit import TimedValidation
 from manyheads.training.trainer import Trainer
 
 _EXAMINED_PAIRS = 2_000  # evenly spread over the text
@@ -210,7 +209,7 @@ def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepare
         validate=validate,
         storage=RunStorage(run, config.training, world, listener),
         world=world,
-        timed_validation=validate if isinstance(validate, Validation | MeanValidation) else None,
+        timed_validation=validate if isinstance(validate, TimedValidation) else None,
         prepared=prepared,
     )
 

@@ -17,12 +17,12 @@ from typing import Any
 from bitext.languages import libretranslate_code, match_language, normal_form, script_of
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS
+from manyheads.config.schema.tasks import model_class_of
 from manyheads.errors import RunError, UsageError, is_installed, require
 from manyheads.inference.about import describe, direction_name, examples_of
 from manyheads.inference.classifier import Classifier
 from manyheads.inference.generator import GenerateOptions, Generator
 from manyheads.inference.languages import languages_of
-from manyheads.inference.loading import model_class_of
 from manyheads.inference.native.build import library, why_none
 from manyheads.inference.native_engine import is_cpu
 from manyheads.inference.threads import limit_threads, num_threads

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config, TaskSpec
+from manyheads.config.schema.tasks import model_class_of
 from manyheads.data.store import TokenStore, TokenStream
 from manyheads.data.training_text import Corpus
 from manyheads.errors import UsageError
-from manyheads.evaluation import BootstrapResult
-from manyheads.inference.loading import model_class_of
 from manyheads.model.transformer import Transformer
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tensors.models import build_model, load_model
@@ -29,7 +28,10 @@ from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import World
 from manyheads.training.objective import LossAndNll, Objective
-from manyheads.training.scored_text import ScoredText
+
+if TYPE_CHECKING:
+    from manyheads.evaluation import BootstrapResult
+    from manyheads.training.scored_text import ScoredText
 
 
 class Loaded(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from manyheads.config.schema import TrainingConfig
 
@@ -57,6 +57,7 @@ def sampled_validation(seconds_of: Callable[[int], float], longest: float) -> fl
     return seconds
 
 
+@runtime_checkable
 class TimedValidation(Protocol):
     """A validation whose time can be estimated, and limited by validating on fewer pairs.
 

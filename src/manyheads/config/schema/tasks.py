@@ -6,7 +6,8 @@ A new task is a folder of its own in `tasks/`, and an entry here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
 Reads = Literal["pairs", "labelled", "documents", "stream"]
 Architecture = Literal["encoder-decoder", "classifier", "masked-encoder", "decoder"]
@@ -95,3 +96,10 @@ TASKS: dict[str, TaskSpec] = {
         reads="documents",
     ),
 }
+
+
+def model_class_of(task: str) -> type[Any]:
+    """Return the class that opens a run of a task and applies its model to raw text; its module is imported."""
+    module, _, name = TASKS[task].model_class.partition(":")
+    found: type[Any] = vars(import_module(module))[name]
+    return found

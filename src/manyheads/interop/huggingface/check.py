@@ -12,6 +12,7 @@ from torch import Tensor
 from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import ParityError, require
 from manyheads.inference.parity import MAX_SAMPLE_TOKENS, RANDOM_PIECES, Parity, no_progress_bars, random_rows
+from manyheads.interop.huggingface.settings import AUTO_CLASSES
 from manyheads.interop.weights import read_weights
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
@@ -20,11 +21,6 @@ from manyheads.tensors.pairs import pad_rows
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
-AUTO_CLASSES: dict[Architecture, str] = {
-    "classifier": "AutoModelForSequenceClassification",
-    "masked-encoder": "AutoModelForMaskedLM",
-    "decoder": "AutoModelForCausalLM",
-}
 _OUTPUTS: dict[Architecture, str] = {
     "classifier": "labels",
     "masked-encoder": "most likely tokens",

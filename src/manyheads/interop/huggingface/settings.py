@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from manyheads.config.schema import ModelConfig
+from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.text.huggingface import Family
 
@@ -22,6 +23,11 @@ _ACTIVATIONS = {
     "relu": "relu",
     "silu": "swish",
     "swish": "swish",
+}
+AUTO_CLASSES: dict[Architecture, str] = {
+    "classifier": "AutoModelForSequenceClassification",
+    "masked-encoder": "AutoModelForMaskedLM",
+    "decoder": "AutoModelForCausalLM",
 }
 _HF_ACTIVATIONS = {"gelu": "gelu", "gelu-tanh": "gelu_new", "relu": "relu", "swish": "silu"}
 # Settings of all these models.
