@@ -29,13 +29,14 @@ from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
 from manyheads.improve.build.schema import ExportStep
+from manyheads.inference.export_formats import FORMATS
 from manyheads.inference.parity import samples_of
 from manyheads.inference.translation.translator import Translator
 from manyheads.interop.marian.reader import read_marian
 from manyheads.reports import NO_LISTENER, Advance
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate, with_line
-from manyheads.runs.export import _FORMATS, export, push
+from manyheads.runs.export import export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.runs.train import train
@@ -564,4 +565,4 @@ def test_an_export_that_does_not_force_the_target_language_is_refused(
 
 
 def test_a_plan_and_the_command_line_know_every_format() -> None:
-    assert set(_FORMATS) == set(get_args(ExportStep.model_fields["to"].annotation)) == set(command._FORMATS)
+    assert set(FORMATS) == set(get_args(ExportStep.model_fields["to"].annotation)) == set(command._FORMATS)

@@ -68,8 +68,8 @@ def build(
     loaded = load_plan(path, output or _BUILDS / path.stem, overrides)
 
     announce_loading()  # imports torch: only once the plan is valid
+    from manyheads.improve.build.inputs import BuildContext
     from manyheads.improve.build.runner import Builder
-    from manyheads.improve.build.steps import BuildContext
 
     with progress_display() as progress:
         language = current_settings().language or "en"

@@ -86,10 +86,11 @@ def export(
         example = command_line("manyheads", "export", run, "--to", to, "-o", "DEST")
         raise UsageError(f"Say once where to write the export, as in {example}.")
     announce_loading()
-    from manyheads.web.html_export import FOR_BROWSERS, export_for_browsers
+    from manyheads.inference.export_formats import FORMATS
+    from manyheads.web.html_export import export_for_browsers
 
     with progress_display() as progress:
-        if to in FOR_BROWSERS:
+        if FORMATS[to].for_browsers:
             result = export_for_browsers(run, destination, to, quantization, listener=progress, project=project_url)
         elif project_url:
             raise UsageError("--project-url is the footer of a page. Leave it out, or use --to html.")

@@ -12,10 +12,11 @@ from manyheads.checkpoint import RunDirectory, write_atomically
 from manyheads.checkpoint.bundle import LoadedModel, is_export
 from manyheads.checkpoint.hub import is_hub_name, push_folder
 from manyheads.checkpoint.shown_card import korean_card, licence_of
-from manyheads.config.schema import TASKS, Config, TaskSpec
+from manyheads.config.schema import Config
 from manyheads.data.training_text import available_pairs, name_files
 from manyheads.errors import RunError, UsageError
 from manyheads.files import new_folder
+from manyheads.inference.export_formats import FORMATS, check_format
 from manyheads.inference.export_settings import (
     compare_without_lost_settings,
     described_losses,
@@ -23,11 +24,7 @@ from manyheads.inference.export_settings import (
 )
 from manyheads.inference.parity import Parity, Reference, compare, has_transformers, samples_of
 from manyheads.interop.argos import PACKAGE_VERSION, check_argos, package_name, write_argos
-from manyheads.interop.ctranslate2.convert import (
-    QUANTIZATIONS,
-    check_ctranslate2,
-    write_ctranslate2,
-)
+from manyheads.interop.ctranslate2.convert import check_ctranslate2, write_ctranslate2
 from manyheads.interop.huggingface.check import check_pretrained, compare_back
 from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.interop.huggingface.writer import write_pretrained
@@ -45,10 +42,8 @@ from manyheads.tensors.models import build_model, load_run
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.training.registry import task_of
-from manyheads.web.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
+from manyheads.web.html_export import Export, export_for_browsers, size_of
 from transformer_doctor.texts import Language
-
-_QUANTIZED = ("ctranslate2", "argos")  # formats with number formats other than float32
 
 
 def export(
@@ -69,7 +64,7 @@ def export(
     Args:
         run: run directory.
         out: folder to write; for argos also a file that ends in .argosmodel, for html one that ends in .html.
-        to: one of `_FORMATS`.
+        to: one of `FORMATS`.
         quantization: number format of the matrices (default: float32; int8 for argos, html and javascript).
         package_version: version of an Argos package; None is `argos.PACKAGE_VERSION`.
         language: language of the model card inside an Argos package.
@@ -88,7 +83,7 @@ def export(
     numbers = check_format(config.task, to, quantization, str(run))
     listener.message(f"{run}: comparing and writing")
     parity: Parity | None
-    if to in FOR_BROWSERS:
+    if FORMATS[to].for_browsers:
         return export_for_browsers(run, out, to, quantization, listener=listener)
     name_files(config, ["valid", "test"], listener)
     if not config.spec.decodes:
@@ -120,36 +115,6 @@ def export(
         if numbers != "float32":
             scoring = _scoring_command(run, out, opened)
     return Export(out, to, numbers, size_of(out), parity, texts, scoring)
-
-
-def check_format(task: str, to: str, quantization: str | None, run: str) -> str:
-    """Return the number format of the matrices of an export.
-
-    Raises:
-        UsageError: there is no such format, or it does not support this task or number format.
-    """
-    if to not in _FORMATS:
-        raise UsageError(f"--to {to} is none of {', '.join(_FORMATS)}.")
-    formats = _formats_of(TASKS[task])
-    if to not in formats:
-        raise UsageError(
-            f'--to {to} is not for runs of task = "{task}", such as {run}. Use --to {" or ".join(formats)}.'
-        )
-    if to in FOR_BROWSERS:
-        return browser_numbers(to, quantization)
-    numbers = quantization or ("int8" if to == "argos" else "float32")
-    if numbers not in QUANTIZATIONS:
-        raise UsageError(f"--quantization {numbers} is none of {', '.join(QUANTIZATIONS)}.")
-    if numbers != "float32" and to not in _QUANTIZED:
-        raise UsageError(f"--quantization {numbers} goes with --to ctranslate2, argos, html and javascript alone.")
-    return numbers
-
-
-def _formats_of(spec: TaskSpec) -> tuple[str, ...]:
-    """Return the formats that hold the models of a task."""
-    by_architecture = {"encoder-decoder": tuple(_WRITERS), "classifier": tuple(_TEXT_WRITERS)}
-    programs = by_architecture.get(spec.architecture, ("huggingface",))
-    return (*programs, *FOR_BROWSERS) if spec.page else programs
 
 
 # --- translators ---
@@ -290,7 +255,6 @@ _TEXT_WRITERS: dict[str, _TextWriter] = {
     "huggingface": _as_transformers,
     "sentence-transformers": _as_sentence_transformer,
 }
-_FORMATS = tuple(dict.fromkeys([*_WRITERS, *_TEXT_WRITERS, *FOR_BROWSERS]))
 
 
 # --- upload ---

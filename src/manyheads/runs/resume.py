@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from manyheads.checkpoint import Checkpoint, RunDirectory, read_bytes, write_atomically
 from manyheads.checkpoint.checkpoints import not_finite
-from manyheads.config.schema import Config, TrainingConfig
+from manyheads.config.schema import FREE_TO_CHANGE, Config, TrainingConfig
 from manyheads.data.training_text import Corpus
 from manyheads.errors import RunError, TrainingError
 from manyheads.files import new_folder, saving
@@ -23,11 +23,6 @@ from manyheads.training.snapshot import Snapshot
 if TYPE_CHECKING:
     from torch import Tensor
 
-FREE_TO_CHANGE = {
-    "data.root",
-    "training.log_every",
-    "training.save_every",
-}
 _KEPT_CHECKPOINTS = 2  # besides the best weights
 _COMPARED_SECTIONS = ("task", "data", "tokenizer", "model", "training")
 
@@ -176,7 +171,7 @@ def _refuse_foreign(out: Path) -> None:
 
 def _check_same_config(old: Config, new: Config, force: bool) -> None:
     """Check that the configuration is the same; the error names the differences."""
-    before, after = flat(old.model_dump()), flat(new.model_dump())
+    before, after = old.flat(), new.flat()
     differing = [
         f"{key}: {before[key]!r} then, {after[key]!r} now"
         for key in before
@@ -187,14 +182,6 @@ def _check_same_config(old: Config, new: Config, force: bool) -> None:
             f"this run was started with another configuration ({'; '.join(differing)}). "
             "Choose another --output, or resume anyway with --force."
         )
-
-
-def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a tree with joined keys: {'a': {'b': 1}} -> {'a.b': 1}."""
-    result: dict[str, Any] = {}
-    for key, value in tree.items():
-        result |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
-    return result
 
 
 def check_same_corpus(run: RunDirectory, corpus: Corpus, force: bool) -> None:

@@ -20,6 +20,7 @@ from manyheads.errors import UsageError, is_installed
 from manyheads.files import new_folder
 from manyheads.inference.about import describe_all, direction_name
 from manyheads.inference.classifier import Classifier
+from manyheads.inference.export_formats import check_format
 from manyheads.inference.export_settings import TextComparison, compare_texts, join_comparisons, setting_lines
 from manyheads.inference.generator import Generator, first_token
 from manyheads.inference.inspect import Loaded, inspect_weights, load_for_inspection
@@ -39,7 +40,6 @@ from manyheads.web.pack import PackedModel, pack_model
 from manyheads.web.scripts import ENGINE, WEB, built_script
 from manyheads.web.tokenizer import describe_tokenizer
 
-FOR_BROWSERS = ("html", "javascript")  # formats, in float32 or int8, for runs of any task but masked-lm
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
 _CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
 _MAX_TENSOR_BYTES = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
@@ -118,14 +118,6 @@ def size_of(out: Path) -> int:
     return sum(path.stat().st_size for path in ([out] if out.is_file() else out.rglob("*")) if path.is_file())
 
 
-def browser_numbers(to: str, quantization: str | None) -> str:
-    """Return the number format of the matrices of a page or module; raise `UsageError` for one that it lacks."""
-    numbers = quantization or "int8"
-    if numbers not in ("float32", "int8"):
-        raise UsageError(f"--quantization {numbers} does not go with --to {to}. Use float32 or int8.")
-    return numbers
-
-
 def export_for_browsers(
     run: Path, out: Path, to: str, quantization: str | None, *, listener: Listener, project: str = ""
 ) -> Export:
@@ -140,10 +132,10 @@ def export_for_browsers(
         ParityError: the engine gives other results than the run.
         MissingExtraError: a module, whose card is written with its scores, needs torch.
     """
-    numbers = browser_numbers(to, quantization)
+    directory, with_torch = RunDirectory.existing(run), is_installed("torch")
+    numbers = check_format(directory.config().task, to, quantization, str(run))
     if project and (to != "html" or not project.startswith(("https://", "http://"))):
         raise UsageError(f"--project-url {project} is for --to html, and begins with https:// or http://.")
-    directory, with_torch = RunDirectory.existing(run), is_installed("torch")
     with new_folder(out) as draft, directory.frozen(draft.parent / ".run") as run:
         model = pack_run(run, "fp32" if numbers == "float32" else numbers)
         loaded = model.loaded

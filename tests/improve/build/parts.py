@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from manyheads.improve.build.inputs import BuildContext
 from manyheads.improve.build.plan import Plan, load_plan
 from manyheads.improve.build.runner import Builder
-from manyheads.improve.build.steps import BuildContext
 from manyheads.reports import NO_LISTENER, Listener
 
 TEXT = """
@@ -68,3 +68,10 @@ def builder_of(plan: Plan, listener: Listener = NO_LISTENER) -> Builder:
 def reasons(builder: Builder) -> dict[str, str]:
     """Return the reason why each step must run, or its state."""
     return {name: status.text for name, status in builder.statuses().items()}
+
+
+def write_lines(folder: Path, name: str, *lines: str) -> Path:
+    """Write lines to a file, and return its path."""
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path

@@ -20,6 +20,7 @@ from manyheads.config.schema.tasks import TASKS, TaskSpec
 from manyheads.config.schema.training import StageConfig, TrainingConfig
 
 __all__ = [
+    "FREE_TO_CHANGE",
     "TASKS",
     "CleanConfig",
     "Config",
@@ -39,6 +40,9 @@ _MOST_PARAMETERS = 1_000_000_000_000
 
 class LanguageError(ValueError):
     """A language that the task needs is missing, or one that it does not know is given."""
+
+
+FREE_TO_CHANGE = {"data.root", "training.log_every", "training.save_every"}  # settings, when a training is resumed
 
 
 class Config(Section):

@@ -189,6 +189,10 @@ class Section:
         """Return all settings as JSON values: sections as dictionaries, tuples as lists."""
         return {name: _dump(value) for name, value in vars(self).items()}
 
+    def flat(self) -> dict[str, Any]:
+        """Return `model_dump` with joined names: {"data": {"root": "."}} -> {"data.root": "."}."""
+        return _flat(self.model_dump())
+
     def model_copy(self, *, update: Mapping[str, Any]) -> Self:
         """Return a copy with some settings changed, which are not checked."""
         copied = object.__new__(type(self))
@@ -278,6 +282,13 @@ def _read_items(kinds: Iterable[Any], values: Mapping[Any, Any]) -> list[Any]:
     if wrong:
         raise SettingsError(wrong)
     return items
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, value in tree.items():
+        result |= _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {prefix + name: value}
+    return result
 
 
 def _dump(value: Any) -> Any:

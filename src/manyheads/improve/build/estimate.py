@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bitext.lines import count_lines, read_lines
 from manyheads.config.schema import Config
+from manyheads.improve.build.inputs import input_files
 from manyheads.improve.build.plan import Plan
 from manyheads.improve.build.runner import StepStatus
 from manyheads.improve.build.schema import TrainStep
-from manyheads.improve.build.steps import input_files
 from manyheads.runs.estimate import measure_speed
 from manyheads.runs.suggest import TOKENS_A_WORD
 

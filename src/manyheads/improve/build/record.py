@@ -8,10 +8,9 @@ import platform
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from bitext.files import sum_of
 from manyheads import __version__
@@ -97,7 +96,7 @@ def _versions() -> dict[str, str]:
     return {
         "manyheads": __version__,
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": version("torch"),
         "platform": platform.platform(),
     }
 

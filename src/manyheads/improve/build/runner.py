@@ -19,12 +19,13 @@ from bitext.files import LOCK, discard, locked, put, refuse_links, remove_drafts
 from manyheads.config.load.mistakes import hint
 from manyheads.errors import DataError, RunError, UsageError
 from manyheads.files import saving
+from manyheads.improve.build.inputs import BuildContext, input_files, product_files, settings_of
 from manyheads.improve.build.mistakes import RECORDS
 from manyheads.improve.build.record import KEPT, Hashes, Record
 from manyheads.improve.build.schema import ConvertStep, ExportStep
-from manyheads.improve.build.steps import BuildContext, input_files, product_files, run_step, settings_of
+from manyheads.improve.build.steps import run_step
+from manyheads.inference.export_formats import check_format
 from manyheads.reports import Advance, Listener
-from manyheads.runs.export import check_format
 from manyheads.runs.listeners import ForwardingListener
 
 _WORK = ".work"  # folder of unfinished products

@@ -11,6 +11,7 @@ from manyheads.checkpoint.bundle import BundleMetadata, is_export, read_metadata
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.files import MOST_BYTES, plain_file
+from manyheads.inference.export_formats import QUANTIZATIONS
 from manyheads.inference.parity import Parity, Reference, compare
 from manyheads.interop.ctranslate2.binary import read_model
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine
@@ -24,7 +25,6 @@ from manyheads.text.tokenizer import BOS, PAD, TokenizerPair
 
 _KIND = "ctranslate2"
 FORBIDDEN_BIASES = "biases_of_padding_and_begin_mark"  # the model itself has others, which forbid both
-QUANTIZATIONS = ("float32", "int8", "int8_float32", "int8_bfloat16", "int8_float16", "bfloat16", "float16", "int16")
 
 
 def write_ctranslate2(

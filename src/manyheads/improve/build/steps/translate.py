@@ -1,52 +1,39 @@
-"""The steps that write text: mixtures, and translations in shards."""
+"""Translate a text in shards, with one model or an ensemble; also for a distillation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 
 from bitext.files import replacing
-from bitext.lines import count_lines, read_lines, text_line
-from manyheads.errors import DataError
-from manyheads.improve.build.schema import DistilStep, Mixed, TranslateStep
+from bitext.lines import read_lines, text_line
+from manyheads.improve.build.inputs import BuildContext, direction_of, languages_read
+from manyheads.improve.build.schema import DistilStep, TranslateStep
+from manyheads.improve.build.steps.mix import parallel
 from manyheads.inference.translation.translate_file import SHARD_LINES, Shard, TranslationJob, translate_file
 from manyheads.reports import Listener
 from manyheads.search.options import Sampling, SearchOptions
 
 
-def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]) -> int:
-    """Join texts, source and target files each, and return the number of pairs.
-
-    Raises:
-        DataError: the two files of a text differ in length.
-    """
-    count = 0
-    with out[0].open("wb") as source_file, out[1].open("wb") as target_file:
-        for mixed, files in parts:
-            before = f"{mixed.tag} " if mixed.tag else ""
-            for source, target in _parallel(files, mixed.lines):
-                source_file.write(text_line(before + source))
-                target_file.write(text_line(target))
-                count += 1
-    return count
-
-
-def _parallel(files: Sequence[Path], most: int | None) -> Iterator[tuple[str, ...]]:
-    """Yield line i of all files together, for at most `most` lines.
-
-    Raises:
-        DataError: the files differ in length.
-    """
-    lines = zip(*map(read_lines, files), strict=True)
-    try:
-        yield from islice(lines, most)
-    except ValueError as error:
-        counts = " and ".join(f"{path} has {count_lines(path):,} lines" for path in files)
-        raise DataError(f"{counts}. The files must belong together line by line.") from error
+def run(context: BuildContext, name: str, step: TranslateStep | DistilStep, folder: Path) -> Mapping[str, Any]:
+    """See `run_step`."""
+    plan = context.plan
+    count = translate_text(
+        step,
+        [plan.model(model) for model in step.models],
+        plan.files(step.text, languages_read(plan, name)),
+        [folder / f"text.{language}" for language in direction_of(plan, step.models[0])],
+        listener=context.listener,
+        device=context.device,
+        scheduler=context.scheduler,
+        workers=context.workers,
+    )
+    return {"lines": count}
 
 
 def translate_text(
@@ -82,7 +69,7 @@ def translate_text(
     )
     count = 0
     with out[0].open("wb") as file:
-        for lines in _parallel(files, step.lines):
+        for lines in parallel(files, step.lines):
             file.write(text_line(lines[0]))
             count += 1
     candidates = out[1].with_name("candidates") if closest else out[1]
@@ -93,7 +80,7 @@ def translate_text(
                 scheduler=scheduler, advance=advance,
             )  # fmt: skip
     if closest and candidates.exists():
-        _choose_closest(candidates, (lines[1] for lines in _parallel(files, step.lines)), out[1])
+        _choose_closest(candidates, (lines[1] for lines in parallel(files, step.lines)), out[1])
     return count
 
 
