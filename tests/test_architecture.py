@@ -44,6 +44,7 @@ LEFT_OUT = [
         "html javascript sentence-transformers",  # of programs with other search settings
         "argos html javascript sentence-transformers",  # of programs that do not split lines
         "ctranslate2 huggingface javascript sentence-transformers",  # of formats of one file
+        "masked-encoder",  # of the models of a page
         "adamw",  # has returned before
         "bf16",  # of a browser's precisions
         "entities",  # have a finding of their own
