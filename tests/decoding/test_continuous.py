@@ -13,7 +13,6 @@ from tests.tolerances import approx
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.auto_engine import AutoEngine
 from manyheads.decoding.batching import SPECIAL_IDS, ContinuousBatching
-from manyheads.decoding.native.beams import _CACHE_MARGIN
 from manyheads.decoding.native.build import library
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.errors import OverflowedError
@@ -22,6 +21,8 @@ from manyheads.search.interface import Hypothesis, never_cancelled
 from manyheads.search.options import Constraints, Sampling, SearchOptions
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import EOS, PAD
+
+CACHE_MARGIN = 8  # in beam_memory.h: a longer output needs a larger KV cache
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
@@ -105,9 +106,8 @@ def test_outputs_do_not_depend_on_the_step_at_which_a_sentence_is_added(
         assert found == search_with_random_arrivals(again, rows, seed=13)
     finally:
         torch.set_num_threads(before)
-    assert any(
-        len(outputs[0].tokens) > len(row) + 1 + _CACHE_MARGIN for outputs, row in zip(found, rows, strict=True)
-    )
+    lengths = [len(outputs[0].tokens) for outputs in found]
+    assert any(length > len(row) + 1 + CACHE_MARGIN for length, row in zip(lengths, rows, strict=True))
 
 
 def test_an_output_is_reported_at_the_step_that_finishes_it() -> None:

@@ -50,12 +50,9 @@ def check_interface(library: ctypes.CDLL) -> None:
         in_c = _layout_in_c(library)
     except AttributeError as error:
         raise InterfaceError(f"the C library has no function {str(error).rpartition(' ')[2]}") from None
-    in_python = _layout_in_python()
-    for name in [*in_python, *in_c]:
-        if in_c.get(name) != in_python.get(name):
-            raise InterfaceError(
-                f"{name} is {_place(in_c.get(name))} in C, {_place(in_python.get(name))} in Python"
-            )
+    for name, entry in _layout_in_python().items():
+        if in_c.get(name) != entry:
+            raise InterfaceError(f"{name} is {_place(in_c.get(name))} in C, {_place(entry)} in Python")
 
 
 def _table(function: Any, kind: type[Any]) -> list[Any]:

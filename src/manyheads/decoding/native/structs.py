@@ -106,31 +106,18 @@ class Failure(ctypes.Structure):
     __slots__, _fields_ = (), _fields("Failure")
 
 
-class Beam(ctypes.Structure):
-    """The beam search of a sentence."""
-
-    __slots__, _fields_ = (), _fields("Beam", Step)
-
-
-class Node(ctypes.Structure):
-    """A token of an open prefix."""
-
-    __slots__, _fields_ = (), _fields("Node")
-
-
 class Output(ctypes.Structure):
     """An output of a beam search."""
 
     __slots__, _fields_ = (), _fields("Output")
 
 
-class Candidate(ctypes.Structure):
-    """A continuation of a prefix."""
+class Beam(ctypes.Structure):
+    """The beam search of a sentence."""
 
-    __slots__, _fields_ = (), _fields("Candidate")
+    __slots__, _fields_ = (), _fields("Beam", Step, Output)
 
 
 STRUCTS: tuple[type[ctypes.Structure], ...] = (
-    Linear, LayerNorm, Layer, Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Node, Output,
-    Candidate, Beam
+    Linear, LayerNorm, Layer, Heads, Model, EncoderInput, Step, BestTokens, BeamOptions, Failure, Output, Beam
 )  # fmt: skip

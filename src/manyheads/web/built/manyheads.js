@@ -2437,8 +2437,6 @@ var BeamSearch = class {
   cache;
   store = 0;
   // the addresses of the blocks of the search
-  logProbs = 0;
-  bestScores = 0;
   beam = 0;
   values = 0;
   tokens = 0;
@@ -2482,7 +2480,6 @@ var BeamSearch = class {
         `the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`
       );
     }
-    this.kvBlocks = model.layers.decoder * 2 * model.heads;
     this.scope = this.memory.scope();
     try {
       this.start();
@@ -2493,69 +2490,12 @@ var BeamSearch = class {
   }
   /** Write the structs of the search. */
   start() {
-    const { scope, memory, model, beamSize, maxLength, prefix } = this;
+    const { scope, model, beamSize, maxLength, prefix, encoding } = this;
     const { bos, eos } = model.special;
-    const allocate = (count, bytes) => scope.allocate(count * bytes);
+    const { begin_beam, skip_prefix } = model.engine.exports;
     const scores = this.prefill();
     const noPositions = this.options.positions === false;
     if (!noPositions) model.positions.decoder.tableFor(maxLength + 1);
-    const length = prefix.length + 1;
-    const visible = allocate(beamSize * (maxLength + 2), 4);
-    memory.ints(visible, length).forEach((_, i, array) => {
-      array[i] = i;
-    });
-    const nodes = allocate((maxLength + 1) * beamSize, memory.sizeOf("Node"));
-    prefix.forEach(
-      (token, t) => memory.write("Node", nodes + t * beamSize * memory.sizeOf("Node"), {
-        parent: 0,
-        token,
-        log_prob: scores[t]
-      })
-    );
-    const latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
-    this.logProbs = scope.doubles(
-      Array(beamSize).fill(scores.reduce((sum, score) => sum + score, 0))
-    );
-    this.bestScores = scope.doubles(Array(beamSize).fill(-Infinity));
-    this.beam = scope.struct("Beam", {
-      length: prefix.length,
-      max_length: maxLength,
-      latest,
-      log_probs: this.logProbs,
-      best_scores: this.bestScores,
-      visible,
-      next_visible: allocate(beamSize * (maxLength + 2), 4),
-      nodes,
-      outputs: allocate((maxLength + 1) * beamSize, memory.sizeOf("Output")),
-      candidates: allocate(2 * beamSize, memory.sizeOf("Candidate")),
-      used: allocate(beamSize, 8),
-      step: {
-        ...this.cache.stepPositions(prefix.length),
-        tokens: latest,
-        cache: this.store,
-        visible,
-        memory: this.encoding.pointers,
-        sentences: 1,
-        rows: 1,
-        length,
-        capacity: this.capacity,
-        num_visible: length,
-        source_length: this.encoding.length,
-        source_capacity: this.encoding.length,
-        self_heads: { weights: 0, factors: this.cache.factors.decoder },
-        cross_heads: { weights: 0, factors: this.cache.factors.cross }
-      }
-    });
-    const perRow = beamSize + 1;
-    this.values = allocate(beamSize * perRow, 4);
-    this.tokens = allocate(beamSize * perRow, 8);
-    this.best = scope.struct("BestTokens", {
-      count: perRow,
-      num_suppressed: this.suppressed.length,
-      suppressed: scope.longs(this.suppressed),
-      values: this.values,
-      tokens: this.tokens
-    });
     const divisors = Array.from(
       { length: maxLength + 2 },
       (_, count) => lengthDivisor(count, this.lengthPenalty)
@@ -2567,6 +2507,34 @@ var BeamSearch = class {
       signal_stride: noPositions ? 0 : model.width,
       rotary_stride: noPositions ? 0 : model.headDim,
       divisors: scope.doubles(divisors)
+    });
+    this.beam = scope.struct("Beam", {
+      max_length: maxLength,
+      prefix_length: prefix.length,
+      prefix: scope.ints(prefix),
+      step: {
+        ...this.cache.stepPositions(prefix.length),
+        cache: this.store,
+        memory: encoding.pointers,
+        capacity: this.capacity,
+        source_length: encoding.length,
+        source_capacity: encoding.length,
+        self_heads: { weights: 0, factors: this.cache.factors.decoder },
+        cross_heads: { weights: 0, factors: this.cache.factors.cross }
+      }
+    });
+    const begin = (block) => Number(begin_beam(model.decoder, this.beamOptions, BigInt(bos), this.beam, block));
+    begin(scope.allocate(begin(0)));
+    skip_prefix(this.beamOptions, this.beam, scope.floats(scores));
+    const perRow = beamSize + 1;
+    this.values = scope.allocate(beamSize * perRow * 4);
+    this.tokens = scope.allocate(beamSize * perRow * 8);
+    this.best = scope.struct("BestTokens", {
+      count: perRow,
+      num_suppressed: this.suppressed.length,
+      suppressed: scope.longs(this.suppressed),
+      values: this.values,
+      tokens: this.tokens
     });
     this.beams = scope.ints([this.beam]);
     this.maxKeys = Math.max(maxLength + 1, this.encoding.length);
@@ -2608,8 +2576,7 @@ var BeamSearch = class {
     const before = this.options.onStep && {
       rows: this.get("step.rows"),
       length: this.get("length"),
-      logProbs: [...memory.doubles(this.logProbs, this.beamSize)],
-      done: memory.doubles(this.bestScores, 1)[0] > -Infinity
+      done: memory.doubles(this.get("best_scores"), 1)[0] > -Infinity
     };
     this.advance();
     const status = this.get("status");
@@ -2641,68 +2608,52 @@ var BeamSearch = class {
   }
   /** Copy the KV cache to one with capacity for twice the current length. */
   enlargeCache() {
-    const { memory, model, kvBlocks, scope } = this;
-    const filled = (this.get("step.length") - this.get("step.rows")) * model.headDim;
-    const capacity = 2 * this.get("step.length");
-    const store = scope.allocate(4 * kvBlocks * capacity * model.headDim);
-    const [from, to] = [this.store, store].map((address) => address / 4);
-    for (let block = 0; block < kvBlocks; block++) {
-      const start = from + block * this.capacity * model.headDim;
-      memory.views.floats.copyWithin(to + block * capacity * model.headDim, start, start + filled);
-    }
-    if (this.store === this.cache.store) this.cache.scope.release(this.store);
-    else scope.release(this.store);
-    Object.assign(this, { store, capacity });
-    memory.update("Beam", this.beam, { "step.cache": store, "step.capacity": capacity });
+    const { model, scope } = this;
+    const enlarge = (cache) => Number(model.engine.exports.enlarge_cache(model.decoder, this.beamOptions, this.beam, cache));
+    const store = scope.allocate(4 * enlarge(0));
+    enlarge(store);
+    this.cache.scope.release(this.store);
+    scope.release(this.store);
+    this.store = store;
   }
-  /** Return the nBest outputs, best first; of equal ones the earlier is first.
+  /** Return the outputs of a search that has ended, best first; of equal ones the earlier is first.
       @type {() => Output[]} */
   outputs() {
-    const { memory, lengthPenalty } = this;
-    const { eos } = this.model.special;
-    const [outputs, outputSize] = [this.get("outputs"), memory.sizeOf("Output")];
-    const candidates = Array.from({ length: this.get("num_outputs") }, (_, number) => {
-      const read = (name) => memory.get("Output", outputs + number * outputSize, name);
-      const ended = read("ended") !== 0;
-      const { tokens, scores } = this.prefixOf(read("length"), read("row"));
-      if (ended) {
-        tokens.push(eos);
-        scores.push(read("log_prob"));
-      }
-      return makeOutput(tokens, scores, ended, lengthPenalty);
+    const { memory } = this;
+    return Array.from({ length: this.get("num_outputs") }, (_, rank) => {
+      const output = this.get("outputs") + rank * memory.sizeOf("Output");
+      const read = (name) => memory.get("Output", output, name);
+      const first = 4 * rank * (this.maxLength + 1);
+      const length = read("length");
+      return {
+        tokens: [...memory.ints(this.get("tokens") + first, length)],
+        tokenScores: [...memory.floats(this.get("token_scores") + first, length + read("ended"))],
+        logProbability: read("total"),
+        score: read("score"),
+        ended: read("ended") !== 0
+      };
     });
-    return candidates.sort((a, b) => b.score - a.score).slice(0, this.nBest);
-  }
-  /** Trace a row back from the step at which prefixes had this length; return its tokens and their
-      log-probabilities.
-      @type {(length: number, row: number) => { tokens: number[], scores: number[] }} */
-  prefixOf(length, row) {
-    const { memory, beamSize } = this;
-    const [nodes, size] = [this.get("nodes"), memory.sizeOf("Node")];
-    const { tokens, scores } = { tokens: [], scores: [] };
-    for (let position = length - 1; position >= 0; position--) {
-      const node = nodes + (position * beamSize + row) * size;
-      tokens.push(memory.get("Node", node, "token"));
-      scores.push(memory.get("Node", node, "log_prob"));
-      row = memory.get("Node", node, "parent");
-    }
-    return { tokens: tokens.reverse(), scores: scores.reverse() };
   }
   /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state
       before it and the status after it.
-      @type {(before: { rows: number, length: number, logProbs: number[], done: boolean }, status:
-        number) => StepRecord} */
-  record({ rows, length, logProbs, done }, status) {
+      @type {(before: { rows: number, length: number, done: boolean }, status: number) =>
+        StepRecord} */
+  record({ rows, length, done }, status) {
     const { memory, beamSize } = this;
     const { eos } = this.model.special;
     const perRow = beamSize + 1;
-    const values = [...memory.floats(this.values, rows * perRow)];
-    const tokens = [...memory.longs(this.tokens, rows * perRow)].map(Number);
-    const all = values.map((value, i) => {
-      const parent = Math.floor(i / perRow);
-      return { parent, token: tokens[i], value, total: logProbs[parent] + value };
+    const count = Math.min(rows * perRow, 2 * beamSize);
+    const candidates = Array.from({ length: count }, (_, rank) => {
+      const candidate = this.get("candidates") + rank * memory.sizeOf("Candidate");
+      const read = (name) => memory.get("Candidate", candidate, name);
+      return {
+        parent: read("row"),
+        token: read("token"),
+        value: read("log_prob"),
+        total: read("total")
+      };
     });
-    const candidates = all.sort((a, b) => b.total === a.total ? 0 : b.total - a.total).slice(0, 2 * beamSize);
+    const likeliest2 = (array) => [...array].filter((_, i) => i % perRow === 0);
     const stuck = candidates[0].total === -Infinity && !done;
     const closed = stuck || this.maxLength <= length;
     const ends = candidates.map(
@@ -2715,10 +2666,10 @@ var BeamSearch = class {
       finished: ends.map((end, rank) => end && rank < beamSize),
       kept,
       closed,
-      lastTokens: tokens.filter((_, i) => i % perRow === 0),
-      lastValues: values.filter((_, i) => i % perRow === 0),
+      lastTokens: likeliest2(memory.longs(this.tokens, rows * perRow)).map(Number),
+      lastValues: likeliest2(memory.floats(this.values, rows * perRow)),
       active: status !== memory.constant("BEAM_ENDED"),
-      scores: [...memory.doubles(this.bestScores, beamSize)]
+      scores: [...memory.doubles(this.get("best_scores"), beamSize)]
     };
   }
   close() {
@@ -2742,12 +2693,12 @@ var RecomputingSearch = class extends BeamSearch {
   advance() {
     const { model, memory, beamSize, suppressed } = this;
     const [rows, length, perRow] = [this.get("step.rows"), this.get("length"), beamSize + 1];
+    const { read_prefix } = model.engine.exports;
+    const prefix = this.get("tokens");
     for (let row = 0; row < rows; row++) {
-      const best = bestTokens(
-        model.logProbabilities(this.prefixLogits(this.prefixOf(length, row).tokens)),
-        perRow,
-        suppressed
-      );
+      read_prefix(this.beam, this.beamOptions, BigInt(length), BigInt(row), prefix, 0);
+      const logits = this.prefixLogits([...memory.ints(prefix, length)]);
+      const best = bestTokens(model.logProbabilities(logits), perRow, suppressed);
       memory.floats(this.values + 4 * row * perRow, perRow).set(best.map(({ value }) => value));
       memory.longs(this.tokens + 8 * row * perRow, perRow).set(best.map(({ token }) => BigInt(token)));
     }

@@ -567,7 +567,7 @@ sort((a,b)=>b.score-a.score):outputs}function maxOutputLength(model,sourceLength
 search.max_length_ratio,maxLengthOffset=model.search.max_length_offset,prefix=[]}=options,limit=Math.
 trunc(maxLengthRatio*sourceLength)+maxLengthOffset;return Math.min(Math.max(limit,prefix.length),model.
 settings.max_positions-1)}async function runSteps(search,{pause:pause2,signal}){for(;search.step();)
-if(pause2&&await pause2(),signal?.aborted)throw new SearchCancelled("the search was cancelled")}var BeamSearch=class{cache;store=0;logProbs=0;bestScores=0;beam=0;values=0;tokens=0;best=0;beamOptions=0;beams=0;workspace=0;logits=0;capacity=0;maxKeys=0;constructor(model,encoding,options){
+if(pause2&&await pause2(),signal?.aborted)throw new SearchCancelled("the search was cancelled")}var BeamSearch=class{cache;store=0;beam=0;values=0;tokens=0;best=0;beamOptions=0;beams=0;workspace=0;logits=0;capacity=0;maxKeys=0;constructor(model,encoding,options){
 let{beamSize=model.search.beam_size,nBest=1,lengthPenalty=model.search.length_penalty,maxLength,prefix=[]}=options;
 if(this.model=model,this.encoding=encoding,this.options=options,this.beamSize=beamSize,this.nBest=nBest,
 this.lengthPenalty=lengthPenalty,this.maxLength=maxLength,this.prefix=prefix,this.memory=model.memory,
@@ -575,96 +575,84 @@ this.suppressed=[model.special.pad,model.special.bos],!(nBest>=1&&nBest<=beamSiz
 `nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);if(beamSize+1+this.suppressed.length>=
 model.vocabulary)throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} \
 tokens.`);if(prefix.length>maxLength)throw new EngineError(`the prefix has ${prefix.length} tokens, \
-but the longest output is ${maxLength}.`);this.kvBlocks=model.layers.decoder*2*model.heads,this.scope=
-this.memory.scope();try{this.start()}catch(error){throw this.close(),error}}start(){let{scope,memory,
-model,beamSize,maxLength,prefix}=this,{bos,eos}=model.special,allocate=(count,bytes)=>scope.allocate(
-count*bytes),scores=this.prefill(),noPositions=this.options.positions===!1;noPositions||model.positions.
-decoder.tableFor(maxLength+1);let length=prefix.length+1,visible=allocate(beamSize*(maxLength+2),4);
-memory.ints(visible,length).forEach((_,i,array)=>{array[i]=i});let nodes=allocate((maxLength+1)*beamSize,
-memory.sizeOf("Node"));prefix.forEach((token,t)=>memory.write("Node",nodes+t*beamSize*memory.sizeOf(
-"Node"),{parent:0,token,log_prob:scores[t]}));let latest=scope.longs(Array(beamSize).fill(prefix.at(
--1)??bos));this.logProbs=scope.doubles(Array(beamSize).fill(scores.reduce((sum,score)=>sum+score,0))),
-this.bestScores=scope.doubles(Array(beamSize).fill(-1/0)),this.beam=scope.struct("Beam",{length:prefix.
-length,max_length:maxLength,latest,log_probs:this.logProbs,best_scores:this.bestScores,visible,next_visible:allocate(
-beamSize*(maxLength+2),4),nodes,outputs:allocate((maxLength+1)*beamSize,memory.sizeOf("Output")),candidates:allocate(
-2*beamSize,memory.sizeOf("Candidate")),used:allocate(beamSize,8),step:{...this.cache.stepPositions(prefix.
-length),tokens:latest,cache:this.store,visible,memory:this.encoding.pointers,sentences:1,rows:1,length,
-capacity:this.capacity,num_visible:length,source_length:this.encoding.length,source_capacity:this.encoding.
+but the longest output is ${maxLength}.`);this.scope=this.memory.scope();try{this.start()}catch(error){
+throw this.close(),error}}start(){let{scope,model,beamSize,maxLength,prefix,encoding}=this,{bos,eos}=model.
+special,{begin_beam,skip_prefix}=model.engine.exports,scores=this.prefill(),noPositions=this.options.
+positions===!1;noPositions||model.positions.decoder.tableFor(maxLength+1);let divisors=Array.from({length:maxLength+
+2},(_,count)=>lengthDivisor(count,this.lengthPenalty));this.beamOptions=scope.struct("BeamOptions",{
+beam_size:beamSize,n_best:this.nBest,eos,signal_stride:noPositions?0:model.width,rotary_stride:noPositions?
+0:model.headDim,divisors:scope.doubles(divisors)}),this.beam=scope.struct("Beam",{max_length:maxLength,
+prefix_length:prefix.length,prefix:scope.ints(prefix),step:{...this.cache.stepPositions(prefix.length),
+cache:this.store,memory:encoding.pointers,capacity:this.capacity,source_length:encoding.length,source_capacity:encoding.
 length,self_heads:{weights:0,factors:this.cache.factors.decoder},cross_heads:{weights:0,factors:this.
-cache.factors.cross}}});let perRow=beamSize+1;this.values=allocate(beamSize*perRow,4),this.tokens=allocate(
-beamSize*perRow,8),this.best=scope.struct("BestTokens",{count:perRow,num_suppressed:this.suppressed.
-length,suppressed:scope.longs(this.suppressed),values:this.values,tokens:this.tokens});let divisors=Array.
-from({length:maxLength+2},(_,count)=>lengthDivisor(count,this.lengthPenalty));this.beamOptions=scope.
-struct("BeamOptions",{beam_size:beamSize,n_best:this.nBest,eos,signal_stride:noPositions?0:model.width,
-rotary_stride:noPositions?0:model.headDim,divisors:scope.doubles(divisors)}),this.beams=scope.ints([
-this.beam]),this.maxKeys=Math.max(maxLength+1,this.encoding.length),this.workspace=scope.allocate(model.
-workspaceBytes(model.decoder,beamSize,this.maxKeys)),this.logits=scope.allocate(4*beamSize*model.vocabulary)}prefill(){
-let{model,prefix,beamSize,maxLength,encoding}=this;if(this.capacity=prefix.length+1+beamSize*Math.min(
-maxLength,encoding.length+CACHE_MARGIN),this.cache=new DecoderCache(model,encoding,this.capacity,this.
-options),this.store=this.cache.store,!prefix.length)return[];let{logits}=this.cache.append([model.special.
-bos,...prefix.slice(0,-1)],{allLogits:!0}),size=model.vocabulary,scores=prefix.map((token,t)=>{let row=logits.
-subarray(t*size,(t+1)*size);return model.logProbabilities(row)[token]});return this.recordPrefix(scores),
-scores}recordPrefix(scores){let total=0;this.prefix.forEach((token,t)=>{total+=scores[t],this.options.
-onStep?.(prefixRecord(t,token,scores[t],total,this.beamSize))})}step(){let{memory,beam}=this,before=this.
-options.onStep&&{rows:this.get("step.rows"),length:this.get("length"),logProbs:[...memory.doubles(this.
-logProbs,this.beamSize)],done:memory.doubles(this.bestScores,1)[0]>-1/0};this.advance();let status=this.
-get("status");return before&&this.options.onStep?.(this.record(before,status)),status===memory.constant(
-"BEAM_CACHE_FULL")&&this.enlargeCache(),memory.get("Beam",beam,"status")!==memory.constant("BEAM_END\
-ED")}advance(){let{model}=this;model.engine.call("beam_steps",model.failure,model.decoder,this.beamOptions,
-this.beams,1n,BigInt(this.maxKeys),this.workspace,this.logits,this.best,1)}get(path){return this.memory.
-get("Beam",this.beam,path)}enlargeCache(){let{memory,model,kvBlocks,scope}=this,filled=(this.get("st\
-ep.length")-this.get("step.rows"))*model.headDim,capacity=2*this.get("step.length"),store=scope.allocate(
-4*kvBlocks*capacity*model.headDim),[from,to]=[this.store,store].map(address=>address/4);for(let block=0;block<
-kvBlocks;block++){let start=from+block*this.capacity*model.headDim;memory.views.floats.copyWithin(to+
-block*capacity*model.headDim,start,start+filled)}this.store===this.cache.store?this.cache.scope.release(
-this.store):scope.release(this.store),Object.assign(this,{store,capacity}),memory.update("Beam",this.
-beam,{"step.cache":store,"step.capacity":capacity})}outputs(){let{memory,lengthPenalty}=this,{eos}=this.
-model.special,[outputs,outputSize]=[this.get("outputs"),memory.sizeOf("Output")];return Array.from({
-length:this.get("num_outputs")},(_,number)=>{let read=name=>memory.get("Output",outputs+number*outputSize,
-name),ended=read("ended")!==0,{tokens,scores}=this.prefixOf(read("length"),read("row"));return ended&&
-(tokens.push(eos),scores.push(read("log_prob"))),makeOutput(tokens,scores,ended,lengthPenalty)}).sort(
-(a,b)=>b.score-a.score).slice(0,this.nBest)}prefixOf(length,row){let{memory,beamSize}=this,[nodes,size]=[
-this.get("nodes"),memory.sizeOf("Node")],{tokens,scores}={tokens:[],scores:[]};for(let position=length-
-1;position>=0;position--){let node=nodes+(position*beamSize+row)*size;tokens.push(memory.get("Node",
-node,"token")),scores.push(memory.get("Node",node,"log_prob")),row=memory.get("Node",node,"parent")}
-return{tokens:tokens.reverse(),scores:scores.reverse()}}record({rows,length,logProbs,done},status){let{
-memory,beamSize}=this,{eos}=this.model.special,perRow=beamSize+1,values=[...memory.floats(this.values,
-rows*perRow)],tokens=[...memory.longs(this.tokens,rows*perRow)].map(Number),candidates=values.map((value,i)=>{
-let parent=Math.floor(i/perRow);return{parent,token:tokens[i],value,total:logProbs[parent]+value}}).
-sort((a,b)=>b.total===a.total?0:b.total-a.total).slice(0,2*beamSize),closed=candidates[0].total===-1/0&&
-!done||this.maxLength<=length,ends=candidates.map(({token,total})=>!closed&&token===eos&&total>-1/0),
-kept=candidates.map((_,rank)=>rank).filter(rank=>!ends[rank]).slice(0,beamSize);return{length,candidates,
-finished:ends.map((end,rank)=>end&&rank<beamSize),kept,closed,lastTokens:tokens.filter((_,i)=>i%perRow===
-0),lastValues:values.filter((_,i)=>i%perRow===0),active:status!==memory.constant("BEAM_ENDED"),scores:[
-...memory.doubles(this.bestScores,beamSize)]}}close(){this.cache?.release(),this.scope.close()}},RecomputingSearch=class extends BeamSearch{prefill(){
-let{model,prefix,beamSize,maxLength,encoding}=this;this.cache=new DecoderCache(model,encoding,maxLength+
+cache.factors.cross}}});let begin=block=>Number(begin_beam(model.decoder,this.beamOptions,BigInt(bos),
+this.beam,block));begin(scope.allocate(begin(0))),skip_prefix(this.beamOptions,this.beam,scope.floats(
+scores));let perRow=beamSize+1;this.values=scope.allocate(beamSize*perRow*4),this.tokens=scope.allocate(
+beamSize*perRow*8),this.best=scope.struct("BestTokens",{count:perRow,num_suppressed:this.suppressed.
+length,suppressed:scope.longs(this.suppressed),values:this.values,tokens:this.tokens}),this.beams=scope.
+ints([this.beam]),this.maxKeys=Math.max(maxLength+1,this.encoding.length),this.workspace=scope.allocate(
+model.workspaceBytes(model.decoder,beamSize,this.maxKeys)),this.logits=scope.allocate(4*beamSize*model.
+vocabulary)}prefill(){let{model,prefix,beamSize,maxLength,encoding}=this;if(this.capacity=prefix.length+
+1+beamSize*Math.min(maxLength,encoding.length+CACHE_MARGIN),this.cache=new DecoderCache(model,encoding,
+this.capacity,this.options),this.store=this.cache.store,!prefix.length)return[];let{logits}=this.cache.
+append([model.special.bos,...prefix.slice(0,-1)],{allLogits:!0}),size=model.vocabulary,scores=prefix.
+map((token,t)=>{let row=logits.subarray(t*size,(t+1)*size);return model.logProbabilities(row)[token]});
+return this.recordPrefix(scores),scores}recordPrefix(scores){let total=0;this.prefix.forEach((token,t)=>{
+total+=scores[t],this.options.onStep?.(prefixRecord(t,token,scores[t],total,this.beamSize))})}step(){
+let{memory,beam}=this,before=this.options.onStep&&{rows:this.get("step.rows"),length:this.get("lengt\
+h"),done:memory.doubles(this.get("best_scores"),1)[0]>-1/0};this.advance();let status=this.get("stat\
+us");return before&&this.options.onStep?.(this.record(before,status)),status===memory.constant("BEAM\
+_CACHE_FULL")&&this.enlargeCache(),memory.get("Beam",beam,"status")!==memory.constant("BEAM_ENDED")}advance(){
+let{model}=this;model.engine.call("beam_steps",model.failure,model.decoder,this.beamOptions,this.beams,
+1n,BigInt(this.maxKeys),this.workspace,this.logits,this.best,1)}get(path){return this.memory.get("Be\
+am",this.beam,path)}enlargeCache(){let{model,scope}=this,enlarge=cache=>Number(model.engine.exports.
+enlarge_cache(model.decoder,this.beamOptions,this.beam,cache)),store=scope.allocate(4*enlarge(0));enlarge(
+store),this.cache.scope.release(this.store),scope.release(this.store),this.store=store}outputs(){let{
+memory}=this;return Array.from({length:this.get("num_outputs")},(_,rank)=>{let output=this.get("outp\
+uts")+rank*memory.sizeOf("Output"),read=name=>memory.get("Output",output,name),first=4*rank*(this.maxLength+
+1),length=read("length");return{tokens:[...memory.ints(this.get("tokens")+first,length)],tokenScores:[
+...memory.floats(this.get("token_scores")+first,length+read("ended"))],logProbability:read("total"),
+score:read("score"),ended:read("ended")!==0}})}record({rows,length,done},status){let{memory,beamSize}=this,
+{eos}=this.model.special,perRow=beamSize+1,count=Math.min(rows*perRow,2*beamSize),candidates=Array.from(
+{length:count},(_,rank)=>{let candidate=this.get("candidates")+rank*memory.sizeOf("Candidate"),read=name=>memory.
+get("Candidate",candidate,name);return{parent:read("row"),token:read("token"),value:read("log_prob"),
+total:read("total")}}),likeliest2=array=>[...array].filter((_,i)=>i%perRow===0),closed=candidates[0].
+total===-1/0&&!done||this.maxLength<=length,ends=candidates.map(({token,total})=>!closed&&token===eos&&
+total>-1/0),kept=candidates.map((_,rank)=>rank).filter(rank=>!ends[rank]).slice(0,beamSize);return{length,
+candidates,finished:ends.map((end,rank)=>end&&rank<beamSize),kept,closed,lastTokens:likeliest2(memory.
+longs(this.tokens,rows*perRow)).map(Number),lastValues:likeliest2(memory.floats(this.values,rows*perRow)),
+active:status!==memory.constant("BEAM_ENDED"),scores:[...memory.doubles(this.get("best_scores"),beamSize)]}}close(){
+this.cache?.release(),this.scope.close()}},RecomputingSearch=class extends BeamSearch{prefill(){let{
+model,prefix,beamSize,maxLength,encoding}=this;this.cache=new DecoderCache(model,encoding,maxLength+
 1,this.options),this.store=this.cache.store,this.capacity=prefix.length+1+beamSize*(maxLength+1);let scores=prefix.
 map((token,t)=>model.logProbabilities(this.prefixLogits(prefix.slice(0,t)))[token]);return this.recordPrefix(
 scores),scores}advance(){let{model,memory,beamSize,suppressed}=this,[rows,length,perRow]=[this.get("\
-step.rows"),this.get("length"),beamSize+1];for(let row=0;row<rows;row++){let best=bestTokens(model.logProbabilities(
-this.prefixLogits(this.prefixOf(length,row).tokens)),perRow,suppressed);memory.floats(this.values+4*
-row*perRow,perRow).set(best.map(({value})=>value)),memory.longs(this.tokens+8*row*perRow,perRow).set(
-best.map(({token})=>BigInt(token)))}model.engine.call("extend_beam",model.failure,model.decoder,this.
-beamOptions,this.beam,this.best)}prefixLogits(prefix){return this.cache.clear(),this.cache.append([this.
-model.special.bos,...prefix],{causal:!1}).logits}};function prefixRecord(length,token,value,total,beamSize){
-return{length,candidates:[{parent:0,token,value,total}],finished:[!1],kept:[0],closed:!1,lastTokens:[
-token],lastValues:[value],active:!0,scores:Array(beamSize).fill(-1/0)}}function lengthDivisor(length,lengthPenalty){
-let power=1,root=Math.max(length,1),whole=Math.floor(lengthPenalty),rest=lengthPenalty-whole;for(let square=root;whole>
-0;square*=square)whole%2===1&&(power*=square),whole=Math.floor(whole/2);for(;rest>0;)root=Math.sqrt(
-root),rest*=2,rest>=1&&(power*=root,rest-=1);return power}function makeOutput(tokens,tokenScores,ended,lengthPenalty){
-let logProbability=tokenScores.reduce((sum,score)=>sum+score,0);return{tokens:ended?tokens.slice(0,-1):
-tokens,tokenScores,logProbability,score:logProbability/lengthDivisor(tokenScores.length,lengthPenalty),
-ended}}function bestTokens(values,count,suppressed=[]){let excluded=new Set(suppressed),best=[];for(let token=0;token<
-values.length;token++){let value=values[token];if(best.length===count&&!(value>best[count-1].value)||
-excluded.has(token))continue;let rank=best.length===count?count-1:best.length;for(;rank>0&&value>best[rank-
-1].value;rank--)best[rank]=best[rank-1];best[rank]={token,value}}return best}async function generateIds(model,context,options={}){
-let{sampling=null,sample=0,maxTokens=256,onToken,pause:pause2,signal}=options,{unk,pad,bos,eos}=model.
-special,random=sampling&&makeRandom(sampling.seed??1,sample,context),cache=new WindowCache(model,options),
-tokens=[],scores=[],ended=!1;try{let logits=cache.prefill(context.slice(context.length-contextLength(
-context.length,model.window)));for(;;){let values=model.logProbabilities(logits),token=pickToken(values,
-sampling,random,[unk,pad,bos]);if(token<0||(ended=token===eos,!ended&&tokens.length>=maxTokens)||(tokens.
-push(token),scores.push(values[token]),ended||onToken?.(token,values[token])))break;if(pause2&&await pause2(),
-signal?.aborted)throw new SearchCancelled("the text was cancelled");logits=cache.append(token)}return makeOutput(
+step.rows"),this.get("length"),beamSize+1],{read_prefix}=model.engine.exports,prefix=this.get("token\
+s");for(let row=0;row<rows;row++){read_prefix(this.beam,this.beamOptions,BigInt(length),BigInt(row),
+prefix,0);let logits=this.prefixLogits([...memory.ints(prefix,length)]),best=bestTokens(model.logProbabilities(
+logits),perRow,suppressed);memory.floats(this.values+4*row*perRow,perRow).set(best.map(({value})=>value)),
+memory.longs(this.tokens+8*row*perRow,perRow).set(best.map(({token})=>BigInt(token)))}model.engine.call(
+"extend_beam",model.failure,model.decoder,this.beamOptions,this.beam,this.best)}prefixLogits(prefix){
+return this.cache.clear(),this.cache.append([this.model.special.bos,...prefix],{causal:!1}).logits}};
+function prefixRecord(length,token,value,total,beamSize){return{length,candidates:[{parent:0,token,value,
+total}],finished:[!1],kept:[0],closed:!1,lastTokens:[token],lastValues:[value],active:!0,scores:Array(
+beamSize).fill(-1/0)}}function lengthDivisor(length,lengthPenalty){let power=1,root=Math.max(length,
+1),whole=Math.floor(lengthPenalty),rest=lengthPenalty-whole;for(let square=root;whole>0;square*=square)
+whole%2===1&&(power*=square),whole=Math.floor(whole/2);for(;rest>0;)root=Math.sqrt(root),rest*=2,rest>=
+1&&(power*=root,rest-=1);return power}function makeOutput(tokens,tokenScores,ended,lengthPenalty){let logProbability=tokenScores.
+reduce((sum,score)=>sum+score,0);return{tokens:ended?tokens.slice(0,-1):tokens,tokenScores,logProbability,
+score:logProbability/lengthDivisor(tokenScores.length,lengthPenalty),ended}}function bestTokens(values,count,suppressed=[]){
+let excluded=new Set(suppressed),best=[];for(let token=0;token<values.length;token++){let value=values[token];
+if(best.length===count&&!(value>best[count-1].value)||excluded.has(token))continue;let rank=best.length===
+count?count-1:best.length;for(;rank>0&&value>best[rank-1].value;rank--)best[rank]=best[rank-1];best[rank]=
+{token,value}}return best}async function generateIds(model,context,options={}){let{sampling=null,sample=0,
+maxTokens=256,onToken,pause:pause2,signal}=options,{unk,pad,bos,eos}=model.special,random=sampling&&
+makeRandom(sampling.seed??1,sample,context),cache=new WindowCache(model,options),tokens=[],scores=[],
+ended=!1;try{let logits=cache.prefill(context.slice(context.length-contextLength(context.length,model.
+window)));for(;;){let values=model.logProbabilities(logits),token=pickToken(values,sampling,random,[
+unk,pad,bos]);if(token<0||(ended=token===eos,!ended&&tokens.length>=maxTokens)||(tokens.push(token),
+scores.push(values[token]),ended||onToken?.(token,values[token])))break;if(pause2&&await pause2(),signal?.
+aborted)throw new SearchCancelled("the text was cancelled");logits=cache.append(token)}return makeOutput(
 tokens,scores,ended,1)}finally{cache.release()}}function contextLength(length,window){if(length<=window)
 return length;let step=windowStep(window);return window-step+1+(length-window-1)%step}var windowStep=window=>Math.
 max(1,Math.floor(window/2)),WindowCache=class{constructor(model,options){this.model=model,this.options=
