@@ -5,12 +5,7 @@ import { defineConfig, globalIgnores } from "eslint/config";
 import globals from "globals";
 
 /* What `npm run format` formats; its comments are broken by hand. */
-const FORMATTED = [
-  "*.js",
-  "tools/*.mjs",
-  "src/manyheads/web/*.js",
-  "src/manyheads/web/{page,explorer}/**/*.js",
-];
+const FORMATTED = ["*.js", "tools/*.mjs", "src/manyheads/web/**/*.js"];
 const MODULE_GLOBALS = {
   ...globals["shared-node-browser"],
   process: "readonly",

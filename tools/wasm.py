@@ -24,10 +24,11 @@ ENGINE = ROOT / "src" / "manyheads" / "web" / "engine" / "engine.wasm"
 CHECKSUM = ENGINE.with_suffix(".wasm.sha256")
 
 COMPILER, LINKER = "clang-14", "wasm-ld-14"
-LIBC = Path("/usr/lib/wasm32-wasi/libc.a")  # memcmp, memcpy and memset
+LIBC = Path("/usr/lib/wasm32-wasi/libc.a")  # memcmp, memcpy, memmove and memset
 FUNCTIONS = (
     "struct_layout", "panel_width", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
-    "extend_beam", "log_sum_exp", "sinusoidal_positions", "rotary_positions",
+    "begin_beam", "skip_prefix", "enlarge_cache", "extend_beam", "read_prefix", "log_sum_exp",
+    "sinusoidal_positions", "rotary_positions",
 )  # fmt: skip
 FLAGS = ("--target=wasm32-wasi", "-O2", "-std=gnu11", "-msimd128", "-mbulk-memory", "-ffp-contract=off",
          "-fno-math-errno", "-nostartfiles", "-nodefaultlibs", "-Wall", "-Wextra", "-Werror")  # fmt: skip

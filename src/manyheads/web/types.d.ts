@@ -23,6 +23,17 @@ interface EngineExports {
   ): void;
   sinusoidal_positions(count: bigint, width: bigint, table: number): void;
   rotary_positions(count: bigint, headDim: bigint, table: number): void;
+  begin_beam(model: number, options: number, bos: bigint, beam: number, block: number): bigint;
+  skip_prefix(options: number, beam: number, scores: number): void;
+  enlarge_cache(model: number, options: number, beam: number, cache: number): bigint;
+  read_prefix(
+    beam: number,
+    options: number,
+    length: bigint,
+    row: bigint,
+    tokens: number,
+    scores: number,
+  ): void;
   encode: EngineFunction;
   decoder_steps: EngineFunction;
   beam_steps: EngineFunction;

@@ -9,6 +9,17 @@
 
    Shapes: G sentences, K beam size, L layers, H heads, V vocabulary, D width, E = D / H, S longest source. */
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define GUARD(end) guard(end)
+
+/* Forbid access to the bytes behind an array in a block. */
+static long guard(char *end) {
+    if (end) ASAN_POISON_MEMORY_REGION(end, 16);
+    return 16;
+}
+#endif
+
 #include "decoder.c"
 
 #include <stdio.h>
@@ -229,34 +240,22 @@ static void search_from_several_threads(const Translator *model, const float *lo
 }
 
 /* The beam search of a sentence whose keys and values are given; its cache is too small for the second step. */
-static Beam start_beam(const Translator *model, int64_t g, const float *const *memory) {
-    const int64_t beam_size = model->config.beam_size, visible_size = beam_size * (STEPS + 1);
-    int64_t *latest = allocate(beam_size, sizeof *latest);
-    int32_t *visible = allocate(visible_size, sizeof *visible);
-    double *scores = allocate(beam_size, sizeof *scores);
-    for (int64_t k = 0; k < beam_size; k++) scores[k] = -INFINITY;
-    for (int64_t k = 0; k < beam_size; k++) latest[k] = BOS;
-    return (Beam){.step = {.tokens = latest, .position_signal = model->signals, .rotary = model->rotary,
-                           .cache = allocate(2 * L * model->config.width, sizeof(float)), .visible = visible,
-                           .memory = memory, .sentences = 1, .rows = 1, .length = 1, .capacity = 1, .num_visible = 1,
-                           .source_length = LENGTHS[g], .source_capacity = S},
-                  .max_length = STEPS, .latest = latest, .log_probs = allocate(beam_size, sizeof(double)),
-                  .best_scores = scores, .visible = visible, .next_visible = allocate(visible_size, sizeof *visible),
-                  .nodes = allocate((STEPS + 1) * beam_size, sizeof(Node)),
-                  .outputs = allocate((STEPS + 1) * beam_size, sizeof(Output)),
-                  .candidates = allocate(2 * beam_size, sizeof(Candidate)),
-                  .used = allocate(beam_size, sizeof(int64_t))};
+static Beam start_beam(const Translator *model, const BeamOptions *options, int64_t g, const float *const *memory) {
+    Beam beam = {.step = {.position_signal = model->signals, .rotary = model->rotary, .memory = memory,
+                          .source_length = LENGTHS[g], .source_capacity = S,
+                          .cache = allocate(2 * L * model->config.width, sizeof(float)), .capacity = 1},
+                 .max_length = STEPS};
+    void *block = allocate(begin_beam(&model->decoder, options, BOS, &beam, 0), 1);
+    begin_beam(&model->decoder, options, BOS, &beam, block);
+    return beam;
 }
 
-/* Move the KV cache of a beam to a larger one, which lasts for one more step. */
-static void enlarge_cache(Step *step, int64_t head_dim) {
-    const int64_t filled = (step->length - step->rows) * head_dim, size = step->capacity * head_dim;
-    float *cache = allocate(2 * L * H * step->length * head_dim, sizeof *cache);
-    for (int64_t h = 0; h < 2 * L * H; h++)
-        memcpy(cache + h * step->length * head_dim, step->cache + h * size, (size_t)filled * sizeof *cache);
-    free(step->cache);
-    step->cache = cache;
-    step->capacity = step->length;
+/* Move the KV cache of a beam to a larger one. */
+static void move_cache(const Translator *model, const BeamOptions *options, Beam *beam) {
+    float *before = beam->step.cache;
+    enlarge_cache(&model->decoder, options, beam,
+                  allocate(enlarge_cache(&model->decoder, options, beam, 0), sizeof(float)));
+    free(before);
 }
 
 /* Beam search (continuous batching): sentence g joins after `delay` x g steps, and leaves when it has ended. */
@@ -275,7 +274,7 @@ static void search_with_beams(const Translator *model, int threads, int64_t dela
     for (int64_t step = 0; joined < G || count; step++) {
         for (; joined < G && joined * delay <= step; joined++) {
             for (int l = 0; l < 2 * L; l++) sources[joined][l] = memory[l] + joined * S * width;
-            beams[joined] = start_beam(model, joined, sources[joined]);
+            beams[joined] = start_beam(model, &options, joined, sources[joined]);
             running[count++] = beams + joined;
         }
         const int64_t rows = count * beam_size;
@@ -289,7 +288,7 @@ static void search_with_beams(const Translator *model, int threads, int64_t dela
             abort();
         int64_t left = 0;
         for (int64_t b = 0; b < count; b++) {
-            if (running[b]->status == BEAM_CACHE_FULL) enlarge_cache(&running[b]->step, width / H);
+            if (running[b]->status == BEAM_CACHE_FULL) move_cache(model, &options, running[b]);
             if (running[b]->status != BEAM_ENDED) running[left++] = running[b];
         }
         count = left;
@@ -311,28 +310,24 @@ static void print_outputs(const Translator *model, const Beam *beams) {
     for (int64_t g = 0; g < G; g++)
         for (int64_t o = 0; o < beams[g].num_outputs; o++) {
             const Output output = beams[g].outputs[o];
-            double total = output.ended ? (double)output.log_prob : 0;
             printf("output %d:", (int)g);
-            for (int32_t t = output.length - 1, row = output.row; t >= 0; t--) {
-                const Node node = beams[g].nodes[t * model->config.beam_size + row];
-                printf(" %d", (int)node.token);
-                total += (double)node.log_prob;
-                row = node.parent;
-            }
+            for (int32_t t = 0; t < output.length; t++) printf(" %d", (int)beams[g].tokens[o * (STEPS + 1) + t]);
             printf(" %s ", output.ended ? "ended" : "cut");
-            print_number(total, model->config.format == INT8, '\n');
+            print_number(output.total, model->config.format == INT8, '\n');
         }
 }
 
 /* Count the sentences whose beam search gave other outputs. */
-static int64_t count_different(const Translator *model, const Beam *left, const Beam *right) {
+static int64_t count_different(const Beam *left, const Beam *right) {
     int64_t different = 0;
     for (int64_t g = 0; g < G; g++) {
-        const size_t outputs = (size_t)left[g].num_outputs * sizeof(Output);
-        const size_t nodes = (size_t)(left[g].length * model->config.beam_size) * sizeof(Node);
-        different += left[g].length != right[g].length || left[g].num_outputs != right[g].num_outputs ||
-                     memcmp(left[g].outputs, right[g].outputs, outputs) != 0 ||
-                     memcmp(left[g].nodes, right[g].nodes, nodes) != 0;
+        const int64_t outputs = left[g].num_outputs;
+        different += left[g].length != right[g].length || outputs != right[g].num_outputs ||
+                     memcmp(left[g].outputs, right[g].outputs, (size_t)outputs * sizeof(Output)) != 0;
+        for (int64_t o = 0; o < outputs; o++) {
+            const size_t count = (size_t)left[g].outputs[o].length, first = (size_t)(o * (STEPS + 1));
+            different += memcmp(left[g].tokens + first, right[g].tokens + first, count * sizeof(int32_t)) != 0;
+        }
     }
     return different;
 }
@@ -362,7 +357,7 @@ static void run_model(int number, Config config) {
     search_with_beams(&model, 1 + number % 2, 0, beams);
     print_outputs(&model, beams);
     search_with_beams(&model, 3, 2, delayed);
-    failures += count_different(&model, beams, delayed);
+    failures += count_different(beams, delayed);
 }
 
 /* Print the outputs of many sentences. */

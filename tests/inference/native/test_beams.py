@@ -24,7 +24,7 @@ from manyheads.decoding.engine import TorchEngine
 from manyheads.inference.engines import AutoEngine
 from manyheads.inference.native import build
 from manyheads.inference.native.beams import NativeBeam, NativeBeams, can_search
-from manyheads.inference.native.structs import BeamOptions, BeamStatus, Step
+from manyheads.inference.native.structs import Beam, BeamOptions, BeamStatus, Model, Step
 from manyheads.inference.native_engine import NativeEngine
 from manyheads.inference.translation.translator import Translator
 from manyheads.search.beam_state import divisors
@@ -110,20 +110,27 @@ class RecordingStepper:
         self.prefixes = [self.prefixes[row] for row in rows.tolist()]
 
 
+def begin_beam(options: BeamOptions, limit: int, step: Step) -> NativeBeam:
+    """Begin the search of a sentence by a model with one layer, one head and a width of 1."""
+    library, beam = build.library(), NativeBeam(Beam(step=step, max_length=limit))
+    assert library is not None
+    beam.begin(library, Model(num_layers=1, d_model=1, num_heads=1), options)
+    return beam
+
+
 def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: int) -> Trace:
     """Run the search in C, and rebuild the prefixes from the cache positions that each row attends to."""
     trace, cache = Trace(), list[int]()
     norms = divisors(search.limit + 1, search.length_penalty)
     options = BeamOptions(search.beam_size, search.n_best, EOS, 3, 5, norms.ctypes.data)
-    step = Step(position_signal=4_000, rotary=8_000, source_length=1)
-    beam = NativeBeam(search.beam_size, search.limit, (1, 1, 1), step, None)
+    beam = begin_beam(options, search.limit, Step(position_signal=4_000, rotary=8_000, source_length=1))
     state = beam.struct
     for count in range(search.limit + 1):
         rows, indices = state.step.rows, ctypes.cast(state.step.visible, ctypes.POINTER(ctypes.c_int32))
         visible = np.ctypeslib.as_array(indices, (rows, state.step.num_visible))
         assert state.step.length == len(cache) + rows <= state.step.capacity
         assert (state.step.position_signal, state.step.rotary) == (4_000 + 12 * count, 8_000 + 20 * count)
-        cache += (latest := beam.latest[:rows].tolist())
+        cache += (latest := (ctypes.c_int64 * rows).from_address(state.latest)[:])
         prefixes = [tuple(cache[index] for index in row[1:]) for row in visible.tolist()]
         trace.tokens.append(latest)
         trace.prefixes.append(prefixes)
@@ -136,8 +143,7 @@ def search_in_c(code: ctypes.CDLL, table: Table, search: Search, cancelled_at: i
             ctypes.c_void_p(ids.ctypes.data),
         )  # fmt: skip
         if state.status == BeamStatus.BEAM_ENDED:
-            outputs = beam.collect_outputs(search.length_penalty)
-            trace.found = sorted(outputs, key=lambda output: -output.score)[: search.n_best]
+            trace.found = beam.outputs()
             return trace
         if state.status != BeamStatus.BEAM_RUNNING:
             beam.enlarge_cache()
@@ -197,7 +203,7 @@ def test_every_step_counts_the_end_at_the_limit_too(code) -> None:
 def test_a_score_that_is_not_a_number_sets_the_status_nan(code) -> None:
     norms = divisors(4, 1.0)
     options = BeamOptions(2, 1, EOS, 0, 0, norms.ctypes.data)
-    beam = NativeBeam(2, 3, (1, 1, 1), Step(source_length=1), None)
+    beam = begin_beam(options, 3, Step(source_length=1))
     values, ids = np.array([-0.5, -1.0, np.nan], dtype=np.float32), np.array([5, 6, 7])
     arrays = (ctypes.c_void_p(one.ctypes.data) for one in (values, ids))
     code.advance(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)

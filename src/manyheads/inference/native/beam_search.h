@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "beam_memory.h"
 #include "best_tokens.h"
 
 /* Merge the candidates of all rows, values and tokens (W, C), to the `count` best, best first; among equals those of
@@ -31,11 +32,12 @@ static void merge_candidates(const Beam *beam, int64_t per_row, const float *val
     }
 }
 
-/* Add an output if its score is better than `worst`, the K-th best before this step. */
-static void add_output(Beam *beam, const BeamOptions *options, Output output, double total, double worst) {
-    const double score = total / options->divisors[output.length + output.ended];
+/* Add an output, whose score is computed, if it is better than `worst`, the K-th best before this step. */
+static void add_output(Beam *beam, const BeamOptions *options, Output output, double worst) {
+    const double score = output.total / options->divisors[output.length + output.ended];
     int64_t rank = options->beam_size - 1;
     if (!(score > worst)) return;
+    output.score = score;
     beam->outputs[beam->num_outputs++] = output;
     if (!(score > beam->best_scores[rank])) return;
     for (; rank > 0 && score > beam->best_scores[rank - 1]; rank--)
@@ -51,10 +53,29 @@ static void finish_all(Beam *beam, const BeamOptions *options, int64_t per_row, 
         for (int64_t r = 0; r < beam->step.rows; r++) {
             const float log_prob = values[r * per_row];
             if ((tokens[r * per_row] == options->eos && log_prob > -INFINITY) != ended) continue;
-            add_output(beam, options, (Output){(int32_t)beam->length, (int32_t)r, ended, log_prob},
-                       beam->log_probs[r] + (ended ? (double)log_prob : 0), worst);
+            const double total = beam->log_probs[r] + (ended ? (double)log_prob : 0);
+            add_output(beam, options, (Output){(int32_t)beam->length, (int32_t)r, ended, log_prob, total, 0}, worst);
         }
     }
+}
+
+/* End the search: leave the n_best outputs, best first, of equal scores the earlier first, and write their tokens. */
+static void end_search(Beam *beam, const BeamOptions *options) {
+    const int64_t length = beam->max_length + 1, found = beam->num_outputs;
+    Output *outputs = beam->outputs;
+    beam->num_outputs = found < options->n_best ? found : options->n_best;
+    for (int64_t rank = 0; rank < beam->num_outputs; rank++) {
+        int64_t best = rank;
+        for (int64_t o = rank + 1; o < found; o++)
+            if (outputs[o].score > outputs[best].score) best = o;
+        const Output output = outputs[best];
+        memmove(outputs + rank + 1, outputs + rank, (size_t)(best - rank) * sizeof *outputs);
+        outputs[rank] = output;
+        float *scores = beam->token_scores + rank * length;
+        read_prefix(beam, options, output.length, output.row, beam->tokens + rank * length, scores);
+        if (output.ended) scores[output.length] = output.log_prob;
+    }
+    beam->status = BEAM_ENDED;
 }
 
 /* Return whether no open prefix can change the outputs any more. `best` is the largest log-probability of a prefix
@@ -94,8 +115,8 @@ static void append_tokens(Beam *beam, const BeamOptions *options, const Candidat
 static void advance_beam(Beam *beam, const BeamOptions *options, float *values, int64_t *tokens) {
     const int64_t size = options->beam_size, per_row = size + 1, rows = beam->step.rows;
     const int64_t count = rows == 1 ? per_row : 2 * size;
-    Candidate *best = beam->candidates;
-    int64_t open = 0; /* candidates that do not end, moved to the front of `best` */
+    Candidate *best = beam->candidates, *kept = best + 2 * size;
+    int64_t open = 0; /* candidates that are kept: they do not end */
     for (int64_t i = 0; i < rows * per_row; i++)
         if (isnan(values[i])) {
             beam->status = BEAM_NAN;
@@ -114,24 +135,25 @@ static void advance_beam(Beam *beam, const BeamOptions *options, float *values, 
     const int dead_end = best[0].total == -INFINITY && beam->best_scores[0] == -INFINITY;
     if (dead_end || beam->max_length <= beam->length) {
         finish_all(beam, options, per_row, values, tokens);
-        beam->status = BEAM_ENDED;
+        end_search(beam, options);
         return;
     }
     for (int64_t i = 0; i < count && (i < size || open < size); i++) {
         const int ends = best[i].token == options->eos && best[i].total > -INFINITY;
-        if (!ends && open < size) best[open++] = best[i];
+        if (!ends && open < size) kept[open++] = best[i];
         else if (ends && i < size)
-            add_output(beam, options, (Output){(int32_t)beam->length, (int32_t)best[i].row, 1, best[i].log_prob},
-                       best[i].total, worst);
+            add_output(beam, options,
+                       (Output){(int32_t)beam->length, (int32_t)best[i].row, 1, best[i].log_prob, best[i].total, 0},
+                       worst);
     }
     if (open < size) { /* tokens of a row were not distinct */
         beam->status = BEAM_INVALID;
         return;
     }
-    if (is_settled(beam, options, best[0].total)) {
-        beam->status = BEAM_ENDED;
+    if (is_settled(beam, options, kept[0].total)) {
+        end_search(beam, options);
         return;
     }
-    append_tokens(beam, options, best);
+    append_tokens(beam, options, kept);
     beam->status = beam->step.length > beam->step.capacity ? BEAM_CACHE_FULL : BEAM_RUNNING;
 }

@@ -1,10 +1,7 @@
 """Searches of many sentences in C (`beam_search.h`): a step of all sentences is one call.
 
 Sentences may join at any time, and leave as soon as their search has ended. The interpreter only adds and removes
-sentences and enlarges KV caches; the bookkeeping between two steps is done in C.
-
-Shapes: K beam size, C = K + 1 candidates of a row, L layers, H heads, E head dimension, N tokens in the KV cache of
-all rows of a sentence, V vocabulary.
+sentences, allocates their memory and reads their outputs; the search itself is done in C.
 """
 
 from __future__ import annotations
@@ -12,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -19,30 +17,16 @@ from numpy.typing import NDArray
 
 from manyheads.inference.batching import SPECIAL_IDS
 from manyheads.inference.native.model import NativeModel, address, pointers
-from manyheads.inference.native.structs import (
-    Beam,
-    BeamOptions,
-    BeamStatus,
-    BestTokens,
-    Candidate,
-    Node,
-    Output,
-    Step,
-)
+from manyheads.inference.native.structs import INT64, Beam, BeamOptions, BeamStatus, BestTokens, Model, Step
 from manyheads.search.beam_state import divisors
 from manyheads.search.interface import (
     Cancelled,
     Hypothesis,
     OnFinished,
-    best_outputs,
-    make_hypothesis,
     never_cancelled,
 )
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import BOS, EOS
-
-_NODE, _OUTPUT, _CANDIDATE = np.dtype(Node), np.dtype(Output), np.dtype(Candidate)
-_CACHE_MARGIN = 8  # tokens by which an output may be longer than its source before the KV cache is enlarged
 
 
 def can_search(model: NativeModel, options: SearchOptions, constraints: Sequence[Constraints] = ()) -> bool:
@@ -73,97 +57,66 @@ def _beam_options(options: SearchOptions, model: NativeModel, norms: NDArray[np.
 
 
 class NativeBeam:
-    """The search of one sentence, in arrays that the C code reads and writes.
+    """The search of one sentence, in memory of Python that the C code divides and uses (`beam_memory.h`).
 
     Attributes:
         ended: whether the search has ended.
         max_keys: maximum number of keys that a row attends to.
     """
 
-    def __init__(
-        self, beam_size: int, max_length: int, shape: tuple[int, int, int], step: Step, kept: object
-    ) -> None:
-        """Start with one empty prefix, for an output of at most `max_length` tokens.
-
-        The shape is L, H, E. The first step has the source and the encoding of the first target position; `kept`
-        are the arrays that it points to.
-        """
-        self.kept = kept
+    def __init__(self, struct: Beam, kept: object = None) -> None:
+        """Take a beam with its source, first position and longest output; `kept`: arrays that it points to."""
+        self.struct, self.kept = struct, kept
         self.ended = False
-        self.max_keys = max(max_length + 1, step.source_length)
-        self.latest = np.full(beam_size, BOS, dtype=np.int64)
-        self.log_probs = np.zeros(beam_size)
-        self.best_scores = np.full(beam_size, -np.inf)
-        self.visible = np.zeros((2, beam_size * (max_length + 1)), dtype=np.int32)
-        self.nodes = np.empty((max_length + 1, beam_size), dtype=_NODE)
-        self.outputs = np.empty((max_length + 1) * beam_size, dtype=_OUTPUT)
-        self.candidates = np.empty(2 * beam_size, dtype=_CANDIDATE)
-        self.used = np.empty(beam_size, dtype=np.int64)
-        layers, heads, head_dim = shape
-        capacity = 1 + beam_size * min(max_length, step.source_length + _CACHE_MARGIN)
-        self.cache = np.empty((layers, 2, heads, capacity, head_dim), dtype=np.float32)
-        step.sentences = step.rows = step.length = step.num_visible = 1
-        step.capacity, step.cache = capacity, self.cache.ctypes.data
-        step.tokens, step.visible = self.latest.ctypes.data, self.visible[0].ctypes.data
-        self.struct = Beam(
-            step=step,
-            max_length=max_length,
-            latest=self.latest.ctypes.data,
-            log_probs=self.log_probs.ctypes.data,
-            best_scores=self.best_scores.ctypes.data,
-            visible=self.visible[0].ctypes.data,
-            next_visible=self.visible[1].ctypes.data,
-            nodes=self.nodes.ctypes.data,
-            outputs=self.outputs.ctypes.data,
-            candidates=self.candidates.ctypes.data,
-            used=self.used.ctypes.data,
-        )
+        self.max_keys = max(struct.max_length + 1, struct.step.source_length)
 
-    def constrain(self, constraints: Constraints, min_length: int, *, no_repeats: bool) -> None:
-        """Apply constraints, a minimum length, and workspace for the rule of repeated n-grams."""
+    def constrain(self, constraints: Constraints) -> None:
+        """Apply constraints."""
         forbidden = constraints.forbidden
         self.prefix = np.array(constraints.prefix, dtype=np.int32)
         self.forbidden = np.array([*chain(*forbidden)], dtype=np.int32)
         self.forbidden_ends = np.cumsum([0, *map(len, forbidden)])[1:]
-        self.struct.min_length, self.struct.prefix_length = min_length, len(self.prefix)
-        self.struct.prefix, self.struct.forbidden = self.prefix.ctypes.data, self.forbidden.ctypes.data
-        self.struct.num_forbidden, self.struct.forbidden_ends = len(forbidden), self.forbidden_ends.ctypes.data
-        if forbidden or no_repeats:
-            self.history = np.empty((len(self.latest), max(1, self.struct.max_length)), dtype=np.int32)
-            self.struct.history = self.history.ctypes.data
+        self.struct.prefix_length, self.struct.prefix = len(self.prefix), self.prefix.ctypes.data
+        self.struct.num_forbidden, self.struct.forbidden = len(forbidden), self.forbidden.ctypes.data
+        self.struct.forbidden_ends = self.forbidden_ends.ctypes.data
 
-    def draw(self, rng: np.random.Generator, vocabulary: int, *, ranked: bool) -> None:
-        """Sample with these random numbers; `ranked`: with workspace for top_k and top_p."""
+    def draw(self, rng: np.random.Generator) -> None:
+        """Sample with random numbers of a generator."""
         self.uniform = rng.random(self.struct.max_length + 1)
         self.struct.uniform = self.uniform.ctypes.data
-        if ranked:
-            self.heap = np.empty(vocabulary, dtype=np.int32)
-            self.struct.heap = self.heap.ctypes.data
+
+    def begin(self, library: ctypes.CDLL, decoder: Model, options: BeamOptions) -> None:
+        """Begin the search with one empty prefix."""
+        begin = partial(library.begin_beam, decoder, options, BOS, self.struct)
+        self.block = np.empty(begin(None), dtype=np.uint8)
+        begin(self.block.ctypes.data)
+        self.move_cache = partial(library.enlarge_cache, decoder, options, self.struct)
+        self.enlarge_cache()
+
+    def enlarge_cache(self) -> None:
+        """Allocate the KV cache, or move it to an array of twice the length."""
+        cache = np.empty(self.move_cache(None), dtype=np.float32)
+        self.move_cache(cache.ctypes.data)
+        self.cache = cache
 
     def cancel(self) -> None:
         """End the search at the next step, with meaningless outputs."""
         self.struct.cancelled = 1
 
-    def enlarge_cache(self) -> None:
-        """Copy the KV cache to an array of twice the length."""
-        step = self.struct.step
-        filled, capacity = step.length - step.rows, 2 * step.length
-        cache = np.empty((*self.cache.shape[:3], capacity, self.cache.shape[4]), dtype=np.float32)
-        cache[:, :, :, :filled] = self.cache[:, :, :, :filled]
-        self.cache, step.cache, step.capacity = cache, cache.ctypes.data, capacity
+    @property
+    def latest(self) -> int:
+        """The last token of the best prefix."""
+        return INT64.from_address(self.struct.latest).value
 
-    def collect_outputs(self, length_penalty: float) -> list[Hypothesis]:
-        """Return all outputs that may be among the K best, in the order in which the search found them."""
-        nodes = self.nodes[: self.struct.length].tolist()
-        found = []
-        for length, row, ended, end_log_prob in self.outputs[: self.struct.num_outputs].tolist():
-            tokens, log_probs = ([EOS], [end_log_prob]) if ended else ([], [])
-            for position in range(length - 1, -1, -1):
-                row, token, log_prob = nodes[position][row]
-                tokens.append(token)
-                log_probs.append(log_prob)
+    def outputs(self) -> list[Hypothesis]:
+        """Return the outputs of a search that has ended, best first, of equal scores the earlier first."""
+        beam, found = self.struct, list[Hypothesis]()
+        for rank in range(beam.num_outputs):
+            output, start = beam.outputs[rank], 4 * rank * (beam.max_length + 1)
+            tokens = (ctypes.c_int32 * output.length).from_address(beam.tokens + start)
+            scores = (ctypes.c_float * (output.length + output.ended)).from_address(beam.token_scores + start)
             found.append(
-                make_hypothesis(tokens[::-1], log_probs[::-1], ended=bool(ended), length_penalty=length_penalty)
+                Hypothesis(tuple(tokens[:]), output.total, output.score, tuple(scores[:]), bool(output.ended))
             )
         return found
 
@@ -194,8 +147,6 @@ class NativeBeams:
         self.norms = divisors(self.max_length + 1, options.length_penalty)
         self.struct = _beam_options(options, model, self.norms)
         self.suppressed = np.array(SPECIAL_IDS.suppressed, dtype=np.int64)
-        heads = model.config.num_heads
-        self.shape = (model.config.num_decoder_layers, heads, model.config.d_model // heads)
         self.running: list[NativeBeam] = []
         self.batches: list[_NativeBatch] = []
         self.prepared = False
@@ -214,7 +165,6 @@ class NativeBeams:
         memory = self.model.read(marked)
         positions = self.model.target_positions.first(max(limits) + 1)
         batch = _NativeBatch(cancelled, on_finished, {})
-        ruled = self.options.min_length_ratio > 0 or self.struct.no_repeat_ngram > 0
         for number, (row, limit, shortest, constraint) in enumerate(
             zip(rows, limits, self.options.shortest(rows), constraints, strict=True)
         ):
@@ -228,13 +178,13 @@ class NativeBeams:
                     source_length=len(marked[number]),
                     source_capacity=memory[0].shape[2],
                 )
-                kept = (positions, memory, sources)
-                beam = NativeBeam(self.struct.beam_size, limit, self.shape, step, kept)
-                if ruled or constraint is not UNCONSTRAINED:
-                    beam.constrain(constraint, min(shortest, limit), no_repeats=self.struct.no_repeat_ngram > 0)
+                struct = Beam(step=step, max_length=limit, min_length=min(shortest, limit))
+                beam = NativeBeam(struct, (positions, memory, sources))
+                if constraint is not UNCONSTRAINED:
+                    beam.constrain(constraint)
                 if sampling := self.options.sampling:
-                    ranked = sampling.top_k > 0 or sampling.top_p < 1
-                    beam.draw(sampling.make_rng(sample, row), self.model.vocabulary, ranked=ranked)
+                    beam.draw(sampling.make_rng(sample, row))
+                beam.begin(self.model.library, self.model.decoder, self.struct)
                 beams.append(beam)
             self.running += beams
         self.batches.append(batch)
@@ -282,13 +232,9 @@ class NativeBeams:
         for batch in self.batches:
             ended = [index for index, beams in batch.running.items() if all(beam.ended for beam in beams)]
             for index in ended:
-                batch.on_finished(index, self.outputs_of(batch.running.pop(index)))
+                ended_beams = batch.running.pop(index)
+                batch.on_finished(index, [output for beam in ended_beams for output in beam.outputs()])
         self.batches = [batch for batch in self.batches if batch.running]
-
-    def outputs_of(self, beams: Sequence[NativeBeam]) -> list[Hypothesis]:
-        """Return the outputs of a sentence, best first, of equal scores the earlier first; or its samples."""
-        found = (beam.collect_outputs(self.options.length_penalty) for beam in beams)
-        return [output for outputs in found for output in best_outputs(outputs, self.struct.n_best)]
 
     def stream(self, row: Sequence[int], constraints: Constraints) -> Iterator[int]:
         """Search greedily for the output of one row; yield its tokens as they are found, the end symbol last."""
@@ -298,6 +244,6 @@ class NativeBeams:
         while self.batches:
             self.step()
             if not outputs:
-                yield int(beam.latest[0])
+                yield beam.latest
         if outputs[0].ended:
             yield EOS

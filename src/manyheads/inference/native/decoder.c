@@ -3,8 +3,8 @@
    Several threads execute a call together: they share the outputs of a linear layer, or the heads of an attention, and
    wait at a barrier after each stage. The Python interpreter is not needed meanwhile.
 
-   Order of reading: structs.h, sublayers.h, encoder.h, this file, beam_search.h; then linear.h, attention.h, vectors.h
-   and thread_pool.h. Shapes as in structs.h; R rows of all steps of a call.
+   Order of reading: structs.h, sublayers.h, encoder.h, this file, beam_memory.h, beam_search.h; then linear.h,
+   attention.h, vectors.h and thread_pool.h. Shapes as in structs.h; R rows of all steps of a call.
 
    tools/wasm.py compiles the same code to WebAssembly, for one thread (single_thread.h). */
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from manyheads.inference.native.structs import ENUMERATIONS, INT64, POINTER, STRUCTS
+from manyheads.inference.native.structs import ENUMERATIONS, INT64, NUMBERS, STRUCTS, ctype
 
 
 class _Field(ctypes.Structure):
@@ -25,18 +25,12 @@ class _Function(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("types", ctypes.c_char_p))
 
 
-_FUNCTIONS = (
-    "panel_width", "panel_depth", "workspace_size", "encode", "linear_layer", "decoder_steps", "beam_steps",
-    "extend_beam", "sinusoidal_positions", "rotary_positions",
-)  # fmt: skip
-_TYPES = {  # of struct fields
-    ctypes.c_float: "float", ctypes.c_double: "double", ctypes.c_int32: "int32", INT64: "int64",
-}  # fmt: skip
+_TYPES = {number: name.removesuffix("_t") for name, number in NUMBERS.items()}
 _Entry = tuple[int, int, str]  # offset, size, type
 
 
 class InterfaceError(Exception):
-    """The library and these Python files do not agree on a function, a struct or an enumeration."""
+    """The library and the headers beside this file do not agree on a function, a struct or an enumeration."""
 
 
 def check_interface(library: ctypes.CDLL) -> None:
@@ -46,43 +40,19 @@ def check_interface(library: ctypes.CDLL) -> None:
         InterfaceError: the library lacks a function, or a struct has another layout in C than in Python.
     """
     try:
-        for name, signature in _signatures(library).items():
-            function = getattr(library, name)
-            function.restype, *function.argtypes = signature
+        for entry in _table(library.function_types, _Function):
+            result, _, arguments = entry.types.decode().removesuffix(")").partition("(")
+            function = getattr(library, entry.name.decode())
+            function.restype = ctype(result, STRUCTS)
+            function.argtypes = (
+                [] if arguments == "void" else [ctype(text, STRUCTS) for text in arguments.split(",")]
+            )
         in_c = _layout_in_c(library)
     except AttributeError as error:
         raise InterfaceError(f"the C library has no function {str(error).rpartition(' ')[2]}") from None
-    in_python = _layout_in_python()
-    for name in [*in_python, *in_c]:
-        if in_c.get(name) != in_python.get(name):
-            raise InterfaceError(
-                f"{name} is {_place(in_c.get(name))} in C, {_place(in_python.get(name))} in Python"
-            )
-
-
-def _signatures(library: ctypes.CDLL) -> dict[str, list[Any]]:
-    """Return the types of the result and of the arguments of each function."""
-    types = {entry.name.decode(): entry.types.decode() for entry in _table(library.function_types, _Function)}
-    if missing := [name for name in _FUNCTIONS if name not in types]:
-        raise InterfaceError(f"the C library has no function {missing[0]}")
-    return {
-        name: [_ctype(text.partition("(")[0]), *map(_ctype, text.partition("(")[2].removesuffix(")").split(","))]
-        if not text.endswith("(void)")
-        else [_ctype(text.partition("(")[0])]
-        for name, text in types.items()
-    }
-
-
-def _ctype(text: str) -> Any:
-    """Return the type of `ctypes` for a type of C; a pointer to numbers takes an address."""
-    words = text.replace("*", " * ").split()
-    base = next(word for word in words if word != "const")
-    if words.count("*") == 2:
-        return ctypes.POINTER(POINTER)
-    if "*" in words:
-        struct = next((struct for struct in STRUCTS if struct.__name__ == base), None)
-        return POINTER if struct is None else ctypes.POINTER(struct)
-    return {"void": None, "int": ctypes.c_int, "int64_t": INT64}[base]
+    for name, entry in _layout_in_python().items():
+        if in_c.get(name) != entry:
+            raise InterfaceError(f"{name} is {_place(in_c.get(name))} in C, {_place(entry)} in Python")
 
 
 def _table(function: Any, kind: type[Any]) -> list[Any]:

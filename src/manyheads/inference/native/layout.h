@@ -49,12 +49,11 @@ static const Field LAYOUT[] = {
     STRUCT(BeamOptions, beam_size, n_best, eos, signal_stride, rotary_stride, divisors, no_repeat_ngram, top_k,
            temperature, top_p)
     STRUCT(Failure, quantity, value, low, high)
-    STRUCT(Node, parent, token, log_prob)
-    STRUCT(Output, length, row, ended, log_prob)
+    STRUCT(Output, length, row, ended, log_prob, total, score)
     STRUCT(Candidate, row, token, log_prob, total)
     STRUCT(Beam, step, first_row, length, max_length, num_outputs, status, cancelled, latest, log_probs,
-           best_scores, visible, next_visible, nodes, outputs, candidates, used, min_length, prefix_length,
-           num_forbidden, prefix, forbidden, forbidden_ends, history, uniform, heap)
+           best_scores, visible, next_visible, nodes, outputs, tokens, token_scores, candidates, used, min_length,
+           prefix_length, num_forbidden, prefix, forbidden, forbidden_ends, history, uniform, heap)
     ENUMERATION(Format, FLOAT32, BFLOAT16, INT8)
     ENUMERATION(Activation, NO_ACTIVATION, RELU, GELU, GELU_TANH, SWISH, SWIGLU)
     ENUMERATION(BeamStatus, BEAM_RUNNING, BEAM_ENDED, BEAM_CACHE_FULL, BEAM_NAN, BEAM_INVALID)
@@ -83,6 +82,8 @@ static const Function SIGNATURES[] = {
     FUNCTION(linear_layer, void, const Linear *, int64_t, const float *, int64_t, float *, float *),
     FUNCTION(decoder_steps, int64_t, const Model *, const Step *const *, int64_t, int64_t, float *, float *, int,
              Failure *),
+    FUNCTION(begin_beam, int64_t, const Model *, const BeamOptions *, int64_t, Beam *, void *),
+    FUNCTION(enlarge_cache, int64_t, const Model *, const BeamOptions *, Beam *, float *),
     FUNCTION(beam_steps, int64_t, const Model *, const BeamOptions *, Beam *const *, int64_t, int64_t, float *,
              float *, const BestTokens *, int, Failure *),
     FUNCTION(sinusoidal_positions, void, int64_t, int64_t, float *),

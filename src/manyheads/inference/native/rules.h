@@ -7,11 +7,14 @@
 
 #include "structs.h"
 
-/* Write the tokens of the prefix of a row, the first one first. */
-static void read_prefix(const Beam *beam, const BeamOptions *options, int64_t row, int32_t *tokens) {
-    for (int64_t t = beam->length - 1; t >= 0; t--) {
+/* Write the tokens of a prefix, the first one first, and their log-probabilities unless `log_probs` is null. `row`: the
+   row that had the prefix when it had `length` tokens. */
+void read_prefix(const Beam *beam, const BeamOptions *options, int64_t length, int64_t row, int32_t *tokens,
+                 float *log_probs) {
+    for (int64_t t = length - 1; t >= 0; t--) {
         const Node node = beam->nodes[t * options->beam_size + row];
         tokens[t] = node.token;
+        if (log_probs) log_probs[t] = node.log_prob;
         row = node.parent;
     }
 }
@@ -32,8 +35,8 @@ static void apply_rules(const Beam *beam, const BeamOptions *options, int64_t ro
     }
     if (length < beam->min_length) logits[options->eos] = -INFINITY;
     if (!beam->history) return;
-    int32_t *tokens = beam->history + row * beam->max_length;
-    read_prefix(beam, options, row, tokens);
+    int32_t *tokens = beam->history + row * (beam->max_length + 1);
+    read_prefix(beam, options, length, row, tokens, 0);
     for (int64_t end = n; n && end <= length; end++)
         if (ends_with(tokens, length, tokens + end - n, n - 1)) logits[tokens[end - 1]] = -INFINITY;
     for (int64_t f = 0, start = 0; f < beam->num_forbidden; start = beam->forbidden_ends[f++]) {

@@ -1,4 +1,4 @@
-/* Structs shared with Python (structs.py, the same names).
+/* Structs shared with Python (structs.py, the same names) and JavaScript.
 
    Shapes, in all files: G sentences, W rows (hypotheses in progress) of a sentence, R = G x W rows, D model width,
    H heads, E = D / H head dimension, F feed-forward width, V vocabulary, L layers, S source length, K beam size;
@@ -105,6 +105,8 @@ typedef struct {
 typedef struct {
     int32_t length, row, ended;
     float log_prob; /* of the end symbol */
+    double total;   /* log-probability of all its tokens */
+    double score;   /* total / divisor of its length */
 } Output;
 
 /* The BeamStatus of a search. BEAM_CACHE_FULL: the KV cache must be enlarged before the next step. */
@@ -130,14 +132,16 @@ typedef struct {
     int32_t *visible;      /* (W, T + 1) tokens of the cache that each row attends to */
     int32_t *next_visible; /* the same of the next step */
     Node *nodes;           /* (max_length + 1, K) */
-    Output *outputs;       /* at most (max_length + 1) K */
-    Candidate *candidates; /* (2 K) workspace of a step */
+    Output *outputs;       /* at most (max_length + 1) K; of a search that has ended the n_best, best first */
+    int32_t *tokens;       /* (n_best, max_length + 1) of these outputs, without the end symbol */
+    float *token_scores;   /* (n_best, max_length + 1) their log-probabilities, with that of the end symbol */
+    Candidate *candidates; /* (3 K) 2 K of the last step, best first; those that it kept */
     int64_t *used;         /* (K) workspace of a step */
     int64_t min_length, prefix_length, num_forbidden;
     const int32_t *prefix;         /* (prefix_length) tokens that the output begins with */
     const int32_t *forbidden;      /* sequences that must not occur, one after the other */
     const int64_t *forbidden_ends; /* (num_forbidden) index behind each sequence */
-    int32_t *history;              /* (K, max_length) workspace of rules for sequences; null without such rules */
+    int32_t *history;              /* (K, max_length + 1) workspace of rules for sequences; null without such rules */
     const double *uniform;         /* (max_length + 1) random numbers in [0, 1), of sampling; else null */
     int32_t *heap;                 /* (V) workspace of sampling with top_k or top_p; else null */
 } Beam;

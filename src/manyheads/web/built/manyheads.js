@@ -17,11 +17,13 @@ function makePause() {
   let pending = null;
   return () => {
     if (performance.now() - lastPause < MAX_BLOCKING) return void 0;
-    pending ??= new Promise((resolve) => schedule(() => {
-      lastPause = performance.now();
-      pending = null;
-      resolve();
-    }));
+    pending ??= new Promise(
+      (resolve) => schedule(() => {
+        lastPause = performance.now();
+        pending = null;
+        resolve();
+      })
+    );
     return pending;
   };
 }
@@ -42,13 +44,20 @@ var EngineMemory = class {
     this.blocks = /* @__PURE__ */ new Map();
     this.layout = this.readLayout(exports.struct_layout);
   }
-  /** @type {{ bytes: Uint8Array, floats: Float32Array, ints: Int32Array, data: DataView } | null} */
+  /** @type {{ bytes: Uint8Array, floats: Float32Array, ints: Int32Array, data: DataView }
+        | null} */
   current = null;
-  /** Return typed views of the whole memory; growth detaches them, so callers must not store them. */
+  /** Return typed views of the whole memory; growth detaches them, so callers must not store
+      them. */
   get views() {
     const { buffer } = this.memory;
     if (this.current?.bytes.buffer !== buffer) {
-      this.current = { bytes: new Uint8Array(buffer), floats: new Float32Array(buffer), ints: new Int32Array(buffer), data: new DataView(buffer) };
+      this.current = {
+        bytes: new Uint8Array(buffer),
+        floats: new Float32Array(buffer),
+        ints: new Int32Array(buffer),
+        data: new DataView(buffer)
+      };
     }
     return this.current;
   }
@@ -96,7 +105,10 @@ var EngineMemory = class {
       if (end / MEMORY_PAGE + pages > MEMORY_LIMIT) throw new RangeError("4 GiB");
       this.memory.grow(pages);
     } catch {
-      throw new EngineError(`there is no memory for ${Math.ceil(size / 2 ** 20)} MiB more: the text or the model is too large for this page.`);
+      const mebibytes = Math.ceil(size / 2 ** 20);
+      throw new EngineError(
+        `there is no memory for ${mebibytes} MiB more: the text or the model is too large for this page.`
+      );
     }
     if (last && available) last.size += pages * MEMORY_PAGE;
     else this.free.push({ start: end, size: pages * MEMORY_PAGE });
@@ -132,7 +144,8 @@ var EngineMemory = class {
     return this.layoutOf(name).offset;
   }
   /** Read the layout from the module: a map from struct and field to { offset, size, type }.
-      @type {(structLayout: EngineExports["struct_layout"]) => Map<string, { offset: number, size: number, type: string }>} */
+      @type {(structLayout: EngineExports["struct_layout"]) =>
+        Map<string, { offset: number, size: number, type: string }>} */
   readLayout(structLayout) {
     const start = this.allocate(8);
     const first = structLayout(start);
@@ -141,8 +154,14 @@ var EngineMemory = class {
     this.release(start);
     const layout = /* @__PURE__ */ new Map();
     for (let entry = first; entry < first + count * LAYOUT_ENTRY.bytes; entry += LAYOUT_ENTRY.bytes) {
-      const [offset, size] = [LAYOUT_ENTRY.offset, LAYOUT_ENTRY.size].map((field) => Number(data.getBigInt64(entry + field, true)));
-      layout.set(this.text(data.getUint32(entry, true)), { offset, size, type: this.text(data.getUint32(entry + LAYOUT_ENTRY.type, true)) });
+      const [offset, size] = [LAYOUT_ENTRY.offset, LAYOUT_ENTRY.size].map(
+        (field) => Number(data.getBigInt64(entry + field, true))
+      );
+      layout.set(this.text(data.getUint32(entry, true)), {
+        offset,
+        size,
+        type: this.text(data.getUint32(entry + LAYOUT_ENTRY.type, true))
+      });
     }
     return layout;
   }
@@ -158,7 +177,8 @@ var EngineMemory = class {
   sizeOf(struct) {
     return this.layoutOf(struct).size;
   }
-  /** Return the offset and type of a field; `path` is dotted for inner structs, as in "step.tokens".
+  /** Return the offset and type of a field; `path` is dotted for inner structs, as in
+      "step.tokens".
       @type {(struct: string, path: string) => { offset: number, type: string }} */
   findField(struct, path) {
     let offset = 0;
@@ -170,7 +190,8 @@ var EngineMemory = class {
     }
     return { offset, type };
   }
-  /** Write the fields of a struct; fields without a value become 0. A pointer is an address, null is 0.
+  /** Write the fields of a struct; fields without a value become 0. A pointer is an address, null
+      is 0.
       @type {(struct: string, address: number, values: StructValues) => void} */
   write(struct, address, values) {
     this.bytes(address, this.sizeOf(struct)).fill(0);
@@ -181,13 +202,14 @@ var EngineMemory = class {
   update(struct, address, values) {
     for (const [name, value] of Object.entries(values)) {
       const { offset, type } = this.findField(struct, name);
-      if (this.layout.has(type)) this.write(
-        type,
-        address + offset,
-        /** @type {StructValues} */
-        value ?? {}
-      );
-      else this.set(type, address + offset, Number(value ?? 0));
+      if (this.layout.has(type)) {
+        this.write(
+          type,
+          address + offset,
+          /** @type {StructValues} */
+          value ?? {}
+        );
+      } else this.set(type, address + offset, Number(value ?? 0));
     }
   }
   /** Write a number of a C type.
@@ -286,43 +308,82 @@ var alignUp = (value, unit) => Math.ceil(value / unit) * unit;
 var HEADER_FORMAT = 1;
 var TENSOR_BYTES = { float32: 4, int8: 1 };
 var TENSOR_TYPES = { fp32: "float32", int8: "int8" };
-var MODEL_PARTS = { translation: ["encoder", "decoder", "memory_kv"], classification: ["encoder", "head"], "language-modeling": ["decoder", "window"] };
+var MODEL_PARTS = {
+  translation: ["encoder", "decoder", "memory_kv"],
+  classification: ["encoder", "head"],
+  "language-modeling": ["decoder", "window"]
+};
 var LARGEST_SIZE = 2 ** 31;
 function checkHeader(header, panelWidth) {
   const check = (valid, name) => {
-    if (!valid) throw new EngineError(`the file of the model is damaged: ${name} is not what it should be.`);
+    if (!valid) {
+      throw new EngineError(`the file of the model is damaged: ${name} is not what it should be.`);
+    }
   };
   check(header !== null && typeof header === "object", "the header");
-  if (header.format !== HEADER_FORMAT) throw new EngineError(`the model has format ${header.format}, but this engine reads format ${HEADER_FORMAT}.`);
-  if (header.panel_width !== panelWidth) throw new EngineError(`the model has panels of ${header.panel_width}, but the engine has panels of ${panelWidth}.`);
+  if (header.format !== HEADER_FORMAT) {
+    throw new EngineError(
+      `the model has format ${header.format}, but this engine reads format ${HEADER_FORMAT}.`
+    );
+  }
+  if (header.panel_width !== panelWidth) {
+    throw new EngineError(
+      `the model has panels of ${header.panel_width}, but the engine has panels of ${panelWidth}.`
+    );
+  }
   const isSize = (value) => Number.isInteger(value) && value > 0 && value < LARGEST_SIZE;
-  check(MODEL_PARTS[header.task]?.every((part) => header[part]), "task");
+  check(
+    MODEL_PARTS[header.task]?.every((part) => header[part]),
+    "task"
+  );
   check(TENSOR_TYPES[header.precision], "precision");
-  check(header.special_ids && /** @type {const} */
-  ["unk", "pad", "bos", "eos"].every((name) => Number.isInteger(header.special_ids[name])), "special_ids");
+  check(
+    header.special_ids && /** @type {const} */
+    ["unk", "pad", "bos", "eos"].every(
+      (name) => Number.isInteger(header.special_ids[name])
+    ),
+    "special_ids"
+  );
   check(header.search && Object.values(header.search).every(Number.isFinite), "search");
-  check(isSize(header.search.beam_size ?? 1) && Number.isInteger(header.search.max_length_offset ?? 0), "search");
+  check(
+    isSize(header.search.beam_size ?? 1) && Number.isInteger(header.search.max_length_offset ?? 0),
+    "search"
+  );
   check(header.window === void 0 || isSize(header.window), "window");
   check(Number.isInteger(header.bytes) && header.bytes > 0, "bytes");
   const { model, tensors, positions } = header;
-  check(model && [model.d_model, model.num_heads, model.max_positions].every(isSize) && model.d_model % model.num_heads === 0, "model");
+  check(
+    model && [model.d_model, model.num_heads, model.max_positions].every(isSize) && model.d_model % model.num_heads === 0,
+    "model"
+  );
   check(["sinusoidal", "learned", "rotary"].includes(model.positions), "model.positions");
   const width = model.d_model;
-  check(model.positions === "learned" || (model.positions === "rotary" ? width / model.num_heads : width) % 2 === 0, "model.d_model");
+  check(
+    model.positions === "learned" || (model.positions === "rotary" ? width / model.num_heads : width) % 2 === 0,
+    "model.d_model"
+  );
   check(Array.isArray(tensors), "tensors");
   const count = ({ shape }) => shape.reduce((product, size) => product * size, 1);
   tensors.forEach((tensor, i) => {
     const valid = tensor && TENSOR_BYTES[tensor.type] && Array.isArray(tensor.shape) && tensor.shape.every(isSize) && Number.isInteger(tensor.offset);
-    check(valid && tensor.offset >= 0 && tensor.offset % 16 === 0 && tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type] <= header.bytes, `tensor ${i}`);
+    check(
+      valid && tensor.offset >= 0 && tensor.offset % 16 === 0 && tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type] <= header.bytes,
+      `tensor ${i}`
+    );
   });
-  const end = Math.max(0, ...tensors.map((tensor) => tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type]));
+  const end = Math.max(
+    0,
+    ...tensors.map((tensor) => tensor.offset + count(tensor) * TENSOR_BYTES[tensor.type])
+  );
   check(header.bytes === Math.ceil(end / 16) * 16, "bytes");
   const checkTensor = (index, type, size, name) => check(tensors[index]?.type === type && count(tensors[index]) === size, name);
   const checkMatrix = (index, scale, outputs, inputs, name) => {
     check(isSize(outputs) && isSize(inputs), name);
     const padded = Math.ceil(outputs / panelWidth) * panelWidth;
     checkTensor(index, TENSOR_TYPES[header.precision], padded * inputs, `the weight of ${name}`);
-    if (header.precision === "int8") checkTensor(scale ?? -1, "float32", padded, `the scale of ${name}`);
+    if (header.precision === "int8") {
+      checkTensor(scale ?? -1, "float32", padded, `the scale of ${name}`);
+    }
     return padded;
   };
   const checkLinear = (linear, inputs, outputs, name) => {
@@ -332,17 +393,31 @@ function checkHeader(header, panelWidth) {
   };
   const checkNorm = (norm, name) => {
     check(norm && (norm.weight !== null || norm.bias === null), name);
-    for (const index of [norm.weight, norm.bias]) if (index !== null) checkTensor(index, "float32", width, name);
+    for (const index of [norm.weight, norm.bias]) {
+      if (index !== null) checkTensor(index, "float32", width, name);
+    }
   };
   const checkModel = (struct, kind) => {
     const { layers, norms, d_ff: inner, activation, vocabulary } = struct;
     const cross = kind === "decoder" && header.task === "translation";
     check(Array.isArray(layers) && layers.length === struct.num_layers, `${kind}.layers`);
-    check(Array.isArray(norms) && norms.length === (cross ? 3 : 2) * layers.length + 1, `${kind}.norms`);
-    check(struct.d_model === width && struct.num_heads === model.num_heads && isSize(inner) && isSize(vocabulary), kind);
-    check(Number.isInteger(activation) && activation >= 0 && activation <= 5 && [0, 1, false, true].includes(struct.pre_norm), `${kind}.activation`);
+    check(
+      Array.isArray(norms) && norms.length === (cross ? 3 : 2) * layers.length + 1,
+      `${kind}.norms`
+    );
+    check(
+      struct.d_model === width && struct.num_heads === model.num_heads && isSize(inner) && isSize(vocabulary),
+      kind
+    );
+    check(
+      Number.isInteger(activation) && activation >= 0 && activation <= 5 && [0, 1, false, true].includes(struct.pre_norm),
+      `${kind}.activation`
+    );
     check(struct.format === (header.precision === "int8" ? 2 : 0), `${kind}.format`);
-    check(Number.isFinite(struct.embedding_scale) && Number.isFinite(struct.norm_epsilon), `${kind}.embedding_scale`);
+    check(
+      Number.isFinite(struct.embedding_scale) && Number.isFinite(struct.norm_epsilon),
+      `${kind}.embedding_scale`
+    );
     layers.forEach((layer, l) => {
       const name = `${kind}.layers[${l}]`;
       checkLinear(layer?.self_qkv, width, 3 * width, `${name}.self_qkv`);
@@ -360,34 +435,66 @@ function checkHeader(header, panelWidth) {
     });
     norms.forEach((norm, n) => checkNorm(norm, `${kind}.norms[${n}]`));
     checkNorm(struct.embedding_norm, `${kind}.embedding_norm`);
-    checkMatrix(struct.embedding, tensors[struct.embedding]?.scale, vocabulary, width, `${kind}.embedding`);
+    checkMatrix(
+      struct.embedding,
+      tensors[struct.embedding]?.scale,
+      vocabulary,
+      width,
+      `${kind}.embedding`
+    );
     if (kind === "decoder") checkLinear(struct.output, width, vocabulary, "decoder.output");
     else check(struct.output === null, "encoder.output");
     const tables = positions?.[kind];
-    check(tables && tables.learned === null === (model.positions !== "learned"), `positions.${kind}`);
-    if (tables.learned !== null) checkTensor(tables.learned, "float32", model.max_positions * width, `positions.${kind}.learned`);
+    check(
+      tables && tables.learned === null === (model.positions !== "learned"),
+      `positions.${kind}`
+    );
+    if (tables.learned !== null) {
+      checkTensor(
+        tables.learned,
+        "float32",
+        model.max_positions * width,
+        `positions.${kind}.learned`
+      );
+    }
     check(tables.types === null === !model.token_types, `positions.${kind}.types`);
-    if (tables.types !== null) checkTensor(tables.types, "float32", model.token_types * width, `positions.${kind}.types`);
+    if (tables.types !== null) {
+      checkTensor(tables.types, "float32", model.token_types * width, `positions.${kind}.types`);
+    }
   };
   const { encoder, decoder, head } = header;
   if (encoder) checkModel(encoder, "encoder");
   if (decoder) checkModel(decoder, "decoder");
   if (header.memory_kv) {
-    check(Array.isArray(header.memory_kv) && header.memory_kv.length === decoder?.num_layers, "memory_kv");
-    header.memory_kv.forEach((linear, l) => checkLinear(linear, width, 2 * width, `memory_kv[${l}]`));
+    check(
+      Array.isArray(header.memory_kv) && header.memory_kv.length === decoder?.num_layers,
+      "memory_kv"
+    );
+    header.memory_kv.forEach(
+      (linear, l) => checkLinear(linear, width, 2 * width, `memory_kv[${l}]`)
+    );
   }
   if (head) {
     checkLinear(head.pooler, width, width, "head.pooler");
     checkLinear(head.output, width, head.output?.outputs, "head.output");
   }
-  if (decoder) check(Object.values(header.special_ids).every((id) => id >= 0 && id < decoder.vocabulary), "special_ids");
+  if (decoder) {
+    check(
+      Object.values(header.special_ids).every((id) => id >= 0 && id < decoder.vocabulary),
+      "special_ids"
+    );
+  }
 }
 
 // src/manyheads/web/engine/positions.js
 var MIN_POSITIONS = 64;
 var PositionTables = class {
   /** learned, types: Float32Array (N, D) or null.
-      @param {EngineExports} exports @param {MemoryScope} scope @param {ModelSettings} settings @param {Float32Array | null} learned @param {Float32Array | null} types */
+      @param {EngineExports} exports
+      @param {MemoryScope} scope
+      @param {ModelSettings} settings
+      @param {Float32Array | null} learned
+      @param {Float32Array | null} types */
   constructor(exports, scope, settings, learned, types) {
     const { d_model: width, num_heads: heads } = settings;
     this.exports = exports;
@@ -400,11 +507,15 @@ var PositionTables = class {
     this.count = 0;
     this.table = { signals: null, rotary: null };
   }
-  /** Return the addresses of a table of at least `count` positions: signals (N, D), and rotary cosines and sines (N, E / 2, 2), or null.
+  /** Return the addresses of a table of at least `count` positions: signals (N, D), and rotary
+      cosines and sines (N, E / 2, 2), or null.
       @type {(count: number) => { signals: number | null, rotary: number | null }} */
   tableFor(count) {
     if (this.learned && count > this.learned.length / this.width) {
-      throw new EngineError(`an input of ${count} tokens is longer than model.max_positions = ${this.learned.length / this.width}, the limit of this model.`);
+      const limit = this.learned.length / this.width;
+      throw new EngineError(
+        `an input of ${count} tokens is longer than model.max_positions = ${limit}, the limit of this model.`
+      );
     }
     if (count > this.count) {
       this.count = Math.max(MIN_POSITIONS, 2 * count);
@@ -419,7 +530,8 @@ var PositionTables = class {
     return this.table;
   }
   /** Return a table (count, width) that a function of the module computes.
-      @type {(name: "sinusoidal_positions" | "rotary_positions", count: number, width: number) => Float32Array} */
+      @type {(name: "sinusoidal_positions" | "rotary_positions", count: number, width: number) =>
+        Float32Array} */
   compute(name, count, width) {
     const { memory } = this.scope;
     const start = memory.allocate(4 * count * width);
@@ -433,7 +545,8 @@ var PositionTables = class {
   positionSignals(count) {
     return this.learned ? this.learned.slice(0, count * this.width) : this.compute("sinusoidal_positions", count, this.width);
   }
-  /** Return the embedding of token type 0, `count` times, without positions; null without token types.
+  /** Return the embedding of token type 0, `count` times, without positions; null without token
+      types.
       @type {(count: number) => Float32Array | null} */
   typeSignals(count) {
     return this.types && this.addType(new Float32Array(count * this.width));
@@ -441,11 +554,15 @@ var PositionTables = class {
   /** Add the embedding of token type 0 to each position.
       @type {(signals: Float32Array) => Float32Array} */
   addType(signals) {
-    if (this.types) for (let i = 0; i < signals.length; i++) signals[i] += this.types[i % this.width];
+    if (this.types) {
+      for (let i = 0; i < signals.length; i++) signals[i] += this.types[i % this.width];
+    }
     return signals;
   }
-  /** Return the signals (S, D) of the tokens of a text with these types, with or without positions; null if there is nothing to add.
-      @type {(count: number, types: number[] | null, withPositions: boolean) => Float32Array | null} */
+  /** Return the signals (S, D) of the tokens of a text with these types, with or without positions;
+      null if there is nothing to add.
+      @type {(count: number, types: number[] | null, withPositions: boolean) => Float32Array |
+        null} */
   tokenSignals(count, types, withPositions) {
     const { width } = this;
     const added = withPositions && this.settings.positions !== "rotary";
@@ -471,7 +588,9 @@ async function createEngine(wasmBytes) {
   try {
     module = await WebAssembly.compile(wasmBytes);
   } catch (error) {
-    throw new EngineError(`this browser cannot run WebAssembly with SIMD (${error.message}). Use a newer browser.`);
+    throw new EngineError(
+      `this browser cannot run WebAssembly with SIMD (${error.message}). Use a newer browser.`
+    );
   }
   const { exports } = await WebAssembly.instantiate(module, {});
   return new Engine(
@@ -487,7 +606,8 @@ var Engine = class {
     this.memory = new EngineMemory(exports);
     this.panelWidth = Number(exports.panel_width());
   }
-  /** Load a model. `readTensors(write)` calls write(offset, bytes) for all parts of the block of tensors, in any order.
+  /** Load a model. `readTensors(write)` calls write(offset, bytes) for all parts of the block of
+      tensors, in any order.
       @param {EngineHeader} header @param {ReadTensors} readTensors */
   async loadModel(header, readTensors) {
     checkHeader(header, this.panelWidth);
@@ -496,32 +616,47 @@ var Engine = class {
       const block = scope.allocate(header.bytes);
       let written = 0;
       await readTensors((offset, bytes) => {
-        if (!(offset >= 0 && offset + bytes.length <= header.bytes)) throw new EngineError("the tensors of the model are longer than its header says.");
+        if (!(offset >= 0 && offset + bytes.length <= header.bytes)) {
+          throw new EngineError("the tensors of the model are longer than its header says.");
+        }
         this.memory.bytes(block + offset, bytes.length).set(bytes);
         written += bytes.length;
       });
-      if (written !== header.bytes) throw new EngineError(`the tensors of the model have ${written} bytes instead of ${header.bytes}.`);
+      if (written !== header.bytes) {
+        throw new EngineError(
+          `the tensors of the model have ${written} bytes instead of ${header.bytes}.`
+        );
+      }
       return new EngineModel(this, header, scope, block);
     } catch (error) {
       scope.close();
       throw error;
     }
   }
-  /** Call a function that validates its arguments, and return its result. `failure`: address of a struct Failure, the last argument.
+  /** Call a function that validates its arguments, and return its result. `failure`: address of a
+        struct Failure, the last argument.
   
-       Throws an EngineError if an argument is out of range or a value is NaN.
-        @type {(name: "encode" | "decoder_steps" | "beam_steps" | "extend_beam", failure: number, ...args: (number | bigint)[]) => number} */
+        Throws an EngineError if an argument is out of range or a value is NaN.
+        @type {(name: "encode" | "decoder_steps" | "beam_steps" | "extend_beam", failure: number,
+          ...args: (number | bigint)[]) => number} */
   call(name, failure, ...args) {
     const result = Number(this.exports[name](...args, failure));
     if (result === -2) throw new EngineError(NAN_MESSAGE);
     if (result !== -1) return result;
-    const [value, low, high] = ["value", "low", "high"].map((field) => this.memory.get("Failure", failure, field));
+    const [value, low, high] = ["value", "low", "high"].map(
+      (field) => this.memory.get("Failure", failure, field)
+    );
     const quantity = this.memory.text(this.memory.get("Failure", failure, "quantity"));
-    throw new EngineError(`the engine was given ${quantity} ${value}; the range is ${low}..${high}.`);
+    throw new EngineError(
+      `the engine was given ${quantity} ${value}; the range is ${low}..${high}.`
+    );
   }
 };
 var EngineModel = class {
-  /** @param {Engine} engine @param {EngineHeader} header @param {MemoryScope} scope @param {number} block */
+  /** @param {Engine} engine
+      @param {EngineHeader} header
+      @param {MemoryScope} scope
+      @param {number} block */
   constructor(engine, header, scope, block) {
     const { memory } = engine;
     this.engine = engine;
@@ -538,13 +673,30 @@ var EngineModel = class {
     this.heads = header.model.num_heads;
     this.headDim = this.width / this.heads;
     this.format = memory.constant(header.precision === "int8" ? "INT8" : "FLOAT32");
-    this.layers = { encoder: header.encoder?.num_layers ?? 0, decoder: header.decoder?.num_layers ?? 0 };
+    this.layers = {
+      encoder: header.encoder?.num_layers ?? 0,
+      decoder: header.decoder?.num_layers ?? 0
+    };
     this.vocabulary = header.decoder?.output.outputs ?? 0;
     this.embeddings = /* @__PURE__ */ new Map();
     this.encoder = header.encoder ? this.writeModel(header.encoder) : 0;
     this.decoder = header.decoder ? this.writeModel(header.decoder) : 0;
-    this.memoryKv = header.memory_kv ? scope.structs("Linear", header.memory_kv.map((linear) => this.pointers(linear))) : 0;
-    this.positions = Object.fromEntries(Object.entries(header.positions).map(([kind, { learned, types }]) => [kind, new PositionTables(engine.exports, scope, header.model, this.tensorFloats(learned), this.tensorFloats(types))]));
+    this.memoryKv = header.memory_kv ? scope.structs(
+      "Linear",
+      header.memory_kv.map((linear) => this.pointers(linear))
+    ) : 0;
+    this.positions = Object.fromEntries(
+      Object.entries(header.positions).map(([kind, { learned, types }]) => [
+        kind,
+        new PositionTables(
+          engine.exports,
+          scope,
+          header.model,
+          this.tensorFloats(learned),
+          this.tensorFloats(types)
+        )
+      ])
+    );
     this.failure = scope.struct("Failure", {});
   }
   /** Free the memory of the model. */
@@ -566,13 +718,17 @@ var EngineModel = class {
   /** Return a struct of the header with the addresses of its tensors instead of their indices.
       @type {(struct: StructValues) => StructValues} */
   pointers(struct) {
-    return Object.fromEntries(Object.entries(struct).map(([name, value]) => {
-      if (["weight", "scale", "bias"].includes(name)) return [name, this.address(
-        /** @type {number | null} */
-        value
-      )];
-      return [name, value !== null && typeof value === "object" ? this.pointers(value) : value];
-    }));
+    return Object.fromEntries(
+      Object.entries(struct).map(([name, value]) => {
+        if (["weight", "scale", "bias"].includes(name)) {
+          return [name, this.address(
+            /** @type {number | null} */
+            value
+          )];
+        }
+        return [name, value !== null && typeof value === "object" ? this.pointers(value) : value];
+      })
+    );
   }
   /** Write the struct Model of the encoder or decoder; return its address.
       @type {(struct: ModelHeader) => number} */
@@ -580,8 +736,14 @@ var EngineModel = class {
     const { layers, norms, embedding, vocabulary, ...fields } = struct;
     return this.scope.struct("Model", {
       ...this.pointers(fields),
-      layers: this.scope.structs("Layer", layers.map((layer) => this.pointers(layer))),
-      norms: this.scope.structs("LayerNorm", norms.map((norm) => this.pointers(norm))),
+      layers: this.scope.structs(
+        "Layer",
+        layers.map((layer) => this.pointers(layer))
+      ),
+      norms: this.scope.structs(
+        "LayerNorm",
+        norms.map((norm) => this.pointers(norm))
+      ),
       embedding: this.unpackEmbedding(embedding, vocabulary),
       vocabulary
     });
@@ -596,7 +758,11 @@ var EngineModel = class {
     const { type, scale } = this.header.tensors[tensor];
     const start = this.scope.allocate(4 * vocabulary * width);
     const { buffer } = memory.memory;
-    const packed = new (type === "int8" ? Int8Array : Float32Array)(buffer, this.address(tensor), Math.ceil(vocabulary / panel) * panel * width);
+    const packed = new (type === "int8" ? Int8Array : Float32Array)(
+      buffer,
+      this.address(tensor),
+      Math.ceil(vocabulary / panel) * panel * width
+    );
     const scales = scale === void 0 ? null : memory.floats(this.address(scale), vocabulary);
     const rows = memory.floats(start, vocabulary * width);
     for (let v = 0; v < vocabulary; v++) {
@@ -607,7 +773,8 @@ var EngineModel = class {
     this.embeddings.set(tensor, start);
     return start;
   }
-  /** Return a view of the token embedding (V, D) of the encoder or decoder; it is valid until the memory grows.
+  /** Return a view of the token embedding (V, D) of the encoder or decoder; it is valid until the
+      memory grows.
       @type {(side: "encoder" | "decoder") => Float32Array} */
   embeddingRows(side) {
     const { embedding, vocabulary } = (
@@ -624,14 +791,19 @@ var EngineModel = class {
   /** Write the factors of heads (L x H numbers); return their address, 0 for none.
       @type {(scope: MemoryScope, factors: Float32Array | undefined, layers: number) => number} */
   headFactors(scope, factors, layers) {
-    if (factors && factors.length !== layers * this.heads) throw new EngineError(`${factors.length} factors of heads were given, but there are ${layers * this.heads} heads.`);
+    const count = layers * this.heads;
+    if (factors && factors.length !== count) {
+      throw new EngineError(
+        `${factors.length} factors of heads were given, but there are ${count} heads.`
+      );
+    }
     return factors ? scope.floats(factors) : 0;
   }
   /** Encode a text.
   
-       ids: S ids. options: types (token types), attention (whether to return it), vectors (whether to return
-       queries, keys and values (L, S, 3, H, E)), headFactors.encoder (L x H numbers), positions (false: none).
-       Call `release` of the result to free its memory.
+        ids: S ids. options: types (token types), attention (whether to return it), vectors (whether
+        to return queries, keys and values (L, S, 3, H, E)), headFactors.encoder (L x H numbers),
+        positions (false: none). Call `release` of the result to free its memory.
         @param {number[]} ids @param {EngineOptions & { vectors?: boolean }} options */
   encode(ids, options = {}) {
     if (!ids.length) throw new EngineError("the text has no tokens.");
@@ -655,20 +827,43 @@ var EngineModel = class {
         rotary: positions.rotary,
         sentences: 1,
         max_length: length,
-        heads: { weights, vectors, factors: this.headFactors(scratch, options.headFactors?.encoder, layers) },
+        heads: {
+          weights,
+          vectors,
+          factors: this.headFactors(scratch, options.headFactors?.encoder, layers)
+        },
         output
       });
       const memoryLayers = this.memoryKv ? this.layers.decoder : 0;
-      const memoryAddresses = Array.from({ length: 2 * memoryLayers }, () => encodingScope.allocate(4 * length * width));
+      const memoryAddresses = Array.from(
+        { length: 2 * memoryLayers },
+        () => encodingScope.allocate(4 * length * width)
+      );
       const pointers = encodingScope.ints(memoryAddresses);
       const workspace = scratch.allocate(this.workspaceBytes(this.encoder, length, length));
-      this.engine.call("encode", this.failure, this.encoder, this.memoryKv, BigInt(memoryLayers), input, pointers, workspace, 1);
+      this.engine.call(
+        "encode",
+        this.failure,
+        this.encoder,
+        this.memoryKv,
+        BigInt(memoryLayers),
+        input,
+        pointers,
+        workspace,
+        1
+      );
       return {
         length,
         pointers,
         memoryAddresses,
         // addresses of keys and values (H, S, E) of each decoder layer
-        attention: weights ? transposeHeads(memory.floats(weights, layers * length * heads * length), layers, length, heads, length) : new Float32Array(0),
+        attention: weights ? transposeHeads(
+          memory.floats(weights, layers * length * heads * length),
+          layers,
+          length,
+          heads,
+          length
+        ) : new Float32Array(0),
         vectors: memory.floats(vectors, vectors && layers * length * 3 * width).slice(),
         output: memory.floats(output, output && length * width).slice(),
         release: () => encodingScope.close()
@@ -680,8 +875,10 @@ var EngineModel = class {
       scratch.close();
     }
   }
-  /** Return the addresses of the position signals and of the rotary cosines and sines of a text, or null.
-      @type {(scratch: MemoryScope, length: number, options: EngineOptions) => { signals: number | null, rotary: number | null }} */
+  /** Return the addresses of the position signals and of the rotary cosines and sines of a text, or
+      null.
+      @type {(scratch: MemoryScope, length: number, options: EngineOptions) => { signals: number |
+        null, rotary: number | null }} */
   encoderPositions(scratch, length, { types = null, positions = true }) {
     const tables = this.positions.encoder;
     const table = positions ? tables.tableFor(length) : { signals: null, rotary: null };
@@ -689,7 +886,8 @@ var EngineModel = class {
     const signals = tables.tokenSignals(length, types, positions);
     return { signals: signals && scratch.floats(signals), rotary: table.rotary };
   }
-  /** Return the logits of the classes, and the attention (L, H, S, S) if requested; arguments as in `encode`.
+  /** Return the logits of the classes, and the attention (L, H, S, S) if requested; arguments as in
+      `encode`.
       @param {number[]} ids @param {EngineOptions} options */
   classify(ids, options = {}) {
     const encoding = this.encode(ids, options);
@@ -698,10 +896,14 @@ var EngineModel = class {
     const pooled = new Float32Array(width);
     if (settings.pooling === "cls") pooled.set(encoding.output.subarray(0, width));
     else {
-      for (let s = 0; s < ids.length; s++) for (let i = 0; i < width; i++) pooled[i] += encoding.output[s * width + i];
+      for (let s = 0; s < ids.length; s++) {
+        for (let i = 0; i < width; i++) pooled[i] += encoding.output[s * width + i];
+      }
       for (let i = 0; i < width; i++) pooled[i] /= ids.length;
     }
-    const hidden = this.applyLinear("pooler", pooled).map(settings.pooler === "tanh" ? Math.tanh : (x) => Math.max(x, 0));
+    const hidden = this.applyLinear("pooler", pooled).map(
+      settings.pooler === "tanh" ? Math.tanh : (x) => Math.max(x, 0)
+    );
     const logits = this.applyLinear("output", hidden);
     if (logits.some(Number.isNaN)) throw new EngineError(NAN_MESSAGE);
     return { logits, attention: { encoder: encoding.attention } };
@@ -717,7 +919,14 @@ var EngineModel = class {
       );
       const { outputs } = linear;
       const result = scope.allocate(4 * outputs);
-      this.engine.exports.linear_layer(scope.struct("Linear", this.pointers(linear)), BigInt(this.format), scope.floats(vector), 1n, scope.allocate(4 * vector.length + 128), result);
+      this.engine.exports.linear_layer(
+        scope.struct("Linear", this.pointers(linear)),
+        BigInt(this.format),
+        scope.floats(vector),
+        1n,
+        scope.allocate(4 * vector.length + 128),
+        result
+      );
       return this.memory.floats(result, outputs).slice();
     } finally {
       scope.close();
@@ -731,27 +940,39 @@ var EngineModel = class {
     scope.close();
     return Float32Array.from(logits, (value) => value - normalizer);
   }
-  /** Run the model by teacher forcing on a source and a target, or a language model on a text (source null).
+  /** Run the model by teacher forcing on a source and a target, or a language model on a text
+        (source null).
   
-       options: attention, headFactors {encoder, decoder, cross}, positions (false: none), causal (false: without the mask).
-       Returns logits (T, V) and attention {encoder (L, H, S, S), decoder (L, H, T, T), cross (L, H, T, S)}.
-        @type {(source: number[] | null, target: number[], options?: EngineOptions) => { logits: Float32Array, attention: { [kind: string]: Float32Array } }} */
+        options: attention, headFactors {encoder, decoder, cross}, positions (false: none), causal
+        (false: without the mask). Returns logits (T, V) and attention {encoder (L, H, S, S), decoder
+        (L, H, T, T), cross (L, H, T, S)}.
+        @type {(source: number[] | null, target: number[], options?: EngineOptions) => { logits:
+          Float32Array, attention: { [kind: string]: Float32Array } }} */
   forward(source, target, options = {}) {
     const encoding = source && this.encode(source, options);
     try {
-      const { logits, attention } = this.decodeTarget(encoding, target, { ...options, allLogits: true });
-      return { logits, attention: { ...attention, ...encoding && { encoder: encoding.attention } } };
+      const { logits, attention } = this.decodeTarget(encoding, target, {
+        ...options,
+        allLogits: true
+      });
+      return {
+        logits,
+        attention: { ...attention, ...encoding && { encoder: encoding.attention } }
+      };
     } finally {
       encoding?.release();
     }
   }
-  /** Return the attention {decoder (L, H, T, T), cross (L, H, T, S)} of a target to an encoded source; options as in `forward`.
+  /** Return the attention {decoder (L, H, T, T), cross (L, H, T, S)} of a target to an encoded
+      source; options as in `forward`.
       @param {Encoding | null} encoding @param {number[]} target @param {EngineOptions} options */
   targetAttention(encoding, target, options = {}) {
     return this.decodeTarget(encoding, target, { ...options, attention: true, withLogits: false }).attention;
   }
   /** Append a target to an empty KV cache; return what DecoderCache.append returns.
-      @param {Encoding | null} encoding @param {number[]} target @param {EngineOptions & AppendOptions} options */
+      @param {Encoding | null} encoding
+      @param {number[]} target
+      @param {EngineOptions & AppendOptions} options */
   decodeTarget(encoding, target, options) {
     const cache = new DecoderCache(this, encoding, target.length, options);
     try {
@@ -760,19 +981,28 @@ var EngineModel = class {
       cache.release();
     }
   }
-  /** Return { queries (T, E), keys (S, E), values (S, E) } of a head, with rotary positions after the rotation.
+  /** Return { queries (T, E), keys (S, E), values (S, E) } of a head, with rotary positions after
+        the rotation.
   
-       kind: "encoder", "decoder" or "cross"; source is null for a language model; other arguments as in `forward` and `encode`.
-        @param {HeadName} name @param {number[] | null} source @param {number[]} target @param {EngineOptions} options */
+        kind: "encoder", "decoder" or "cross"; source is null for a language model; other arguments as
+        in `forward` and `encode`.
+        @param {HeadName} name
+        @param {number[] | null} source
+        @param {number[]} target
+        @param {EngineOptions} options */
   headVectors({ kind, layer, head }, source, target, options = {}) {
     const { width, headDim } = this;
     const pick = (array, first, stride, count) => {
       const result = new Float32Array(count * headDim);
-      for (let i = 0; i < count; i++) result.set(array.subarray(first + i * stride, first + i * stride + headDim), i * headDim);
+      for (let i = 0; i < count; i++) {
+        result.set(array.subarray(first + i * stride, first + i * stride + headDim), i * headDim);
+      }
       return result;
     };
     const pickAll = (array, first, stride, count) => {
-      const [queries, keys, values] = [0, 1, 2].map((i) => pick(array, first + i * width + head * headDim, stride, count));
+      const [queries, keys, values] = [0, 1, 2].map(
+        (i) => pick(array, first + i * width + head * headDim, stride, count)
+      );
       return { queries, keys, values };
     };
     const encoding = source && this.encode(source, { ...options, vectors: kind === "encoder" });
@@ -782,13 +1012,31 @@ var EngineModel = class {
     );
     let cache = null;
     try {
-      if (kind === "encoder") return pickAll(encoded.vectors, layer * encoded.length * 3 * width, 3 * width, encoded.length);
+      if (kind === "encoder") {
+        return pickAll(
+          encoded.vectors,
+          layer * encoded.length * 3 * width,
+          3 * width,
+          encoded.length
+        );
+      }
       cache = new DecoderCache(this, encoding, target.length, options);
       const { vectors } = cache.append(target, { causal: options.causal, vectors: kind });
-      if (kind === "decoder") return pickAll(vectors, layer * 3 * width, this.layers.decoder * 3 * width, target.length);
+      if (kind === "decoder") {
+        return pickAll(vectors, layer * 3 * width, this.layers.decoder * 3 * width, target.length);
+      }
       const size = encoded.length * headDim;
       const [keys, values] = encoded.memoryAddresses.slice(2 * layer, 2 * layer + 2).map((address) => this.memory.floats(address + 4 * head * size, size).slice());
-      return { queries: pick(vectors, layer * width + head * headDim, this.layers.decoder * width, target.length), keys, values };
+      return {
+        queries: pick(
+          vectors,
+          layer * width + head * headDim,
+          this.layers.decoder * width,
+          target.length
+        ),
+        keys,
+        values
+      };
     } finally {
       cache?.release();
       encoding?.release();
@@ -796,7 +1044,10 @@ var EngineModel = class {
   }
 };
 var DecoderCache = class {
-  /** @param {EngineModel} model @param {Encoding | null} encoding @param {number} capacity @param {EngineOptions} options */
+  /** @param {EngineModel} model
+      @param {Encoding | null} encoding
+      @param {number} capacity
+      @param {EngineOptions} options */
   constructor(model, encoding, capacity, options = {}) {
     const { memory, layers, width } = model;
     this.model = model;
@@ -808,7 +1059,12 @@ var DecoderCache = class {
     this.scope = memory.scope();
     try {
       this.store = this.scope.allocate(4 * layers.decoder * 2 * capacity * width);
-      this.factors = Object.fromEntries(["decoder", "cross"].map((kind) => [kind, model.headFactors(this.scope, options.headFactors?.[kind], layers.decoder)]));
+      this.factors = Object.fromEntries(
+        ["decoder", "cross"].map((kind) => [
+          kind,
+          model.headFactors(this.scope, options.headFactors?.[kind], layers.decoder)
+        ])
+      );
     } catch (error) {
       this.scope.close();
       throw error;
@@ -821,25 +1077,39 @@ var DecoderCache = class {
   release() {
     this.scope.close();
   }
-  /** Append tokens. Returns the logits (V) after the last token, or with `allLogits` after each token (T, V); the attention if requested; and with
-       `vectors`, "decoder" or "cross", the queries, keys and values of self-attention (T, L, 3, H, E) or the queries of cross-attention (T, L, H, E).
+  /** Append tokens. Returns the logits (V) after the last token, or with `allLogits` after each
+        token (T, V); the attention if requested; and with `vectors`, "decoder" or "cross", the
+        queries, keys and values of self-attention (T, L, 3, H, E) or the queries of cross-attention
+        (T, L, H, E).
   
-       Without the causal mask, or if the attention or the vectors are requested, all tokens are appended in one call.
+        Without the causal mask, or if the attention or the vectors are requested, all tokens are
+        appended in one call.
         @param {number[]} tokens @param {AppendOptions} options */
   append(tokens, { allLogits = false, attention = false, causal = true, vectors = null, withLogits = true } = {}) {
     const { model } = this;
-    if (this.length + tokens.length > this.capacity) throw new Error(`${tokens.length} tokens do not fit into the KV cache.`);
+    if (this.length + tokens.length > this.capacity) {
+      throw new Error(`${tokens.length} tokens do not fit into the KV cache.`);
+    }
     const size = causal && !attention && !vectors ? STEPS_PER_CALL : tokens.length;
-    const logits = new Float32Array(withLogits ? (allLogits ? tokens.length : 1) * model.vocabulary : 0);
+    const logits = new Float32Array(
+      withLogits ? (allLogits ? tokens.length : 1) * model.vocabulary : 0
+    );
     let captured = { attention: {}, vectors: new Float32Array(0) };
     for (let first = 0; first < tokens.length; first += size) {
       const chunk = tokens.slice(first, first + size);
-      captured = this.appendChunk(chunk, { allLogits, attention, causal, vectors, withLogits }, (rows) => logits.set(rows, allLogits ? first * model.vocabulary : 0));
+      captured = this.appendChunk(
+        chunk,
+        { allLogits, attention, causal, vectors, withLogits },
+        (rows) => logits.set(rows, allLogits ? first * model.vocabulary : 0)
+      );
     }
     return { logits, ...captured };
   }
-  /** Append tokens in one call; pass a view of the requested logits to `onLogits`. Returns { attention, vectors }, empty unless requested.
-      @param {number[]} tokens @param {Required<AppendOptions>} options @param {(rows: Float32Array) => void} onLogits */
+  /** Append tokens in one call; pass a view of the requested logits to `onLogits`. Returns {
+      attention, vectors }, empty unless requested.
+      @param {number[]} tokens
+      @param {Required<AppendOptions>} options
+      @param {(rows: Float32Array) => void} onLogits */
   appendChunk(tokens, { allLogits, attention, causal, vectors: kind, withLogits }, onLogits) {
     const { model, memory, encoding } = this;
     const { engine, layers, heads, vocabulary } = model;
@@ -848,8 +1118,14 @@ var DecoderCache = class {
     const scratch = memory.scope();
     try {
       const keys = Math.max(total, sourceLength);
-      const sizes = { decoder: layers.decoder * heads * total, cross: layers.decoder * heads * sourceLength };
-      const weights = attention ? { decoder: scratch.allocate(4 * rows * sizes.decoder), cross: scratch.allocate(4 * rows * sizes.cross) } : null;
+      const sizes = {
+        decoder: layers.decoder * heads * total,
+        cross: layers.decoder * heads * sourceLength
+      };
+      const weights = attention ? {
+        decoder: scratch.allocate(4 * rows * sizes.decoder),
+        cross: scratch.allocate(4 * rows * sizes.cross)
+      } : null;
       const perStep = kind ? layers.decoder * (kind === "decoder" ? 3 : 1) * model.width : 0;
       const vectors = kind ? scratch.allocate(4 * rows * perStep) : 0;
       const headFields = (name, t) => ({
@@ -881,9 +1157,23 @@ var DecoderCache = class {
       const pointers = scratch.ints(tokens.map((_, t) => steps + t * size));
       const workspace = scratch.allocate(model.workspaceBytes(model.decoder, rows, keys));
       const logits = withLogits ? scratch.allocate(4 * rows * vocabulary) : 0;
-      engine.call("decoder_steps", model.failure, model.decoder, pointers, BigInt(rows), BigInt(keys), workspace, logits, 1);
+      engine.call(
+        "decoder_steps",
+        model.failure,
+        model.decoder,
+        pointers,
+        BigInt(rows),
+        BigInt(keys),
+        workspace,
+        logits,
+        1
+      );
       this.length = total;
-      if (withLogits) onLogits(allLogits ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary));
+      if (withLogits) {
+        onLogits(
+          allLogits ? memory.floats(logits, rows * vocabulary) : memory.floats(logits + 4 * (rows - 1) * vocabulary, vocabulary)
+        );
+      }
       return {
         attention: weights ? this.collectWeights(weights, rows, cached, total, causal) : {},
         vectors: memory.floats(vectors, rows * perStep).slice()
@@ -904,10 +1194,14 @@ var DecoderCache = class {
     }
     const { signals, rotary } = tables.tableFor(position + 1);
     const { width, headDim } = this.model;
-    return { position_signal: signals ? signals + 4 * position * width : 0, rotary: rotary ? rotary + 4 * position * headDim : 0 };
+    return {
+      position_signal: signals ? signals + 4 * position * width : 0,
+      rotary: rotary ? rotary + 4 * position * headDim : 0
+    };
   }
   /** Gather the attention of T steps, each (L, H, N), into (L, H, T, total) and (L, H, T, S).
-      @type {(weights: { decoder: number, cross: number }, rows: number, cached: number, total: number, causal: boolean) => { [kind: string]: Float32Array }} */
+      @type {(weights: { decoder: number, cross: number }, rows: number, cached: number, total:
+        number, causal: boolean) => { [kind: string]: Float32Array }} */
   collectWeights(weights, rows, cached, total, causal) {
     const { memory, encoding } = this;
     const { layers, heads } = this.model;
@@ -917,7 +1211,12 @@ var DecoderCache = class {
       for (let t = 0; t < rows; t++) {
         const length = lengthOf(t);
         const step = memory.floats(start + 4 * t * count * longest, count * length);
-        for (let head = 0; head < count; head++) result.set(step.subarray(head * length, (head + 1) * length), (head * rows + t) * longest);
+        for (let head = 0; head < count; head++) {
+          result.set(
+            step.subarray(head * length, (head + 1) * length),
+            (head * rows + t) * longest
+          );
+        }
       }
       return result;
     };
@@ -941,12 +1240,45 @@ function transposeHeads(weights, layers, rows, heads, keys) {
 }
 
 // src/manyheads/web/text/assigned.js
-var RANGES = "oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 5 v 1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1 1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2 2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4 2 1 6 1 e l 5 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 2 a 7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2 6 2 1 4 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6 1 1 1 8 6 a 2 3 c 1m 4 t 11 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1 2 ah 1 4 2 7 1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 m 9 o 9 k c d 1 3 1 2 c 2m 2 a 6 a 6 q 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2 1t 1 t 2 b 6 a 6 e 2 v 1d 25 3 1b 1 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 eu 2 6 2 12 2 6 2 8 1 1 1 1 1 1 1 v 2 1h 1 f 1 e 2 6 1 j 2 3 1 9 1 2t 1 c 2 r 1 d 3 x f x f 3w 4 if p b l 1ec 2 w 1 9p 5 19 1 1 5 1 2 1k 7 2 e o 9 7 1 7 1 7 1 7 1 7 1 7 1 7 1 7 1 3i y q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17 1 2m 1 2c c 1b 1 mlp 3 1j 9 9o k 54 8 5n 5 2 1 1 1 5 o 1n 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4 x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4 1d 4 6su 2 2y 12 7 c 5 5 q 1 5 1 1 1 2 1 2 1 3h g cd 2 1i 7 1 w 16 6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2 6 2 3 3 7 1 7 a 5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11 4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b c 1 f 1 7 1 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x 6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 1 1s 1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9 7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f 7 1a 8 a 86 v 1 16 1 3 2 2 26 14 8 16 m q 12 s k n 9 26 4 10 9 1w a 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6 1n 5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y 1x b a 6 d j 1m 6 a 1i r 2 f 4 n 55 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 2 2 c 9 a 1y 8 2 1a 2 b r 20 8 2b d 21 7b 9 1 19 1 e a t 3 w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6 6 1 2 1 11 1 2 1 6 7 a 8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 218 2r d tr 1 9 347 g7 6nt ft 7 v 1 a 4 29 1 a 6 u 2 6 a 1y a a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 19 3 h 4 8 b0 1s4 2z 5 d 3 9 7 a 2 8 3mk 1a 2 n 9 38 1o 6u a 13 2 5e l 1y 4a k c 2f 9 p 3r 2d 1 1z 1 2 2 1 2 2 2 4 1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f uo v 69 7 1 h 2 7 1 2 1 5 5x 19 3 e 2 a 4 2 8w v h 1m 5 1 yo 7 1 4 1 2 1 f 1 5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e 4 1 r 1 2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 4 1 4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e 6 4a rc 5 g 3 d 3 38 c 2h 7 c 4 1 f c 4 1k 8 a 6 14 8 u 2 2 26 9g c e 2 5 3 5 3 7 9 t 3 b 5 6 a a 6 8 8 7 9 43 1 1j 11 a sm 2t4w e1oh 1 u 2o 3k 6o 1e6o 1eke 2 1eke 2";
+var RANGES = `
+  oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 5 v
+  1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1
+  1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2
+  2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4
+  2 1 6 1 e l 5 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 2 a 7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2
+  6 2 1 4 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6 1 1 1 8 6 a 2 3 c
+  1m 4 t 11 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1 2
+  ah 1 4 2 7 1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 m
+  9 o 9 k c d 1 3 1 2 c 2m 2 a 6 a 6 q 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2
+  1t 1 t 2 b 6 a 6 e 2 v 1d 25 3 1b 1 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 eu 2 6 2 12 2 6 2 8 1 1 1 1
+  1 1 1 v 2 1h 1 f 1 e 2 6 1 j 2 3 1 9 1 2t 1 c 2 r 1 d 3 x f x f 3w 4 if p b l 1ec 2 w 1 9p 5 19
+  1 1 5 1 2 1k 7 2 e o 9 7 1 7 1 7 1 7 1 7 1 7 1 7 1 7 1 3i y q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17
+  1 2m 1 2c c 1b 1 mlp 3 1j 9 9o k 54 8 5n 5 2 1 1 1 5 o 1n 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4
+  x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4 1d 4 6su 2 2y 12 7 c 5 5 q
+  1 5 1 1 1 2 1 2 1 3h g cd 2 1i 7 1 w 16 6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2 6 2 3 3 7 1 7 a
+  5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11
+  4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b c 1 f 1 7 1 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x
+  6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 1 1s 1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9
+  7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f 7 1a 8 a 86 v 1 16 1 3 2 2 26 14 8 16 m
+  q 12 s k n 9 26 4 10 9 1w a 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6 1n
+  5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y
+  1x b a 6 d j 1m 6 a 1i r 2 f 4 n 55 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 2 2 c 9 a 1y 8 2 1a 2 b r 20
+  8 2b d 21 7b 9 1 19 1 e a t 3 w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6 6 1 2 1 11 1 2 1 6 7 a
+  8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 218 2r d tr 1 9 347 g7 6nt ft 7 v 1 a 4 29 1 a 6 u 2 6 a 1y a
+  a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 19 3 h 4 8 b0 1s4
+  2z 5 d 3 9 7 a 2 8 3mk 1a 2 n 9 38 1o 6u a 13 2 5e l 1y 4a k c 2f 9 p 3r 2d 1 1z 1 2 2 1 2 2 2 4
+  1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f uo v 69 7 1 h 2 7 1 2 1
+  5 5x 19 3 e 2 a 4 2 8w v h 1m 5 1 yo 7 1 4 1 2 1 f 1 5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e 4 1 r 1
+  2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 4 1
+  4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e 6 4a rc 5 g
+  3 d 3 38 c 2h 7 c 4 1 f c 4 1k 8 a 6 14 8 u 2 2 26 9g c e 2 5 3 5 3 7 9 t 3 b 5 6 a a 6 8 8 7 9
+  43 1 1j 11 a sm 2t4w e1oh 1 u 2o 3k 6o 1e6o 1eke 2 1eke 2
+`;
 
 // src/manyheads/web/text/unicode.js
 var WHITE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 var code = 0;
-var RANGES_OF_NEW = RANGES.split(" ").map((length, index) => {
+var RANGES_OF_NEW = RANGES.trim().split(/\s+/).map((length, index) => {
   const first = String.fromCodePoint(code);
   code += parseInt(length, 36);
   return index % 2 ? `${first}-${String.fromCodePoint(code - 1)}` : "";
@@ -993,17 +1325,25 @@ var characterBefore = (text, index) => {
 };
 function moveOffset(text, index, characters) {
   let moved = index;
-  for (let remaining = characters; remaining > 0 && moved < text.length; remaining -= 1) moved += characterAt(text, moved).length;
-  for (let remaining = characters; remaining < 0 && moved > 0; remaining += 1) moved -= characterBefore(text, moved).length;
+  for (let remaining = characters; remaining > 0 && moved < text.length; remaining -= 1) {
+    moved += characterAt(text, moved).length;
+  }
+  for (let remaining = characters; remaining < 0 && moved > 0; remaining += 1) {
+    moved -= characterBefore(text, moved).length;
+  }
   return moved;
 }
 function titleCase(character) {
   const code2 = character.codePointAt(0) ?? 0;
   if (code2 >= 4304 && code2 <= 4351) return character;
-  if (code2 >= 452 && code2 <= 460) return String.fromCharCode(453 + 3 * Math.floor((code2 - 452) / 3));
+  if (code2 >= 452 && code2 <= 460) {
+    return String.fromCharCode(453 + 3 * Math.floor((code2 - 452) / 3));
+  }
   if (code2 >= 497 && code2 <= 499) return "\u01F2";
   const upper = character.toUpperCase();
-  if (/[ß\u0587\ufb00-\ufb06\ufb13-\ufb17]/.test(character)) return upper[0] + upper.slice(1).toLowerCase();
+  if (/[ß\u0587\ufb00-\ufb06\ufb13-\ufb17]/.test(character)) {
+    return upper[0] + upper.slice(1).toLowerCase();
+  }
   if (code2 >= 8064 && code2 <= 8188 && upper.length > 1 && upper.endsWith("\u0399")) {
     return `${upper.slice(0, -1)}\u0345`.normalize("NFC");
   }
@@ -1017,7 +1357,9 @@ var lowerCase = (text, language) => onKnown((changed) => changed.toLocaleLowerCa
 var upperCase = (text, language) => onKnown((changed) => changed.toLocaleUpperCase(caseLocale(language) || "en"), text);
 function capitalize(text, language = "") {
   const first = characterAt(text, 0);
-  if (caseLocale(language)) return upperCase(first, language) + lowerCase(text.slice(first.length), language);
+  if (caseLocale(language)) {
+    return upperCase(first, language) + lowerCase(text.slice(first.length), language);
+  }
   return onKnown((changed) => {
     const start = characterAt(changed, 0);
     return start && titleCase(start) + changed.toLowerCase().slice(start.toLowerCase().length);
@@ -1035,8 +1377,12 @@ var unify = (text) => compose(text).replace(/\r\n?/g, "\n");
 var lower = (text) => onKnown((known2) => known2.toLowerCase().normalize("NFC"), text);
 var normalizeTarget = (text) => clean(text).replace(SPACES, (run) => run.replace(NO_BREAK, "") ? " " : run[0]);
 function sourceForm(text, { invisible, unspaced, wide, eastAsian, eastAsianWide }) {
-  const bare = text.replace(invisible, ""), joined = bare.search(unspaced) < 0 ? bare.replaceAll("\u200B", "") : bare;
-  const folded = joined.replace(joined.search(eastAsian) < 0 ? wide : eastAsianWide, (run) => run.normalize("NFKC"));
+  const bare = text.replace(invisible, "");
+  const joined = bare.search(unspaced) < 0 ? bare.replaceAll("\u200B", "") : bare;
+  const folded = joined.replace(
+    joined.search(eastAsian) < 0 ? wide : eastAsianWide,
+    (run) => run.normalize("NFKC")
+  );
   return folded.replace(NO_BREAK, " ");
 }
 
@@ -1062,7 +1408,9 @@ function brokenCharacters(bytes) {
       continue;
     }
     let end = start + 1;
-    while (end < start + length && end < bytes.length && isBeginning(bytes.slice(start, end + 1), length)) end += 1;
+    while (end < start + length && end < bytes.length && isBeginning(bytes.slice(start, end + 1), length)) {
+      end += 1;
+    }
     broken.push([start, end]);
     start = end;
   }
@@ -1075,7 +1423,8 @@ function isBeginning(bytes, length) {
 function decodeUtf8(bytes) {
   const valid = decodeStrictUtf8(bytes);
   if (valid !== null) return valid;
-  let text = "", start = 0;
+  let text = "";
+  let start = 0;
   for (const [first, last] of [...brokenCharacters(bytes), [bytes.length, bytes.length]]) {
     text += decodeStrictUtf8(bytes.slice(start, first));
     start = last;
@@ -1084,7 +1433,8 @@ function decodeUtf8(bytes) {
 }
 var bytePiece = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
 function fromBase64(text) {
-  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
   for (let index = 0; index < letters.length; index += 1) bytes[index] = letters.charCodeAt(index);
   return bytes;
 }
@@ -1106,7 +1456,9 @@ var Tokenizer = class {
     this.keepSpace = keepSpace;
     this.marksBetween = marksBetween;
     this.side = side;
-    this.marks = marks && Object.fromEntries(Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")]));
+    this.marks = marks && Object.fromEntries(
+      Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")])
+    );
   }
   /** Return the tokenizer with the normal form of a side.
       @param {"" | "source" | "target"} side */
@@ -1130,7 +1482,9 @@ var Tokenizer = class {
   }
   /** Whether text with letters can be encoded; not so in a task of numbers alone. */
   get knowsLetters() {
-    this.letters ??= this.kind === "bytes" || this.pieces(Array.from({ length: this.size - SPECIALS.length }, (_, i) => SPECIALS.length + i)).some((piece) => !piece.startsWith("<0x") && hasLetters(piece));
+    this.letters ??= this.kind === "bytes" || this.pieces(
+      Array.from({ length: this.size - SPECIALS.length }, (_, i) => SPECIALS.length + i)
+    ).some((piece) => !piece.startsWith("<0x") && hasLetters(piece));
     return this.letters;
   }
   /** Return a source without typographic marks; any other text as it is.
@@ -1148,19 +1502,21 @@ var Tokenizer = class {
       @type {(ids: number[]) => number[]} */
   check(ids) {
     const invalid = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.size);
-    if (invalid !== void 0) throw new RangeError(`token id ${invalid} is outside this vocabulary of ${this.size}`);
+    if (invalid !== void 0) {
+      throw new RangeError(`token id ${invalid} is outside this vocabulary of ${this.size}`);
+    }
     return [...ids];
   }
   /** The byte of UTF-8 of each id that stands for one: a Map.
       @type {Map<number, number>} */
   byteValues = /* @__PURE__ */ new Map();
-  /**
-   * Leave out ids of bytes that form no character; if exactly one character of the text `source` begins with them, complete it.
-   * Returns { whole, broken }: the ids, and the number of broken characters.
-   * @type {(ids: number[], source?: string) => { whole: number[], broken: number }}
-   */
+  /** Leave out ids of bytes that form no character; if exactly one character of the text `source`
+      begins with them, complete it. Returns { whole, broken }: the ids, and the number of broken
+      characters.
+      @type {(ids: number[], source?: string) => { whole: number[], broken: number }} */
   wholeCharacters(ids, source = "") {
-    const values = this.byteValues, whole = [];
+    const values = this.byteValues;
+    const whole = [];
     let broken = 0;
     if (!ids.some((id) => values.has(id))) return { whole: [...ids], broken };
     for (let start = 0, end; start < ids.length; start = end) {
@@ -1168,7 +1524,10 @@ var Tokenizer = class {
       const bytes = ids.slice(start, end).flatMap((id) => values.get(id) ?? []);
       let kept = 0;
       for (const [first, last] of brokenCharacters(bytes)) {
-        whole.push(...ids.slice(start + kept, start + first), ...this.completed(bytes.slice(first, last), source));
+        whole.push(
+          ...ids.slice(start + kept, start + first),
+          ...this.completed(bytes.slice(first, last), source)
+        );
         kept = last;
         broken += 1;
       }
@@ -1185,10 +1544,13 @@ var Tokenizer = class {
   outputText(ids, source = "") {
     return this.decode(this.wholeCharacters(ids, source).whole);
   }
-  /** Return the ids of the only character of a text with this beginning in UTF-8; [] if there is not one.
+  /** Return the ids of the only character of a text with this beginning in UTF-8; [] if there is
+      not one.
       @type {(beginning: number[], source: string) => number[]} */
   completed(beginning, source) {
-    const found = [...new Set(source)].filter((character) => beginning.every((byte, index) => utf8Bytes(character)[index] === byte));
+    const found = [...new Set(source)].filter(
+      (character) => beginning.every((byte, index) => utf8Bytes(character)[index] === byte)
+    );
     if (found.length !== 1) return [];
     const ids = new Map([...this.byteValues].map(([id, byte]) => [byte, id]));
     return [...utf8Bytes(found[0])].flatMap((byte) => ids.get(byte) ?? []);
@@ -1198,7 +1560,8 @@ var Tokenizer = class {
   textIds(ids) {
     return this.check(ids).filter((id) => id === UNK || id > EOS);
   }
-  /** Decode each run of known ids by `decode`, and each run of unknown ids as one "<unk>"; join the texts by blanks.
+  /** Decode each run of known ids by `decode`, and each run of unknown ids as one "<unk>"; join the
+      texts by blanks.
       @type {(ids: number[], decode: (run: number[]) => string) => string} */
   decodeRuns(ids, decode) {
     const runs = [];
@@ -1214,17 +1577,22 @@ var Tokenizer = class {
 // src/manyheads/web/text/merges.js
 function mergeSymbols(symbols, pairRank) {
   const texts = [...symbols];
-  const next = texts.map((_, index) => index + 1), previous = texts.map((_, index) => index - 1);
+  const next = texts.map((_, index) => index + 1);
+  const previous = texts.map((_, index) => index - 1);
   const heap = new PairHeap();
   const add = (left, right) => {
     if (left < 0 || right >= texts.length) return;
     const rank = pairRank(texts[left], texts[right]);
-    if (rank !== void 0) heap.push({ rank, left, right, length: texts[left].length + texts[right].length });
+    if (rank !== void 0) {
+      heap.push({ rank, left, right, length: texts[left].length + texts[right].length });
+    }
   };
   for (let left = 0; left < texts.length - 1; left += 1) add(left, left + 1);
   for (let pair = heap.pop(); pair; pair = heap.pop()) {
     const { left, right, length } = pair;
-    if (!texts[left] || !texts[right] || texts[left].length + texts[right].length !== length) continue;
+    if (!texts[left] || !texts[right] || texts[left].length + texts[right].length !== length) {
+      continue;
+    }
     texts[left] += texts[right];
     texts[right] = "";
     next[left] = next[right];
@@ -1241,13 +1609,16 @@ var PairHeap = class {
   push(pair) {
     const { pairs } = this;
     let index = pairs.length;
-    for (let parent; index && comesBefore(pair, pairs[parent = index - 1 >> 1]); index = parent) pairs[index] = pairs[parent];
+    for (let parent; index && comesBefore(pair, pairs[parent = index - 1 >> 1]); index = parent) {
+      pairs[index] = pairs[parent];
+    }
     pairs[index] = pair;
   }
   /** @type {() => SymbolPair | undefined} */
   pop() {
     const { pairs } = this;
-    const first = pairs[0], last = pairs.pop();
+    const first = pairs[0];
+    const last = pairs.pop();
     if (!last || !pairs.length) return first;
     let index = 0;
     for (let child = 1; child < pairs.length; child = 2 * index + 1) {
@@ -1275,16 +1646,23 @@ var PretrainedTokenizer = class extends Tokenizer {
     const added = new Set(description.added);
     this.ids = /* @__PURE__ */ new Map();
     this.symbols.forEach((symbol, id) => {
-      if (id >= SPECIALS.length && !this.unusedRows.has(id) && !added.has(id)) this.ids.set(symbol, id);
+      if (id >= SPECIALS.length && !this.unusedRows.has(id) && !added.has(id)) {
+        this.ids.set(symbol, id);
+      }
     });
   }
   /** @type {(ids: number[]) => string} */
   decode(ids) {
-    return this.decodeRuns(ids, (run) => this.decodeTokens(run.filter((id) => !this.unusedRows.has(id)).map((id) => this.symbols[id])));
+    return this.decodeRuns(ids, (run) => {
+      const used = run.filter((id) => !this.unusedRows.has(id));
+      return this.decodeTokens(used.map((id) => this.symbols[id]));
+    });
   }
   /** @type {(ids: number[]) => string[]} */
   pieces(ids) {
-    return this.check(ids).map((id) => id < SPECIALS.length || this.unusedRows.has(id) ? this.symbols[id] : this.displayText(this.symbols[id]));
+    return this.check(ids).map(
+      (id) => id < SPECIALS.length || this.unusedRows.has(id) ? this.symbols[id] : this.displayText(this.symbols[id])
+    );
   }
   /** Join tokens to a text.
       @type {(tokens: string[]) => string} */
@@ -1297,7 +1675,10 @@ var PretrainedTokenizer = class extends Tokenizer {
     return symbol;
   }
 };
-var CHINESE = /[\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu;
+var CHINESE = new RegExp(
+  "[\\u4e00-\\u9fff\\u3400-\\u4dbf\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\uf900-\\ufaff\\u{2f800}-\\u{2fa1f}]",
+  "gu"
+);
 var BERT_WORDS = new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}]+`, "gu");
 var CLEAN_UPS = [
   [" .", "."],
@@ -1333,7 +1714,9 @@ var WordPieceTokenizer = class extends PretrainedTokenizer {
   normalizeText(text) {
     const { cleanText, splitChinese, stripAccents, lowerText } = this.settings;
     let normal = text;
-    if (cleanText) normal = normal.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu, "").replace(UNICODE_BLANKS, " ");
+    if (cleanText) {
+      normal = normal.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu, "").replace(UNICODE_BLANKS, " ");
+    }
     if (splitChinese) normal = normal.replace(CHINESE, " $& ");
     if (stripAccents) normal = normal.normalize("NFD").replace(new RegExp("\\p{Mn}", "gu"), "");
     return lowerText ? Array.from(normal, (character) => character.toLowerCase()).join("") : normal;
@@ -1346,7 +1729,8 @@ var WordPieceTokenizer = class extends PretrainedTokenizer {
     if (characters.length > longestWord) return [unknown];
     const ids = [];
     for (let start = 0; start < characters.length; ) {
-      let end = characters.length, id;
+      let end = characters.length;
+      let id;
       for (; end > start; end -= 1) {
         id = this.ids.get((start ? prefix : "") + characters.slice(start, end).join(""));
         if (id !== void 0) break;
@@ -1394,8 +1778,9 @@ var ByteLevelTokenizer = class extends PretrainedTokenizer {
     const prepared = this.addBlank && valid && !valid.startsWith(" ") ? ` ${valid}` : valid;
     const rank = (left, right) => this.ranks.get(`${left} ${right}`);
     return (prepared.match(BYTE_LEVEL_WORDS) ?? []).flatMap((word) => {
-      const symbols = Array.from(utf8Bytes(word), (byte) => BYTE_CHARACTERS[byte]).filter((symbol) => this.ids.has(symbol));
-      return mergeSymbols(symbols, rank).flatMap((symbol) => this.ids.get(symbol) ?? []);
+      const symbols = Array.from(utf8Bytes(word), (byte) => BYTE_CHARACTERS[byte]);
+      const known2 = symbols.filter((symbol) => this.ids.has(symbol));
+      return mergeSymbols(known2, rank).flatMap((symbol) => this.ids.get(symbol) ?? []);
     });
   }
   /** @type {(tokens: string[]) => string} */
@@ -1416,19 +1801,26 @@ var hasLeaf = (unit) => unit >>> 8 & 1;
 var offsetOf = (unit) => unit >>> 10 << ((unit & 512) >>> 6);
 var valueOf = (unit) => unit & 2147483647;
 var Charsmap = class {
-  /** Read the rules from base64: the size of the trie, the trie, and the replacements, each terminated by a zero byte.
+  /** Read the rules from base64: the size of the trie, the trie, and the replacements, each
+      terminated by a zero byte.
       @param {string} base64 */
   constructor(base64) {
-    const bytes = fromBase64(base64), view = new DataView(bytes.buffer);
+    const bytes = fromBase64(base64);
+    const view = new DataView(bytes.buffer);
     const size = view.getUint32(0, true);
-    this.units = Uint32Array.from({ length: size >>> 2 }, (_, index) => view.getUint32(4 + 4 * index, true));
+    this.units = Uint32Array.from(
+      { length: size >>> 2 },
+      (_, index) => view.getUint32(4 + 4 * index, true)
+    );
     this.replacements = bytes.subarray(4 + size);
   }
-  /** Return the replacement by the longest matching rule at an offset of a text, and the length of the text it replaces; null if no rule matches.
+  /** Return the replacement by the longest matching rule at an offset of a text, and the length of
+      the text it replaces; null if no rule matches.
       @type {(text: string, index: number) => [string, number] | null} */
   longestRule(text, index) {
     const { units } = this;
-    let node = offsetOf(units[0]), end = index;
+    let node = offsetOf(units[0]);
+    let end = index;
     let match = null;
     while (end < text.length) {
       const character = characterAt(text, end);
@@ -1443,10 +1835,14 @@ var Charsmap = class {
     }
     return this.replacement(match);
   }
-  /** Return the text of a replacement and the length of the text it replaces, from a match [offset of the replacement, length]; null for null.
+  /** Return the text of a replacement and the length of the text it replaces, from a match [offset
+      of the replacement, length]; null for null.
       @type {(match: [number, number] | null) => [string, number] | null} */
   replacement(match) {
-    return match && [decodeUtf8(this.replacements.subarray(match[0], this.replacements.indexOf(0, match[0]))), match[1]];
+    return match && [
+      decodeUtf8(this.replacements.subarray(match[0], this.replacements.indexOf(0, match[0]))),
+      match[1]
+    ];
   }
 };
 
@@ -1456,7 +1852,19 @@ var UNKNOWN_PENALTY = 10;
 var SYMBOL_BONUS = 0.1;
 var SentencePieceModel = class {
   /** @param {SentencePieceDescription} description */
-  constructor({ algorithm, pieces, scores, unknown, unknownText, control, bytes, user, dummyPrefix, removeExtraBlanks, charsmap }) {
+  constructor({
+    algorithm,
+    pieces,
+    scores,
+    unknown,
+    unknownText,
+    control,
+    bytes,
+    user,
+    dummyPrefix,
+    removeExtraBlanks,
+    charsmap
+  }) {
     this.algorithm = algorithm;
     this.pieces = pieces;
     this.unknown = unknown;
@@ -1483,19 +1891,21 @@ var SentencePieceModel = class {
     }
     this.unknownScore = Math.fround(lowest - UNKNOWN_PENALTY);
   }
-  /**
-   * Encode a text as pieces [text, id]. A run of characters without a piece becomes its bytes, or one unknown piece if the model has
-   * no bytes. `substitute` is a character that replaces "▁" in the text.
-   * @type {(text: string, substitute?: string) => [string, number][]}
-   */
+  /** Encode a text as pieces [text, id]. A run of characters without a piece becomes its bytes, or
+      one unknown piece if the model has no bytes. `substitute` is a character that replaces "▁" in
+      the text.
+      @type {(text: string, substitute?: string) => [string, number][]} */
   encode(text, substitute = "") {
     const normal = this.normalizeText(text);
     const result = [];
     for (const pair of this.algorithm === "bpe" ? this.mergePieces(normal) : this.likeliestPieces(normal)) {
-      const [piece, id] = pair, last = result.at(-1);
+      const [piece, id] = pair;
+      const last = result.at(-1);
       if (id !== this.unknown) result.push(pair);
       else if (this.byteIds.length) {
-        for (const byte of utf8Bytes(piece === substitute ? SPACE_SIGN : piece)) result.push([bytePiece(byte), this.byteIds[byte]]);
+        for (const byte of utf8Bytes(piece === substitute ? SPACE_SIGN : piece)) {
+          result.push([bytePiece(byte), this.byteIds[byte]]);
+        }
       } else if (last?.[1] === this.unknown) last[0] += piece;
       else result.push(pair);
     }
@@ -1509,7 +1919,8 @@ var SentencePieceModel = class {
   /** Normalise a text as the library does, with "▁" for blanks.
       @type {(text: string) => string} */
   normalizeText(text) {
-    let result = "", afterBlank = this.removeExtraBlanks;
+    let result = "";
+    let afterBlank = this.removeExtraBlanks;
     for (let index = 0; index < text.length; ) {
       const [normal, length] = this.normalizePrefix(text, index);
       const part = afterBlank ? normal.replace(/^ +/, "") : normal;
@@ -1523,7 +1934,8 @@ var SentencePieceModel = class {
     const isEmpty = this.removeExtraBlanks ? !result : !text;
     return isEmpty ? "" : (this.dummyPrefix ? SPACE_SIGN : "") + result;
   }
-  /** Return the normalised text of the first characters at an offset, and their number of UTF-16 units.
+  /** Return the normalised text of the first characters at an offset, and their number of UTF-16
+      units.
       @type {(text: string, index: number) => [string, number]} */
   normalizePrefix(text, index) {
     const symbol = this.userSymbolAt(text, index);
@@ -1533,10 +1945,12 @@ var SentencePieceModel = class {
     const character = characterAt(text, index);
     return [character, character.length];
   }
-  /** Return the pieces [text, id] after all merges, the pair with the highest score first (byte-pair encoding).
+  /** Return the pieces [text, id] after all merges, the pair with the highest score first
+      (byte-pair encoding).
       @type {(text: string) => [string, number][]} */
   mergePieces(text) {
-    const symbols = [], frozen = this.user;
+    const symbols = [];
+    const frozen = this.user;
     for (let index = 0, symbol; index < text.length; index += symbol.length) {
       symbol = this.userSymbolAt(text, index) ?? characterAt(text, index);
       symbols.push(symbol);
@@ -1546,21 +1960,30 @@ var SentencePieceModel = class {
       const isFrozen = frozen.size && [left, right].some((symbol) => frozen.has(this.ids.get(symbol) ?? -1));
       return id === void 0 || isFrozen ? void 0 : -this.scores[id];
     };
-    return mergeSymbols(symbols, pairRank).map((piece) => [piece, this.ids.get(piece) ?? this.unknown]);
+    return mergeSymbols(symbols, pairRank).map((piece) => [
+      piece,
+      this.ids.get(piece) ?? this.unknown
+    ]);
   }
-  /** Return the likeliest pieces [text, id] (Viterbi). Sums are float32 as in the library, so that ties are resolved alike.
+  /** Return the likeliest pieces [text, id] (Viterbi). Sums are float32 as in the library, so that
+      ties are resolved alike.
       @type {(text: string) => [string, number][]} */
   likeliestPieces(text) {
-    const best = new Float32Array(text.length + 1), starts = new Int32Array(text.length + 1).fill(-1), ids = new Int32Array(text.length + 1);
+    const best = new Float32Array(text.length + 1);
+    const starts = new Int32Array(text.length + 1).fill(-1);
+    const ids = new Int32Array(text.length + 1);
     const update = (start, end, id, score) => {
       const total = Math.fround(best[start] + score);
-      if (starts[end] < 0 || total > best[end]) [best[end], starts[end], ids[end]] = [total, start, id];
+      if (starts[end] < 0 || total > best[end]) {
+        [best[end], starts[end], ids[end]] = [total, start, id];
+      }
     };
     for (let start = 0, step; start < text.length; start += step) {
       step = characterAt(text, start).length;
       let hasSingle = false;
       for (let end = start + step; end <= Math.min(text.length, start + this.longest); end += 1) {
-        const piece = text.slice(start, end), id = this.ids.get(piece);
+        const piece = text.slice(start, end);
+        const id = this.ids.get(piece);
         if (id === void 0) continue;
         update(start, end, id, this.scoreOf(id, piece));
         hasSingle ||= end === start + step;
@@ -1568,10 +1991,13 @@ var SentencePieceModel = class {
       if (!hasSingle) update(start, start + step, this.unknown, this.unknownScore);
     }
     const pieces = [];
-    for (let end = text.length; end > 0; end = starts[end]) pieces.push([text.slice(starts[end], end), ids[end]]);
+    for (let end = text.length; end > 0; end = starts[end]) {
+      pieces.push([text.slice(starts[end], end), ids[end]]);
+    }
     return pieces.reverse();
   }
-  /** Return the score of a piece: a log-probability, or a positive number for a user-defined symbol.
+  /** Return the score of a piece: a log-probability, or a positive number for a user-defined
+      symbol.
       @type {(id: number, piece: string) => number} */
   scoreOf(id, piece) {
     return this.user.has(id) ? SYMBOL_BONUS * (utf8Bytes(piece).length - 1) : this.scores[id];
@@ -1579,7 +2005,9 @@ var SentencePieceModel = class {
   /** Decode pieces, given as ids, or as texts that need not be pieces of this model.
       @type {(pieces: (number | string)[]) => string} */
   decode(pieces) {
-    let text = "", atStart = true, blankRemoved = false;
+    let text = "";
+    let atStart = true;
+    let blankRemoved = false;
     let bytes = [];
     const flush = () => {
       text += decodeUtf8(bytes);
@@ -1640,7 +2068,8 @@ var SubwordTokenizer = class extends Tokenizer {
   pieces(ids) {
     return this.check(ids).map((id) => this.model.pieces[id]);
   }
-  /** Return a private-use character that neither the text nor the vocabulary has; it replaces "▁", which the model would read as a blank.
+  /** Return a private-use character that neither the text nor the vocabulary has; it replaces "▁",
+      which the model would read as a blank.
       @type {(text: string) => string} */
   unusedCharacter(text) {
     for (let code2 = 983040; ; code2 += 1) {
@@ -1655,7 +2084,9 @@ var MarianTokenizer = class extends Tokenizer {
     super(description);
     this.model = new SentencePieceModel(description.model);
     this.symbols = [...SPECIALS, ...description.symbols];
-    this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
+    this.ids = new Map(
+      description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length])
+    );
     this.size = this.symbols.length;
     this.model.byteIds.forEach((id, byte) => {
       const own = this.ids.get(this.model.pieces[id]);
@@ -1667,11 +2098,15 @@ var MarianTokenizer = class extends Tokenizer {
     const prepared = this.prepare(text);
     const end = prepared.startsWith(">>") ? prepared.indexOf("<<") : -1;
     const [code2, rest] = end < 0 ? [[], prepared] : [[prepared.slice(0, end + 2)], prepared.slice(end + 2)];
-    return [...code2, ...this.model.encode(rest).map(([piece]) => piece)].map((piece) => this.ids.get(piece) ?? UNK);
+    const pieces = [...code2, ...this.model.encode(rest).map(([piece]) => piece)];
+    return pieces.map((piece) => this.ids.get(piece) ?? UNK);
   }
   /** @type {(ids: number[]) => string} */
   decode(ids) {
-    const text = this.decodeRuns(ids, (run) => this.model.decode(run.map((id) => this.symbols[id])));
+    const text = this.decodeRuns(
+      ids,
+      (run) => this.model.decode(run.map((id) => this.symbols[id]))
+    );
     return strip(text.replaceAll(SPACE_SIGN, " "));
   }
   /** @type {(ids: number[]) => string[]} */
@@ -1687,7 +2122,9 @@ var SymbolTokenizer = class extends Tokenizer {
     super(description);
     this.separator = separator;
     this.symbols = [...SPECIALS, ...description.symbols];
-    this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
+    this.ids = new Map(
+      description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length])
+    );
     this.size = this.symbols.length;
   }
   /** @type {(ids: number[]) => string} */
@@ -1718,7 +2155,11 @@ var ByteTokenizer = class extends Tokenizer {
   }
   /** @type {(ids: number[]) => string} */
   decode(ids) {
-    return decodeUtf8(this.textIds(ids).flatMap((id) => id === UNK ? [...utf8Bytes(SPECIALS[UNK])] : [id - SPECIALS.length]));
+    return decodeUtf8(
+      this.textIds(ids).flatMap(
+        (id) => id === UNK ? [...utf8Bytes(SPECIALS[UNK])] : [id - SPECIALS.length]
+      )
+    );
   }
   /** @type {(ids: number[]) => string[]} */
   pieces(ids) {
@@ -1742,7 +2183,9 @@ var WordTokenizer = class extends SymbolTokenizer {
     this.sequences = /* @__PURE__ */ new Set();
     this.maxSequence = 0;
     for (const word of this.special.keys()) {
-      if (![this.prefix, this.suffix].some((pattern) => pattern.test(word)) && word.search(this.infix) < 0 && !word.includes(" ")) continue;
+      if (![this.prefix, this.suffix].some((pattern) => pattern.test(word)) && word.search(this.infix) < 0 && !word.includes(" ")) {
+        continue;
+      }
       const words = this.splitText(word, /* @__PURE__ */ new Map()).map((token) => token.text);
       this.sequences.add(words.join(SEPARATOR));
       this.maxSequence = Math.max(this.maxSequence, words.length);
@@ -1760,13 +2203,22 @@ var WordTokenizer = class extends SymbolTokenizer {
     const words = this.joinSpecial(tokens);
     return this.lowercase ? words.map(lower) : words;
   }
-  /** Return the tokens of a text as { text, blank }, where `blank` says whether a blank follows. Further white space is a token.
+  /** Return the tokens of a text as { text, blank }, where `blank` says whether a blank follows.
+      Further white space is a token.
       @type {(text: string, special: Map<string, string[]>) => WordToken[]} */
   splitText(text, special) {
     const tokens = [];
-    let start = 0, inBlank = text !== "" && isBlank(text[0]);
+    let start = 0;
+    let inBlank = text !== "" && isBlank(text[0]);
     const add = (end) => {
-      if (start < end) tokens.push(...this.splitWord(text.slice(start, end), special).map((word) => ({ text: word, blank: false })));
+      if (start < end) {
+        tokens.push(
+          ...this.splitWord(text.slice(start, end), special).map((word) => ({
+            text: word,
+            blank: false
+          }))
+        );
+      }
     };
     for (let index = 0; index < text.length; index += 1) {
       if (isBlank(text[index]) === inBlank) continue;
@@ -1781,7 +2233,8 @@ var WordTokenizer = class extends SymbolTokenizer {
   /** Split a text without white space into tokens: first at prefixes and suffixes, then at infixes.
       @type {(word: string, special: Map<string, string[]>) => string[]} */
   splitWord(word, special) {
-    const prefixes = [], suffixes = [];
+    const prefixes = [];
+    const suffixes = [];
     let rest = word;
     for (let length = 0; rest && rest.length !== length && !special.has(rest); ) {
       length = rest.length;
@@ -1818,7 +2271,8 @@ var WordTokenizer = class extends SymbolTokenizer {
     }
     return [...tokens, word.slice(start)].filter(Boolean);
   }
-  /** Return the words of tokens; tokens that form a special word are replaced by the tokens of that word, the longest first, then the leftmost.
+  /** Return the words of tokens; tokens that form a special word are replaced by the tokens of that
+      word, the longest first, then the leftmost.
       @type {(tokens: WordToken[]) => string[]} */
   joinSpecial(tokens) {
     const spans = [];
@@ -1830,7 +2284,8 @@ var WordTokenizer = class extends SymbolTokenizer {
       }
     }
     spans.sort((a, b) => b[1] - b[0] - (a[1] - a[0]) || a[0] - b[0]);
-    const seen = /* @__PURE__ */ new Set(), ends = /* @__PURE__ */ new Map();
+    const seen = /* @__PURE__ */ new Set();
+    const ends = /* @__PURE__ */ new Map();
     for (const [start, end] of spans) {
       if (!seen.has(start) && !seen.has(end - 1)) ends.set(start, end);
       for (let index = start; index < end; index += 1) seen.add(index);
@@ -1840,7 +2295,9 @@ var WordTokenizer = class extends SymbolTokenizer {
       const end = ends.get(index) ?? index + 1;
       const span = tokens.slice(index, end);
       const text = span.map((token, i) => token.text + (token.blank && i < span.length - 1 ? " " : "")).join("");
-      words.push(...ends.has(index) && this.special.get(text) || span.map((token) => token.text));
+      words.push(
+        ...ends.has(index) && this.special.get(text) || span.map((token) => token.text)
+      );
       index = end;
     }
     return words;
@@ -1889,12 +2346,12 @@ function makeRandom(seed, sample, context) {
 }
 function pickToken(values, sampling, random, suppressed) {
   const excluded = new Set(suppressed);
-  let likeliest = -1;
+  let likeliest2 = -1;
   for (let token = 0; token < values.length; token++) {
-    if (!excluded.has(token) && values[token] > (values[likeliest] ?? -Infinity)) likeliest = token;
+    if (!excluded.has(token) && values[token] > (values[likeliest2] ?? -Infinity)) likeliest2 = token;
   }
-  if (!sampling || !random || likeliest < 0) return likeliest;
-  const weights = samplingWeights(values, values[likeliest], sampling, excluded);
+  if (!sampling || !random || likeliest2 < 0) return likeliest2;
+  const weights = samplingWeights(values, values[likeliest2], sampling, excluded);
   let total = 0;
   for (const weight of weights) total += weight;
   const target = random() * total;
@@ -1903,10 +2360,13 @@ function pickToken(values, sampling, random, suppressed) {
     cumulative += weights[token];
     if (cumulative > target) return token;
   }
-  return likeliest;
+  return likeliest2;
 }
 function samplingWeights(values, largest, { temperature = 1, topK = 0, topP = 1 }, excluded = /* @__PURE__ */ new Set()) {
-  const weights = Float64Array.from(values, (value, token) => excluded.has(token) ? 0 : Math.exp((value - largest) / temperature));
+  const weights = Float64Array.from(
+    values,
+    (value, token) => excluded.has(token) ? 0 : Math.exp((value - largest) / temperature)
+  );
   if (!topK && topP >= 1) return weights;
   const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a] || a - b).slice(0, topK || weights.length);
   const limit = topP * order.reduce((sum, token) => sum + weights[token], 0);
@@ -1929,10 +2389,15 @@ async function translateIds(model, ids, options = {}) {
   let search = null;
   try {
     const Search = options.causal === false ? RecomputingSearch : BeamSearch;
-    search = new Search(model, encoding, { ...options, maxLength: maxOutputLength(model, ids.length, options) });
+    search = new Search(model, encoding, {
+      ...options,
+      maxLength: maxOutputLength(model, ids.length, options)
+    });
     await runSteps(search, options);
     const { skip = 0, lengthPenalty = model.search.length_penalty } = options;
-    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty).filter(options.accept ?? (() => true));
+    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty).filter(
+      options.accept ?? (() => true)
+    );
     if (options.crossAttention && outputs.length) {
       const tokens = [...(options.prefix ?? []).slice(0, skip), ...outputs[0].tokens];
       const inputs = [model.special.bos, ...tokens].slice(0, Math.max(1, tokens.length));
@@ -1946,11 +2411,18 @@ async function translateIds(model, ids, options = {}) {
 }
 function withoutFirst(outputs, count, lengthPenalty) {
   if (!count) return outputs;
-  const shorter = outputs.map(({ tokens, tokenScores, ended }) => ({ ...makeOutput([], [...tokenScores].slice(count), ended, lengthPenalty), tokens: [...tokens].slice(count) }));
+  const shorter = outputs.map(({ tokens, tokenScores, ended }) => ({
+    ...makeOutput([], [...tokenScores].slice(count), ended, lengthPenalty),
+    tokens: [...tokens].slice(count)
+  }));
   return shorter.sort((a, b) => b.score - a.score);
 }
 function maxOutputLength(model, sourceLength, options = {}) {
-  const { maxLengthRatio = model.search.max_length_ratio, maxLengthOffset = model.search.max_length_offset, prefix = [] } = options;
+  const {
+    maxLengthRatio = model.search.max_length_ratio,
+    maxLengthOffset = model.search.max_length_offset,
+    prefix = []
+  } = options;
   const limit = Math.trunc(maxLengthRatio * sourceLength) + maxLengthOffset;
   return Math.min(Math.max(limit, prefix.length), model.settings.max_positions - 1);
 }
@@ -1965,8 +2437,6 @@ var BeamSearch = class {
   cache;
   store = 0;
   // the addresses of the blocks of the search
-  logProbs = 0;
-  bestScores = 0;
   beam = 0;
   values = 0;
   tokens = 0;
@@ -1978,9 +2448,17 @@ var BeamSearch = class {
   capacity = 0;
   // of the KV cache, in tokens
   maxKeys = 0;
-  /** @param {EngineModel} model @param {Encoding} encoding @param {SearchOptions & { maxLength: number }} options */
+  /** @param {EngineModel} model
+      @param {Encoding} encoding
+      @param {SearchOptions & { maxLength: number }} options */
   constructor(model, encoding, options) {
-    const { beamSize = model.search.beam_size, nBest = 1, lengthPenalty = model.search.length_penalty, maxLength, prefix = [] } = options;
+    const {
+      beamSize = model.search.beam_size,
+      nBest = 1,
+      lengthPenalty = model.search.length_penalty,
+      maxLength,
+      prefix = []
+    } = options;
     this.model = model;
     this.encoding = encoding;
     this.options = options;
@@ -1991,10 +2469,17 @@ var BeamSearch = class {
     this.prefix = prefix;
     this.memory = model.memory;
     this.suppressed = [model.special.pad, model.special.bos];
-    if (!(nBest >= 1 && nBest <= beamSize)) throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
-    if (beamSize + 1 + this.suppressed.length >= model.vocabulary) throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
-    if (prefix.length > maxLength) throw new EngineError(`the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`);
-    this.kvBlocks = model.layers.decoder * 2 * model.heads;
+    if (!(nBest >= 1 && nBest <= beamSize)) {
+      throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
+    }
+    if (beamSize + 1 + this.suppressed.length >= model.vocabulary) {
+      throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
+    }
+    if (prefix.length > maxLength) {
+      throw new EngineError(
+        `the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`
+      );
+    }
     this.scope = this.memory.scope();
     try {
       this.start();
@@ -2005,62 +2490,16 @@ var BeamSearch = class {
   }
   /** Write the structs of the search. */
   start() {
-    const { scope, memory, model, beamSize, maxLength, prefix } = this;
+    const { scope, model, beamSize, maxLength, prefix, encoding } = this;
     const { bos, eos } = model.special;
-    const allocate = (count, bytes) => scope.allocate(count * bytes);
+    const { begin_beam, skip_prefix } = model.engine.exports;
     const scores = this.prefill();
     const noPositions = this.options.positions === false;
     if (!noPositions) model.positions.decoder.tableFor(maxLength + 1);
-    const length = prefix.length + 1;
-    const visible = allocate(beamSize * (maxLength + 2), 4);
-    memory.ints(visible, length).forEach((_, i, array) => {
-      array[i] = i;
-    });
-    const nodes = allocate((maxLength + 1) * beamSize, memory.sizeOf("Node"));
-    prefix.forEach((token, t) => memory.write("Node", nodes + t * beamSize * memory.sizeOf("Node"), { parent: 0, token, log_prob: scores[t] }));
-    const latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
-    this.logProbs = scope.doubles(Array(beamSize).fill(scores.reduce((sum, score) => sum + score, 0)));
-    this.bestScores = scope.doubles(Array(beamSize).fill(-Infinity));
-    this.beam = scope.struct("Beam", {
-      length: prefix.length,
-      max_length: maxLength,
-      latest,
-      log_probs: this.logProbs,
-      best_scores: this.bestScores,
-      visible,
-      next_visible: allocate(beamSize * (maxLength + 2), 4),
-      nodes,
-      outputs: allocate((maxLength + 1) * beamSize, memory.sizeOf("Output")),
-      candidates: allocate(2 * beamSize, memory.sizeOf("Candidate")),
-      used: allocate(beamSize, 8),
-      step: {
-        ...this.cache.stepPositions(prefix.length),
-        tokens: latest,
-        cache: this.store,
-        visible,
-        memory: this.encoding.pointers,
-        sentences: 1,
-        rows: 1,
-        length,
-        capacity: this.capacity,
-        num_visible: length,
-        source_length: this.encoding.length,
-        source_capacity: this.encoding.length,
-        self_heads: { weights: 0, factors: this.cache.factors.decoder },
-        cross_heads: { weights: 0, factors: this.cache.factors.cross }
-      }
-    });
-    const perRow = beamSize + 1;
-    this.values = allocate(beamSize * perRow, 4);
-    this.tokens = allocate(beamSize * perRow, 8);
-    this.best = scope.struct("BestTokens", {
-      count: perRow,
-      num_suppressed: this.suppressed.length,
-      suppressed: scope.longs(this.suppressed),
-      values: this.values,
-      tokens: this.tokens
-    });
-    const divisors = Array.from({ length: maxLength + 2 }, (_, count) => lengthDivisor(count, this.lengthPenalty));
+    const divisors = Array.from(
+      { length: maxLength + 2 },
+      (_, count) => lengthDivisor(count, this.lengthPenalty)
+    );
     this.beamOptions = scope.struct("BeamOptions", {
       beam_size: beamSize,
       n_best: this.nBest,
@@ -2069,12 +2508,41 @@ var BeamSearch = class {
       rotary_stride: noPositions ? 0 : model.headDim,
       divisors: scope.doubles(divisors)
     });
+    this.beam = scope.struct("Beam", {
+      max_length: maxLength,
+      prefix_length: prefix.length,
+      prefix: scope.ints(prefix),
+      step: {
+        ...this.cache.stepPositions(prefix.length),
+        cache: this.store,
+        memory: encoding.pointers,
+        capacity: this.capacity,
+        source_length: encoding.length,
+        source_capacity: encoding.length,
+        self_heads: { weights: 0, factors: this.cache.factors.decoder },
+        cross_heads: { weights: 0, factors: this.cache.factors.cross }
+      }
+    });
+    const begin = (block) => Number(begin_beam(model.decoder, this.beamOptions, BigInt(bos), this.beam, block));
+    begin(scope.allocate(begin(0)));
+    skip_prefix(this.beamOptions, this.beam, scope.floats(scores));
+    const perRow = beamSize + 1;
+    this.values = scope.allocate(beamSize * perRow * 4);
+    this.tokens = scope.allocate(beamSize * perRow * 8);
+    this.best = scope.struct("BestTokens", {
+      count: perRow,
+      num_suppressed: this.suppressed.length,
+      suppressed: scope.longs(this.suppressed),
+      values: this.values,
+      tokens: this.tokens
+    });
     this.beams = scope.ints([this.beam]);
     this.maxKeys = Math.max(maxLength + 1, this.encoding.length);
     this.workspace = scope.allocate(model.workspaceBytes(model.decoder, beamSize, this.maxKeys));
     this.logits = scope.allocate(4 * beamSize * model.vocabulary);
   }
-  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the log-probabilities of the prefix.
+  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the
+      log-probabilities of the prefix.
       @type {() => number[]} */
   prefill() {
     const { model, prefix, beamSize, maxLength, encoding } = this;
@@ -2082,8 +2550,14 @@ var BeamSearch = class {
     this.cache = new DecoderCache(model, encoding, this.capacity, this.options);
     this.store = this.cache.store;
     if (!prefix.length) return [];
-    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { allLogits: true });
-    const scores = prefix.map((token, t) => model.logProbabilities(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary))[token]);
+    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], {
+      allLogits: true
+    });
+    const size = model.vocabulary;
+    const scores = prefix.map((token, t) => {
+      const row = logits.subarray(t * size, (t + 1) * size);
+      return model.logProbabilities(row)[token];
+    });
     this.recordPrefix(scores);
     return scores;
   }
@@ -2102,8 +2576,7 @@ var BeamSearch = class {
     const before = this.options.onStep && {
       rows: this.get("step.rows"),
       length: this.get("length"),
-      logProbs: [...memory.doubles(this.logProbs, this.beamSize)],
-      done: memory.doubles(this.bestScores, 1)[0] > -Infinity
+      done: memory.doubles(this.get("best_scores"), 1)[0] > -Infinity
     };
     this.advance();
     const status = this.get("status");
@@ -2114,7 +2587,19 @@ var BeamSearch = class {
   /** Compute the best next tokens of all rows, and extend the beam with them. */
   advance() {
     const { model } = this;
-    model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
+    model.engine.call(
+      "beam_steps",
+      model.failure,
+      model.decoder,
+      this.beamOptions,
+      this.beams,
+      1n,
+      BigInt(this.maxKeys),
+      this.workspace,
+      this.logits,
+      this.best,
+      1
+    );
   }
   /** Read a field of the struct Beam.
       @type {(path: string) => number} */
@@ -2123,68 +2608,57 @@ var BeamSearch = class {
   }
   /** Copy the KV cache to one with capacity for twice the current length. */
   enlargeCache() {
-    const { memory, model, kvBlocks, scope } = this;
-    const filled = (this.get("step.length") - this.get("step.rows")) * model.headDim;
-    const capacity = 2 * this.get("step.length");
-    const store = scope.allocate(4 * kvBlocks * capacity * model.headDim);
-    const [from, to] = [this.store, store].map((address) => address / 4);
-    for (let block = 0; block < kvBlocks; block++) {
-      const start = from + block * this.capacity * model.headDim;
-      memory.views.floats.copyWithin(to + block * capacity * model.headDim, start, start + filled);
-    }
-    if (this.store === this.cache.store) this.cache.scope.release(this.store);
-    else scope.release(this.store);
-    Object.assign(this, { store, capacity });
-    memory.update("Beam", this.beam, { "step.cache": store, "step.capacity": capacity });
+    const { model, scope } = this;
+    const enlarge = (cache) => Number(model.engine.exports.enlarge_cache(model.decoder, this.beamOptions, this.beam, cache));
+    const store = scope.allocate(4 * enlarge(0));
+    enlarge(store);
+    this.cache.scope.release(this.store);
+    scope.release(this.store);
+    this.store = store;
   }
-  /** Return the nBest outputs, best first; of equal ones the earlier is first.
+  /** Return the outputs of a search that has ended, best first; of equal ones the earlier is first.
       @type {() => Output[]} */
   outputs() {
-    const { memory, lengthPenalty } = this;
-    const { eos } = this.model.special;
-    const [outputs, outputSize] = [this.get("outputs"), memory.sizeOf("Output")];
-    const candidates = Array.from({ length: this.get("num_outputs") }, (_, number) => {
-      const read = (name) => memory.get("Output", outputs + number * outputSize, name);
-      const ended = read("ended") !== 0;
-      const { tokens, scores } = this.prefixOf(read("length"), read("row"));
-      if (ended) {
-        tokens.push(eos);
-        scores.push(read("log_prob"));
-      }
-      return makeOutput(tokens, scores, ended, lengthPenalty);
+    const { memory } = this;
+    return Array.from({ length: this.get("num_outputs") }, (_, rank) => {
+      const output = this.get("outputs") + rank * memory.sizeOf("Output");
+      const read = (name) => memory.get("Output", output, name);
+      const first = 4 * rank * (this.maxLength + 1);
+      const length = read("length");
+      return {
+        tokens: [...memory.ints(this.get("tokens") + first, length)],
+        tokenScores: [...memory.floats(this.get("token_scores") + first, length + read("ended"))],
+        logProbability: read("total"),
+        score: read("score"),
+        ended: read("ended") !== 0
+      };
     });
-    return candidates.sort((a, b) => b.score - a.score).slice(0, this.nBest);
   }
-  /** Trace a row back from the step at which prefixes had this length; return its tokens and their log-probabilities.
-      @type {(length: number, row: number) => { tokens: number[], scores: number[] }} */
-  prefixOf(length, row) {
-    const { memory, beamSize } = this;
-    const [nodes, size] = [this.get("nodes"), memory.sizeOf("Node")];
-    const { tokens, scores } = { tokens: [], scores: [] };
-    for (let position = length - 1; position >= 0; position--) {
-      const node = nodes + (position * beamSize + row) * size;
-      tokens.push(memory.get("Node", node, "token"));
-      scores.push(memory.get("Node", node, "log_prob"));
-      row = memory.get("Node", node, "parent");
-    }
-    return { tokens: tokens.reverse(), scores: scores.reverse() };
-  }
-  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state before it and the status after it.
-      @type {(before: { rows: number, length: number, logProbs: number[], done: boolean }, status: number) => StepRecord} */
-  record({ rows, length, logProbs, done }, status) {
+  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state
+      before it and the status after it.
+      @type {(before: { rows: number, length: number, done: boolean }, status: number) =>
+        StepRecord} */
+  record({ rows, length, done }, status) {
     const { memory, beamSize } = this;
     const { eos } = this.model.special;
     const perRow = beamSize + 1;
-    const values = [...memory.floats(this.values, rows * perRow)];
-    const tokens = [...memory.longs(this.tokens, rows * perRow)].map(Number);
-    const all = values.map((value, i) => {
-      const parent = Math.floor(i / perRow);
-      return { parent, token: tokens[i], value, total: logProbs[parent] + value };
+    const count = Math.min(rows * perRow, 2 * beamSize);
+    const candidates = Array.from({ length: count }, (_, rank) => {
+      const candidate = this.get("candidates") + rank * memory.sizeOf("Candidate");
+      const read = (name) => memory.get("Candidate", candidate, name);
+      return {
+        parent: read("row"),
+        token: read("token"),
+        value: read("log_prob"),
+        total: read("total")
+      };
     });
-    const candidates = all.sort((a, b) => b.total === a.total ? 0 : b.total - a.total).slice(0, 2 * beamSize);
+    const likeliest2 = (array) => [...array].filter((_, i) => i % perRow === 0);
     const stuck = candidates[0].total === -Infinity && !done;
     const closed = stuck || this.maxLength <= length;
-    const ends = candidates.map(({ token, total }) => !closed && token === eos && total > -Infinity);
+    const ends = candidates.map(
+      ({ token, total }) => !closed && token === eos && total > -Infinity
+    );
     const kept = candidates.map((_, rank) => rank).filter((rank) => !ends[rank]).slice(0, beamSize);
     return {
       length,
@@ -2192,10 +2666,10 @@ var BeamSearch = class {
       finished: ends.map((end, rank) => end && rank < beamSize),
       kept,
       closed,
-      lastTokens: tokens.filter((_, i) => i % perRow === 0),
-      lastValues: values.filter((_, i) => i % perRow === 0),
+      lastTokens: likeliest2(memory.longs(this.tokens, rows * perRow)).map(Number),
+      lastValues: likeliest2(memory.floats(this.values, rows * perRow)),
       active: status !== memory.constant("BEAM_ENDED"),
-      scores: [...memory.doubles(this.bestScores, beamSize)]
+      scores: [...memory.doubles(this.get("best_scores"), beamSize)]
     };
   }
   close() {
@@ -2210,19 +2684,32 @@ var RecomputingSearch = class extends BeamSearch {
     this.cache = new DecoderCache(model, encoding, maxLength + 1, this.options);
     this.store = this.cache.store;
     this.capacity = prefix.length + 1 + beamSize * (maxLength + 1);
-    const scores = prefix.map((token, t) => model.logProbabilities(this.prefixLogits(prefix.slice(0, t)))[token]);
+    const scores = prefix.map(
+      (token, t) => model.logProbabilities(this.prefixLogits(prefix.slice(0, t)))[token]
+    );
     this.recordPrefix(scores);
     return scores;
   }
   advance() {
     const { model, memory, beamSize, suppressed } = this;
     const [rows, length, perRow] = [this.get("step.rows"), this.get("length"), beamSize + 1];
+    const { read_prefix } = model.engine.exports;
+    const prefix = this.get("tokens");
     for (let row = 0; row < rows; row++) {
-      const best = bestTokens(model.logProbabilities(this.prefixLogits(this.prefixOf(length, row).tokens)), perRow, suppressed);
+      read_prefix(this.beam, this.beamOptions, BigInt(length), BigInt(row), prefix, 0);
+      const logits = this.prefixLogits([...memory.ints(prefix, length)]);
+      const best = bestTokens(model.logProbabilities(logits), perRow, suppressed);
       memory.floats(this.values + 4 * row * perRow, perRow).set(best.map(({ value }) => value));
       memory.longs(this.tokens + 8 * row * perRow, perRow).set(best.map(({ token }) => BigInt(token)));
     }
-    model.engine.call("extend_beam", model.failure, model.decoder, this.beamOptions, this.beam, this.best);
+    model.engine.call(
+      "extend_beam",
+      model.failure,
+      model.decoder,
+      this.beamOptions,
+      this.beam,
+      this.best
+    );
   }
   /** Return the logits (V) after a prefix.
       @type {(prefix: number[]) => Float32Array} */
@@ -2278,7 +2765,9 @@ function bestTokens(values, count, suppressed = []) {
   const best = [];
   for (let token = 0; token < values.length; token++) {
     const value = values[token];
-    if (best.length === count && !(value > best[count - 1].value) || excluded.has(token)) continue;
+    if (best.length === count && !(value > best[count - 1].value) || excluded.has(token)) {
+      continue;
+    }
     let rank = best.length === count ? count - 1 : best.length;
     for (; rank > 0 && value > best[rank - 1].value; rank--) best[rank] = best[rank - 1];
     best[rank] = { token, value };
@@ -2294,7 +2783,9 @@ async function generateIds(model, context, options = {}) {
   const scores = [];
   let ended = false;
   try {
-    let logits = cache.prefill(context.slice(context.length - contextLength(context.length, model.window)));
+    let logits = cache.prefill(
+      context.slice(context.length - contextLength(context.length, model.window))
+    );
     for (; ; ) {
       const values = model.logProbabilities(logits);
       const token = pickToken(values, sampling, random, [unk, pad, bos]);
@@ -2338,7 +2829,9 @@ var WindowCache = class {
       @type {(token: number) => Float32Array} */
   append(token) {
     const { window } = this.model;
-    if (this.tokens.length >= window) return this.prefill([...this.tokens.slice(windowStep(window)), token]);
+    if (this.tokens.length >= window) {
+      return this.prefill([...this.tokens.slice(windowStep(window)), token]);
+    }
     if (this.options.causal === false) return this.prefill([...this.tokens, token]);
     this.tokens.push(token);
     return this.cache.append([token]).logits;
@@ -2355,7 +2848,10 @@ var BRANCH = /,[^{}\\]*\{|\}[^{}\\]*[{}]/u;
 var Literals = class _Literals {
   /** @param {LiteralKind[]} kinds */
   constructor(kinds) {
-    this.kinds = kinds.map(({ pattern, needs }) => ({ pattern, needs: needs && new RegExp(needs, "u") }));
+    this.kinds = kinds.map(({ pattern, needs }) => ({
+      pattern,
+      needs: needs && new RegExp(needs, "u")
+    }));
     const layout = kinds.filter((kind) => kind.layout);
     this.layout = layout.length === kinds.length ? this : new _Literals(layout);
     this.patterns = /* @__PURE__ */ new Map();
@@ -2371,9 +2867,13 @@ var Literals = class _Literals {
   /** Return the spans of the literals of a text.
       @type {(text: string) => Span[]} */
   find(text) {
-    return Array.from(text.matchAll(this.patternFor(text)), (match) => [match.index, match.index + match[0].length]);
+    return Array.from(text.matchAll(this.patternFor(text)), (match) => [
+      match.index,
+      match.index + match[0].length
+    ]);
   }
-  /** Return the parts of a line between marks of its layout that have literals inside, and letters beside them; not the branches of a message.
+  /** Return the parts of a line between marks of its layout that have literals inside, and letters
+      beside them; not the branches of a message.
       @type {(line: string) => Sentence[]} */
   sentences(line) {
     const literals = this.find(line);
@@ -2387,11 +2887,14 @@ var Literals = class _Literals {
       const sentence = { start, text: line.slice(start, end), literals: spans };
       if (!spans.length || spans[0][0] < 0 || spans[spans.length - 1][1] > end - start) return [];
       const marks = spans.map((span) => sentence.text.slice(...span));
-      const isMessage = marks.some((mark) => mark.split("{").length !== mark.split("}").length && BRANCH.test(mark));
+      const isMessage = marks.some(
+        (mark) => mark.split("{").length !== mark.split("}").length && BRANCH.test(mark)
+      );
       return !isMessage && hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
     });
   }
-  /** Return the spans of a text between literals that contain letters, without white space at their ends.
+  /** Return the spans of a text between literals that contain letters, without white space at their
+      ends.
       @type {(text: string) => Span[]} */
   spansToTranslate(text) {
     const spans = [];
@@ -2402,7 +2905,9 @@ var Literals = class _Literals {
         start = Math.min(literal, start + (AFTER.exec(known(text))?.[0].length ?? 0));
       }
       let end = literal;
-      while (literal < text.length && !isBlank(text[literal]) && end > start && BEFORE.includes(text[end - 1])) end -= 1;
+      while (literal < text.length && !isBlank(text[literal]) && end > start && BEFORE.includes(text[end - 1])) {
+        end -= 1;
+      }
       const part = text.slice(start, end);
       if (hasLetters(part)) {
         const first = start + part.length - stripStart(part).length;
@@ -2415,7 +2920,10 @@ var Literals = class _Literals {
 };
 function textsBeside({ text, literals }) {
   const borders = [0, ...literals.flat(), text.length];
-  return Array.from({ length: literals.length + 1 }, (_, index) => text.slice(borders[2 * index], borders[2 * index + 1]));
+  return Array.from(
+    { length: literals.length + 1 },
+    (_, index) => text.slice(borders[2 * index], borders[2 * index + 1])
+  );
 }
 
 // src/manyheads/web/text/kepttexts.js
@@ -2424,7 +2932,10 @@ var NO_BLANK_AFTER = "([{\xAB\u201E\u201C\u201A\u2018\xBF\xA1";
 var NO_BLANK_BEFORE = ".,;:!?\u2026)]}\xBB\u201D\u2019\u3002\u3001\uFF0C\uFF01\uFF1F";
 function markedIds(sentence, tokenizer) {
   if (sentence.literals.length > tokenizer.keepIds.length) return null;
-  return textsBeside(sentence).flatMap((text, index) => [...index ? [tokenizer.keepIds[index - 1]] : [], ...tokenizer.encode(text)]);
+  return textsBeside(sentence).flatMap((text, index) => [
+    ...index ? [tokenizer.keepIds[index - 1]] : [],
+    ...tokenizer.encode(text)
+  ]);
 }
 function isComplete({ text, literals }, tokenizer, tokens) {
   const { numbers } = splitAtSymbols(tokenizer, tokens);
@@ -2433,15 +2944,28 @@ function isComplete({ text, literals }, tokenizer, tokens) {
 }
 function outputOf(tokenizer, tokens, source, sentence) {
   if (!sentence) return tokenizer.outputText(tokens, source);
-  const { runs, numbers } = splitAtSymbols(tokenizer, tokenizer.wholeCharacters(tokens, source).whole);
+  const { runs, numbers } = splitAtSymbols(
+    tokenizer,
+    tokenizer.wholeCharacters(tokens, source).whole
+  );
   const [first, ...others] = runs.map((run) => tokenizer.decode(run));
   let text = first;
   numbers.forEach((number, index) => {
-    const [start, end] = sentence.literals[number], after = others[index];
+    const [start, end] = sentence.literals[number];
+    const after = others[index];
     const tag = sentence.text[end - 1] === ">";
-    if (text) text += blankBeside(characterBefore(sentence.text, start), characterBefore(text, text.length), NO_BLANK_AFTER, tag);
+    if (text) {
+      text += blankBeside(
+        characterBefore(sentence.text, start),
+        characterBefore(text, text.length),
+        NO_BLANK_AFTER,
+        tag
+      );
+    }
     text += sentence.text.slice(start, end);
-    if (after) text += blankBeside(characterAt(sentence.text, end), characterAt(after, 0), NO_BLANK_BEFORE, tag) + after;
+    if (after) {
+      text += blankBeside(characterAt(sentence.text, end), characterAt(after, 0), NO_BLANK_BEFORE, tag) + after;
+    }
   });
   return text;
 }
@@ -2471,16 +2995,23 @@ function wordIndices(tokenizer, ids, source = "", kept = void 0) {
   const texts = ids.map((_, end) => outputOf(tokenizer, ids.slice(0, end + 1), source, kept));
   const counts = texts.map((text) => splitBlanks(text).length);
   for (let end = ids.length - 2; end >= 0; end -= 1) {
-    if (tokenizer.byteValues.has(ids[end]) && texts[end] === (texts[end - 1] ?? "")) counts[end] = counts[end + 1];
+    if (tokenizer.byteValues.has(ids[end]) && texts[end] === (texts[end - 1] ?? "")) {
+      counts[end] = counts[end + 1];
+    }
   }
   return counts.map((count) => Math.max(0, Math.min(count, counts[counts.length - 1]) - 1));
 }
 function wordAlignment(attention, sourceWords, targetWords) {
   if (!sourceWords.length || !targetWords.length) return [];
-  const merged = Array.from({ length: targetWords[targetWords.length - 1] + 1 }, () => new Float64Array(sourceWords[sourceWords.length - 1] + 1));
-  targetWords.forEach((target, t) => sourceWords.forEach((source, s) => {
-    merged[target][source] += attention[t][s];
-  }));
+  const merged = Array.from(
+    { length: targetWords[targetWords.length - 1] + 1 },
+    () => new Float64Array(sourceWords[sourceWords.length - 1] + 1)
+  );
+  targetWords.forEach(
+    (target, t) => sourceWords.forEach((source, s) => {
+      merged[target][source] += attention[t][s];
+    })
+  );
   return [...new Set(targetWords)].sort((a, b) => a - b).map((target) => {
     const highest = merged[target].reduce((a, b) => Math.max(a, b));
     return [merged[target].findIndex((weight) => weight >= highest - TOLERANCE), target];
@@ -2492,27 +3023,41 @@ function nextWord(before, text) {
   return splitBlanks(before).length - (continued ? 1 : 0);
 }
 function copiedLinks(source, target, copied) {
-  const sourceStart = nextWord(source, copied), targetStart = nextWord(target, copied);
+  const sourceStart = nextWord(source, copied);
+  const targetStart = nextWord(target, copied);
   return splitBlanks(copied).map((_, word) => [sourceStart + word, targetStart + word]);
 }
 function lineAlignment(line, outputs, tokenizers, longest) {
   const links = [];
-  let end = 0, before = "";
+  let end = 0;
+  let before = "";
   line.parts.forEach((ids, index) => {
     const output = outputs[index];
     const [start, stop] = line.spans[index];
     const part = line.partText(index);
-    const kept = line.kept[index], text = outputOf(tokenizers.target, output.tokens, part, kept);
+    const kept = line.kept[index];
+    const text = outputOf(tokenizers.target, output.tokens, part, kept);
     const gap = line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "");
     links.push(...copiedLinks(line.text.slice(0, end), before, gap));
     before += gap;
-    const source = nextWord(line.text.slice(0, start), part), target = nextWord(before, text);
-    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest), "", kept), targetWords = wordIndices(tokenizers.target, output.tokens, part, kept);
-    const numbers = splitBlanks(part).flatMap((word, number) => tokenizers.source.prepare(word) ? [number] : []);
-    links.push(...wordAlignment(output.attention, sourceWords, targetWords).map(([from, to]) => (
-      /** @type {Link} */
-      [source + (numbers[Math.min(from, numbers.length - 1)] ?? 0), target + to]
-    )));
+    const source = nextWord(line.text.slice(0, start), part);
+    const target = nextWord(before, text);
+    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest), "", kept);
+    const targetWords = wordIndices(tokenizers.target, output.tokens, part, kept);
+    const numbers = splitBlanks(part).flatMap(
+      (word, number) => tokenizers.source.prepare(word) ? [number] : []
+    );
+    links.push(
+      ...wordAlignment(output.attention, sourceWords, targetWords).map(
+        ([from, to]) => (
+          /** @type {Link} */
+          [
+            source + (numbers[Math.min(from, numbers.length - 1)] ?? 0),
+            target + to
+          ]
+        )
+      )
+    );
     end = stop;
     before += text;
   });
@@ -2526,9 +3071,11 @@ function translationWarnings(line, outputs, tokenizer, sources) {
   const detected = {
     "unlike-training": sources !== void 0 && sources.isUnlike(line.parts),
     "sentence-cut": line.cutSentences > 0,
-    "repetition": pairs.some(([source, output]) => repeatsItself(source, output)),
+    repetition: pairs.some(([source, output]) => repeatsItself(source, output)),
     "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
-    "broken-character": outputs.some((output) => tokenizer.wholeCharacters(output.tokens).broken > 0)
+    "broken-character": outputs.some(
+      (output) => tokenizer.wholeCharacters(output.tokens).broken > 0
+    )
   };
   return Object.keys(detected).filter((name) => detected[name]);
 }
@@ -2551,23 +3098,29 @@ var unusualLength = (source, output) => Math.max(source, output) > 3 * Math.min(
 
 // src/manyheads/web/tasks/arrays.js
 function packArray(shape, numbers) {
-  let low = 0, high = 1;
+  let low = 0;
+  let high = 1;
   for (const number of numbers) {
     if (number < low) low = number;
     if (number > high) high = number;
   }
   const bytes = new Uint8Array(2 * numbers.length);
   const view = new DataView(bytes.buffer);
-  numbers.forEach((number, i) => view.setUint16(2 * i, Math.round((number - low) / (high - low) * 65535), true));
+  numbers.forEach(
+    (number, i) => view.setUint16(2 * i, Math.round((number - low) / (high - low) * 65535), true)
+  );
   return { shape, low, high, uint16: toBase64(bytes) };
 }
 function toBase64(bytes) {
   let text = "";
-  for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  for (let i = 0; i < bytes.length; i += 8192) {
+    text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  }
   return btoa(text);
 }
 function logSoftmax(logits, temperature = 1) {
-  let largest = -Infinity, sum = 0;
+  let largest = -Infinity;
+  let sum = 0;
   for (const logit of logits) if (logit > largest) largest = logit;
   for (const logit of logits) sum += Math.exp((logit - largest) / temperature);
   const normalizer = Math.log(sum);
@@ -2583,7 +3136,11 @@ var RequestError = class extends Error {
 };
 function checkLength(tokens, name, longest, allowEmpty = false) {
   const limit = Math.min(longest, MAX_SHOWN_TOKENS);
-  if (tokens > limit) throw new RequestError(`the ${name} has ${tokens} tokens; ${limit} can be looked at. Give one sentence.`);
+  if (tokens > limit) {
+    throw new RequestError(
+      `the ${name} has ${tokens} tokens; ${limit} can be looked at. Give one sentence.`
+    );
+  }
   if (!tokens && !allowEmpty) throw new RequestError(`the ${name} is empty.`);
 }
 function tokensOf(tokenizer, ids, source = "") {
@@ -2591,21 +3148,36 @@ function tokensOf(tokenizer, ids, source = "") {
   const words = wordIndices(tokenizer, plain, source);
   const pieces = tokenizer.pieces(ids);
   let next = 0;
-  return ids.map((id, i) => ({ id, piece: pieces[i], word: SPECIAL_IDS.includes(id) ? null : words[next++] }));
+  return ids.map((id, i) => ({
+    id,
+    piece: pieces[i],
+    word: SPECIAL_IDS.includes(id) ? null : words[next++]
+  }));
 }
 function textOf(tokenizer, ids, text, language, source = "") {
   const plain = ids.filter((id) => !SPECIAL_IDS.includes(id));
-  return { text, language, tokens: tokensOf(tokenizer, ids, source), words: splitBlanks(tokenizer.outputText(plain, source)) };
+  return {
+    text,
+    language,
+    tokens: tokensOf(tokenizer, ids, source),
+    words: splitBlanks(tokenizer.outputText(plain, source))
+  };
 }
 function withoutEachWord(tokenizer, ids) {
   const words = tokensOf(tokenizer, ids).map((token) => token.word);
-  const indices = [...new Set(words.filter((word) => word !== null))].sort((a, b) => a - b);
+  const distinct = new Set(words.filter((word) => word !== null));
+  const indices = [...distinct].sort((a, b) => a - b);
   return indices.map((index) => ({ word: index, ids: ids.filter((_, i) => words[i] !== index) }));
 }
 function alternativesOf(logProbabilities, tokenizer, count = ALTERNATIVES, excluded = -1) {
   const ids = bestTokens(logProbabilities, count, [PAD, BOS, excluded]).filter(({ value }) => value > -Infinity).map(({ token }) => token);
   const pieces = tokenizer.pieces(ids);
-  return ids.map((id, i) => ({ id, piece: pieces[i], log_probability: logProbabilities[id], probability: Math.exp(logProbabilities[id]) }));
+  return ids.map((id, i) => ({
+    id,
+    piece: pieces[i],
+    log_probability: logProbabilities[id],
+    probability: Math.exp(logProbabilities[id])
+  }));
 }
 function predictionsOf(logits, ids, tokenizer, given, temperature = 1) {
   const size = logits.length / ids.length;
@@ -2613,23 +3185,43 @@ function predictionsOf(logits, ids, tokenizer, given, temperature = 1) {
   return ids.map((id, position) => {
     const values = logSoftmax(logits.subarray(position * size, (position + 1) * size), temperature);
     const logProbability = values[id];
-    let rank = 1, entropy = 0;
+    let rank = 1;
+    let entropy = 0;
     for (const value of values) {
       if (value > logProbability) rank += 1;
       if (value > -Infinity) entropy -= Math.exp(value) * value;
     }
-    return { id, piece: pieces[position], log_probability: logProbability, probability: Math.exp(logProbability), rank, entropy, alternatives: alternativesOf(values, tokenizer, ALTERNATIVES, id), forced: position < given };
+    return {
+      id,
+      piece: pieces[position],
+      log_probability: logProbability,
+      probability: Math.exp(logProbability),
+      rank,
+      entropy,
+      alternatives: alternativesOf(values, tokenizer, ALTERNATIVES, id),
+      forced: position < given
+    };
   });
 }
-var maskOf = (rows, columns, causal) => Float32Array.from({ length: rows * columns }, (_, i) => causal && i % columns > Math.floor(i / columns) ? 0 : 1);
+var maskOf = (rows, columns, causal) => Float32Array.from(
+  { length: rows * columns },
+  (_, i) => causal && i % columns > Math.floor(i / columns) ? 0 : 1
+);
 function attentionOf(kind, weights, [layers, heads, rows, columns], causal) {
   const mask = maskOf(rows, columns, causal);
   const entropy = Float32Array.from({ length: layers * heads }, (_, head) => {
     let sum = 0;
-    for (let i = head * rows * columns; i < (head + 1) * rows * columns; i += 1) if (weights[i] > 0) sum -= weights[i] * Math.log(weights[i]);
+    for (let i = head * rows * columns; i < (head + 1) * rows * columns; i += 1) {
+      if (weights[i] > 0) sum -= weights[i] * Math.log(weights[i]);
+    }
     return sum / rows;
   });
-  return { kind, weights: packArray([layers, heads, rows, columns], weights), mask: packArray([rows, columns], mask), entropy: packArray([layers, heads], entropy) };
+  return {
+    kind,
+    weights: packArray([layers, heads, rows, columns], weights),
+    mask: packArray([rows, columns], mask),
+    entropy: packArray([layers, heads], entropy)
+  };
 }
 function neighboursOf(rows, width, ids, tokenizer) {
   const size = rows.length / width;
@@ -2638,7 +3230,8 @@ function neighboursOf(rows, width, ids, tokenizer) {
     for (let i = v * width; i < (v + 1) * width; i += 1) sum += rows[i] * rows[i];
     return Math.max(Math.sqrt(sum), 1e-12);
   });
-  return [...new Set(ids.filter((id) => !SPECIAL_IDS.includes(id)))].map((id) => {
+  const distinct = new Set(ids.filter((id) => !SPECIAL_IDS.includes(id)));
+  return [...distinct].map((id) => {
     const cosines = Float32Array.from({ length: size }, (_, v) => {
       let sum = 0;
       for (let i = 0; i < width; i += 1) sum += rows[id * width + i] * rows[v * width + i];
@@ -2646,47 +3239,82 @@ function neighboursOf(rows, width, ids, tokenizer) {
     });
     const near = bestTokens(cosines, NEIGHBOURS, [...SPECIAL_IDS, id]).map(({ token }) => token);
     const pieces = tokenizer.pieces(near);
-    return { id, piece: tokenizer.pieces([id])[0], near: near.map((other, i) => ({ id: other, piece: pieces[i], cosine: cosines[other] })) };
+    return {
+      id,
+      piece: tokenizer.pieces([id])[0],
+      near: near.map((other, i) => ({ id: other, piece: pieces[i], cosine: cosines[other] }))
+    };
   });
 }
 function headSteps(model, { kind, layer, head }, source, target, engine) {
-  const { queries, keys, values } = model.headVectors({ kind, layer, head }, source, target, engine);
+  const { queries, keys, values } = model.headVectors(
+    { kind, layer, head },
+    source,
+    target,
+    engine
+  );
   const { headDim } = model;
   const [rows, columns] = [queries.length / headDim, keys.length / headDim];
   const mask = maskOf(rows, columns, kind === "decoder" && engine.causal);
-  const scores = new Float32Array(rows * columns), weights = new Float32Array(rows * columns), outputs = new Float32Array(rows * headDim);
+  const scores = new Float32Array(rows * columns);
+  const weights = new Float32Array(rows * columns);
+  const outputs = new Float32Array(rows * headDim);
   for (let row = 0; row < rows; row += 1) {
     const first = row * columns;
     for (let column = 0; column < columns; column += 1) {
       let sum = 0;
-      for (let e = 0; e < headDim; e += 1) sum += queries[row * headDim + e] * keys[column * headDim + e];
+      for (let e = 0; e < headDim; e += 1) {
+        sum += queries[row * headDim + e] * keys[column * headDim + e];
+      }
       scores[first + column] = sum / Math.sqrt(headDim);
     }
     const masked = scores.subarray(first, first + columns).map((score, column) => mask[first + column] ? score : -Infinity);
     weights.set(logSoftmax(masked).map(Math.exp), first);
     for (let column = 0; column < columns; column += 1) {
-      for (let e = 0; e < headDim; e += 1) outputs[row * headDim + e] += weights[first + column] * values[column * headDim + e];
+      for (let e = 0; e < headDim; e += 1) {
+        outputs[row * headDim + e] += weights[first + column] * values[column * headDim + e];
+      }
     }
   }
-  const [vectors, pairs] = [{ queries, keys, values, outputs }, { scores, mask, weights }];
+  const [vectors, pairs] = [
+    { queries, keys, values, outputs },
+    { scores, mask, weights }
+  ];
   return {
     kind,
     layer,
     head,
-    ...Object.fromEntries(Object.entries(vectors).map(([name, array]) => [name, packArray([array.length / headDim, headDim], array)])),
-    ...Object.fromEntries(Object.entries(pairs).map(([name, array]) => [name, packArray([rows, columns], array)]))
+    ...Object.fromEntries(
+      Object.entries(vectors).map(([name, array]) => [
+        name,
+        packArray([array.length / headDim, headDim], array)
+      ])
+    ),
+    ...Object.fromEntries(
+      Object.entries(pairs).map(([name, array]) => [name, packArray([rows, columns], array)])
+    )
   };
 }
 function checkHead({ task, layers, heads }, { kind, layer = 0, head = 0 }) {
   const kinds = (
     /** @type {{ [task: string]: AttentionKind[] }} */
-    { translation: ["encoder", "decoder", "cross"], classification: ["encoder"], "language-modeling": ["decoder"] }[task]
+    {
+      translation: ["encoder", "decoder", "cross"],
+      classification: ["encoder"],
+      "language-modeling": ["decoder"]
+    }[task]
   );
-  if (!kinds.includes(kind)) throw new RequestError(`this model has no attention of kind "${kind}"; it has ${kinds.join(", ")}.`);
+  if (!kinds.includes(kind)) {
+    throw new RequestError(
+      `this model has no attention of kind "${kind}"; it has ${kinds.join(", ")}.`
+    );
+  }
   const count = layers[kind === "encoder" ? "encoder" : "decoder"];
   const isIndex = (number, size) => Number.isInteger(number) && number >= 0 && number < size;
   if (!isIndex(layer, count) || !isIndex(head, heads)) {
-    throw new RequestError(`there is no head ${kind}.${layer}.${head}: this model has layers 0 to ${count - 1} and heads 0 to ${heads - 1}.`);
+    throw new RequestError(
+      `there is no head ${kind}.${layer}.${head}: this model has layers 0 to ${count - 1} and heads 0 to ${heads - 1}.`
+    );
   }
   return { kind, layer, head };
 }
@@ -2694,19 +3322,30 @@ function engineChanges(model, { heads = [], mask = true, positions = true } = {}
   const headFactors = {};
   for (const name of heads) {
     const [given, ...numbers] = name.split(".");
-    const { kind, layer, head } = checkHead(model, { kind: (
-      /** @type {AttentionKind} */
-      given
-    ), layer: Number(numbers[0]), head: Number(numbers[1]) });
-    headFactors[kind] ??= new Float32Array(model.layers[kind === "encoder" ? "encoder" : "decoder"] * model.heads).fill(1);
+    const { kind, layer, head } = checkHead(model, {
+      kind: (
+        /** @type {AttentionKind} */
+        given
+      ),
+      layer: Number(numbers[0]),
+      head: Number(numbers[1])
+    });
+    headFactors[kind] ??= new Float32Array(
+      model.layers[kind === "encoder" ? "encoder" : "decoder"] * model.heads
+    ).fill(1);
     headFactors[kind][layer * model.heads + head] = 0;
   }
-  if (!mask && !model.layers.decoder) throw new RequestError("this model has no causal mask: each of its tokens attends to all others.");
+  if (!mask && !model.layers.decoder) {
+    throw new RequestError(
+      "this model has no causal mask: each of its tokens attends to all others."
+    );
+  }
   return { ...heads.length && { headFactors }, positions, causal: mask };
 }
 
 // src/manyheads/web/tasks/classification.js
 var MIN_LOG_PROBABILITY = Math.log(22250738585072014e-324);
+var likeliest = (logProbabilities) => logProbabilities.indexOf(Math.max(...logProbabilities));
 var PageClassifier = class {
   /** @param {EngineModel} model @param {Tokenizer} tokenizer @param {PageSettings} settings */
   constructor(model, tokenizer, settings) {
@@ -2718,7 +3357,10 @@ var PageClassifier = class {
       @param {number[]} ids @param {EngineOptions} options */
   forward(ids, options) {
     const input = [BOS, ...ids, EOS];
-    const { logits, attention } = this.model.classify(input, { ...options, types: this.types(input) });
+    const { logits, attention } = this.model.classify(input, {
+      ...options,
+      types: this.types(input)
+    });
     return { logProbabilities: logSoftmax(logits), attention };
   }
   /** Return the type of each token, 1 after the first end symbol; null if the model has no types.
@@ -2728,18 +3370,28 @@ var PageClassifier = class {
     const first = input.indexOf(EOS);
     return input.map((_, i) => i > first ? 1 : 0);
   }
-  /** Return the ids of a text, or of two texts (separated by a tab) with the end symbols of the tokenizer between them.
+  /** Return the ids of a text, or of two texts (separated by a tab) with the end symbols of the
+      tokenizer between them.
       @type {(text: string) => number[]} */
   encode(text) {
     const { tokenizer, settings } = this;
     const texts = settings.texts === 2 ? text.split("	").slice(0, 2) : [text];
-    return texts.flatMap((part, i) => [...i ? Array(tokenizer.marksBetween).fill(EOS) : [], ...tokenizer.encode(part)]);
+    return texts.flatMap((part, i) => [
+      ...i ? Array(tokenizer.marksBetween).fill(EOS) : [],
+      ...tokenizer.encode(part)
+    ]);
   }
   /** Return the classes of a text with their probabilities, the likeliest first.
       @type {(text: string) => { label: string, probability: number }[]} */
   classify(text) {
-    const { logProbabilities } = this.forward(this.encode(text).slice(0, this.settings.longest), {});
-    const classes = this.settings.labels.map((label, i) => ({ label, probability: Math.exp(logProbabilities[i]) }));
+    const { logProbabilities } = this.forward(
+      this.encode(text).slice(0, this.settings.longest),
+      {}
+    );
+    const classes = this.settings.labels.map((label, i) => ({
+      label,
+      probability: Math.exp(logProbabilities[i])
+    }));
     return classes.sort((a, b) => b.probability - a.probability);
   }
   /** Return the ids of a text to inspect; throw a RequestError if it is too long.
@@ -2754,7 +3406,10 @@ var PageClassifier = class {
   head(text, { changes, ...options }) {
     const name = checkHead(this.model, options);
     const input = [BOS, ...this.checkedIds(text), EOS];
-    return headSteps(this.model, name, input, [], { ...engineChanges(this.model, changes), types: this.types(input) });
+    return headSteps(this.model, name, input, [], {
+      ...engineChanges(this.model, changes),
+      types: this.types(input)
+    });
   }
   /** Inspect a text; options as in POST /api/inspect.
       @param {string} text @param {InspectOptions} options */
@@ -2763,22 +3418,38 @@ var PageClassifier = class {
     const ids = this.checkedIds(text);
     const engine = engineChanges(model, changes);
     const { logProbabilities, attention } = this.forward(ids, { ...engine, attention: true });
-    const best = logProbabilities.indexOf(logProbabilities.reduce((a, b) => Math.max(a, b))), input = [BOS, ...ids, EOS];
+    const best = likeliest(logProbabilities);
+    const input = [BOS, ...ids, EOS];
     return {
       kind: "classification",
       run: settings.run,
       model: settings.facts,
       text: textOf(tokenizer, input, text, settings.language),
-      attention: [attentionOf("encoder", attention.encoder, [model.layers.encoder, model.heads, input.length, input.length], false)],
+      attention: [
+        attentionOf(
+          "encoder",
+          attention.encoder,
+          [model.layers.encoder, model.heads, input.length, input.length],
+          false
+        )
+      ],
       label: settings.labels[best],
-      classes: settings.labels.map((label, i) => ({ label, probability: Math.exp(logProbabilities[i]) })),
+      classes: settings.labels.map((label, i) => ({
+        label,
+        probability: Math.exp(logProbabilities[i])
+      })),
       pooling: model.settings.pooling,
       occlusion: occlusion ? await this.leaveOutWords(ids, logProbabilities, best, engine, control) : null,
       neighbours: neighboursOf(model.embeddingRows("encoder"), model.width, input, tokenizer)
     };
   }
-  /** Leave out each word in turn; return the drop in log-probability of each class, and the likeliest class without the word.
-      @param {number[]} ids @param {Float64Array} baseline @param {number} label @param {EngineOptions} engine @param {Control} control */
+  /** Leave out each word in turn; return the drop in log-probability of each class, and the
+      likeliest class without the word.
+      @param {number[]} ids
+      @param {Float64Array} baseline
+      @param {number} label
+      @param {EngineOptions} engine
+      @param {Control} control */
   async leaveOutWords(ids, baseline, label, engine, { pause, signal }) {
     const { labels } = this.settings;
     const words = [];
@@ -2786,8 +3457,15 @@ var PageClassifier = class {
       await pause?.();
       if (signal?.aborted) throw new SearchCancelled("the inspection was cancelled");
       const { logProbabilities } = this.forward(rest, engine);
-      const drops = labels.map((_, i) => Math.max(baseline[i], MIN_LOG_PROBABILITY) - Math.max(logProbabilities[i], MIN_LOG_PROBABILITY));
-      words.push({ word, drop: drops[label], drops, output: labels[logProbabilities.indexOf(logProbabilities.reduce((a, b) => Math.max(a, b)))] });
+      const drops = labels.map(
+        (_, i) => Math.max(baseline[i], MIN_LOG_PROBABILITY) - Math.max(logProbabilities[i], MIN_LOG_PROBABILITY)
+      );
+      words.push({
+        word,
+        drop: drops[label],
+        drops,
+        output: labels[likeliest(logProbabilities)]
+      });
     }
     return { columns: labels, words };
   }
@@ -2802,20 +3480,30 @@ var PageGenerator = class {
     this.tokenizer = tokenizer;
     this.settings = settings;
   }
-  /** Return the ids of a prompt, at least one: the token `first` begins an empty prompt, or every prompt if each line is a document.
+  /** Return the ids of a prompt, at least one: the token `first` begins an empty prompt, or every
+      prompt if each line is a document.
       @type {(text: string) => number[]} */
   context(text) {
     const { first, lines } = this.settings;
     const ids = this.tokenizer.encode(text);
     return lines || !ids.length ? [first, ...ids] : ids;
   }
-  /** Generate the text after a prompt. `sampling`: { temperature, topK, topP, seed }, or null for the likeliest tokens.
-      @type {(text: string, options?: { sampling?: Sampling | null, maxTokens?: number, changes?: ModelChanges } & Control) => Promise<string>} */
+  /** Generate the text after a prompt. `sampling`: { temperature, topK, topP, seed }, or null for
+      the likeliest tokens.
+      @type {(text: string, options?: { sampling?: Sampling | null, maxTokens?: number, changes?:
+        ModelChanges } & Control) => Promise<string>} */
   async generate(text, { sampling = null, maxTokens = 100, changes, pause, signal } = {}) {
-    const output = await generateIds(this.model, this.context(text), { sampling, maxTokens, pause, signal, ...engineChanges(this.model, changes) });
+    const output = await generateIds(this.model, this.context(text), {
+      sampling,
+      maxTokens,
+      pause,
+      signal,
+      ...engineChanges(this.model, changes)
+    });
     return this.tokenizer.decode(output.tokens);
   }
-  /** Return the likeliest next tokens, with their probabilities, and their shares after temperature, top-k and top-p.
+  /** Return the likeliest next tokens, with their probabilities, and their shares after
+      temperature, top-k and top-p.
       @param {string} text @param {{ sampling?: Sampling, changes?: ModelChanges }} options */
   next(text, { sampling = {}, changes } = {}) {
     const { model, tokenizer } = this;
@@ -2830,17 +3518,31 @@ var PageGenerator = class {
     const prompt = tokenizer.decode(context);
     const tokens = best.map(({ token, value }) => {
       const longer = tokenizer.decode([...context, token]);
-      return { id: token, piece: tokenizer.pieces([token])[0], text: longer.startsWith(prompt) ? longer.slice(prompt.length) : "", probability: Math.exp(value), share: weights[token] / total };
+      return {
+        id: token,
+        piece: tokenizer.pieces([token])[0],
+        text: longer.startsWith(prompt) ? longer.slice(prompt.length) : "",
+        probability: Math.exp(value),
+        share: weights[token] / total
+      };
     });
     return { tokens, kept: weights.filter((weight) => weight > 0).length };
   }
-  /** Return the ids of a text to inspect, continued greedily by up to `max_tokens`, and the number of ids before the continuation.
-      @param {string} text @param {{ prefix?: number[], max_tokens?: number } & Control} options @param {EngineOptions} engine */
+  /** Return the ids of a text to inspect, continued greedily by up to `max_tokens`, and the number
+      of ids before the continuation.
+      @param {string} text
+      @param {{ prefix?: number[], max_tokens?: number } & Control} options
+      @param {EngineOptions} engine */
   async continueText(text, { prefix = [], max_tokens: maxTokens = 0, pause, signal }, engine) {
     const given = [...this.tokenizer.encode(text), ...prefix];
     const ids = [...given];
     if (maxTokens && given.at(-1) !== EOS) {
-      const output = await generateIds(this.model, [...this.context(text), ...prefix], { maxTokens, pause, signal, ...engine });
+      const output = await generateIds(this.model, [...this.context(text), ...prefix], {
+        maxTokens,
+        pause,
+        signal,
+        ...engine
+      });
       ids.push(...output.tokens, ...output.ended ? [EOS] : []);
     }
     checkLength(ids.length, "text", this.model.window - 1);
@@ -2863,14 +3565,27 @@ var PageGenerator = class {
     const inputs = [settings.first, ...ids];
     const { logits, attention } = model.forward(null, inputs, { ...engine, attention: true });
     const size = model.vocabulary;
-    const predictions = predictionsOf(logits.subarray(0, ids.length * size), ids, tokenizer, given, temperature);
+    const predictions = predictionsOf(
+      logits.subarray(0, ids.length * size),
+      ids,
+      tokenizer,
+      given,
+      temperature
+    );
     return {
       kind: "language-modeling",
       run: settings.run,
       model: settings.facts,
       text: textOf(tokenizer, ids, tokenizer.decode(ids), settings.language),
       inputs: tokensOf(tokenizer, inputs.slice(0, -1)),
-      attention: [attentionOf("decoder", attention.decoder, [model.layers.decoder, model.heads, inputs.length, inputs.length], engine.causal)],
+      attention: [
+        attentionOf(
+          "decoder",
+          attention.decoder,
+          [model.layers.decoder, model.heads, inputs.length, inputs.length],
+          engine.causal
+        )
+      ],
       predictions,
       next: alternativesOf(logSoftmax(logits.subarray(ids.length * size)), tokenizer),
       log_probability: predictions.reduce((sum, prediction) => sum + prediction.log_probability, 0),
@@ -2901,16 +3616,23 @@ var ORDINAL_DOT = new Set("de da nb nn no fi et cs sk sl hr bs sr pl hu lv tr is
 var DATE = new RegExp(`\\p{Nd}\\.[${WHITE}]?\\p{Nd}{1,2}$`, "u");
 var INITIAL = /^(?:[\p{L}\p{Nl}\p{No}]\.)*[\p{L}\p{Nl}\p{No}]$/u;
 var NO_INITIAL = ["a.m", "p.m"];
-var AFTER_LETTER = new RegExp(`(?<![\\p{L}\\p{N}])[\\p{L}\\p{Nl}\\p{No}]\\.[${WHITE}][\\p{L}\\p{Nl}\\p{No}]$`, "u");
+var AFTER_LETTER = new RegExp(
+  `(?<![\\p{L}\\p{N}])[\\p{L}\\p{Nl}\\p{No}]\\.[${WHITE}][\\p{L}\\p{Nl}\\p{No}]$`,
+  "u"
+);
 var BEFORE_LETTER = new RegExp(`^\\.[${WHITE}](?:[\\p{L}\\p{Nl}\\p{No}]|Chr)\\.`, "u");
 var ENUMERATION = new RegExp("^(?:\\p{Nd}{1,3}|[a-zA-Z])$", "u");
 var lineSpans = (text) => spansBetween(text, LINE_ENDS).flatMap((span) => trimmedSpan(text, span));
 function sentenceSpans(text, language = "") {
-  const ordinals = ORDINAL_DOT.has(language.split("-")[0]), seen = known(text);
-  return spansBetween(seen, LINE_ENDS).flatMap(([start, end]) => sentencesOfLine(seen, start, end, ordinals));
+  const ordinals = ORDINAL_DOT.has(language.split("-")[0]);
+  const seen = known(text);
+  return spansBetween(seen, LINE_ENDS).flatMap(
+    ([start, end]) => sentencesOfLine(seen, start, end, ordinals)
+  );
 }
 function sentenceCase(text, language) {
-  let result = "", end = 0;
+  let result = "";
+  let end = 0;
   for (const [start, stop] of sentenceSpans(text, language)) {
     result += text.slice(end, start) + capitalize(text.slice(start, stop), language);
     end = stop;
@@ -2942,7 +3664,8 @@ function sentencesOfLine(text, start, end, ordinals) {
   const spans = [];
   let first = start;
   for (const match of text.slice(start, end).matchAll(MARKS)) {
-    const mark = start + match.index, marks = match[0];
+    const mark = start + match.index;
+    const marks = match[0];
     const closers = mark + marks.length;
     const cut = skipClosingMarks(text, closers, end);
     const isWideMark = WIDE_MARKS.includes(marks.slice(-1));
@@ -2961,8 +3684,9 @@ function skipClosingMarks(text, start, end) {
   let index = start;
   while (index < end) {
     if (CLOSING_MARKS.includes(text[index])) index += 1;
-    else if (isBlank(text[index]) && index + 1 < end && text[index + 1] === "\xBB" && (index + 2 === end || isBlank(text[index + 2]))) index += 2;
-    else break;
+    else if (isBlank(text[index]) && index + 1 < end && text[index + 1] === "\xBB" && (index + 2 === end || isBlank(text[index + 2]))) {
+      index += 2;
+    } else break;
   }
   return index;
 }
@@ -2981,19 +3705,31 @@ function isAbbreviation(text, first, dot, following, ordinals) {
   const before = text.slice(from, dot);
   const match = LAST_WORD.exec(before);
   if (!match) return false;
-  const word = match[0], lowerCase2 = word.toLowerCase();
+  const word = match[0];
+  const lowerCase2 = word.toLowerCase();
   if (from + match.index === first && ENUMERATION.test(word)) return true;
-  if (isDigits(word)) return DATE.test(before) || isDigits(following) || ordinals && [...word].length <= 2;
-  if (ABBREVIATIONS.has(lowerCase2) || NUMBER_ABBREVIATIONS.has(lowerCase2) && isDigits(following)) return true;
+  if (isDigits(word)) {
+    return DATE.test(before) || isDigits(following) || ordinals && [...word].length <= 2;
+  }
+  if (ABBREVIATIONS.has(lowerCase2) || NUMBER_ABBREVIATIONS.has(lowerCase2) && isDigits(following)) {
+    return true;
+  }
   const isSmall = new RegExp("^\\p{Lowercase}$", "u").test(word);
-  if (isSmall && (AFTER_LETTER.test(before) || BEFORE_LETTER.test(text.slice(dot, dot + 6)))) return true;
+  if (isSmall && (AFTER_LETTER.test(before) || BEFORE_LETTER.test(text.slice(dot, dot + 6)))) {
+    return true;
+  }
   return INITIAL.test(word) && (isUpper(word) || word.includes(".")) && !NO_INITIAL.includes(lowerCase2);
 }
-var CLAUSES = new RegExp(`(?<=[,;:\u060C\u061B])[${WHITE}]+|(?<=[\u3001\uFF0C\uFF1B\uFF1A])|(?<![${WHITE},;:\u060C\u061B])[${WHITE}]+(?=[\u2013\u2014-][${WHITE}])`, "gu");
+var CLAUSES = new RegExp(
+  `(?<=[,;:\u060C\u061B])[${WHITE}]+|(?<=[\u3001\uFF0C\uFF1B\uFF1A])|(?<![${WHITE},;:\u060C\u061B])[${WHITE}]+(?=[\u2013\u2014-][${WHITE}])`,
+  "gu"
+);
 var BLANKS = new RegExp(`[${WHITE}]+`, "gu");
 function piecesWithin(text, span, limit, count) {
   if (count(text.slice(...span)) <= limit) return [span];
-  return packUnits(divideSpan(text, span, limit, count, [CLAUSES, BLANKS]), limit).map((unit) => unit.span);
+  return packUnits(divideSpan(text, span, limit, count, [CLAUSES, BLANKS]), limit).map(
+    (unit) => unit.span
+  );
 }
 function packUnits(units, limit) {
   const total = units.reduce((sum, unit) => sum + unit.tokens, 0);
@@ -3011,17 +3747,25 @@ function packUnits(units, limit) {
 function divideSpan(text, span, limit, count, separators) {
   if (!separators.length) return halveSpan(text, span, limit, count);
   const [start, end] = span;
-  const inner = spansBetween(text.slice(start, end), separators[0]).map(([first, last]) => [start + first, start + last]);
+  const inner = spansBetween(text.slice(start, end), separators[0]).map(([first, last]) => [
+    start + first,
+    start + last
+  ]);
   return inner.flatMap((part) => trimmedSpan(text, part)).flatMap((part) => {
     const tokens = count(text.slice(...part));
     return tokens <= limit ? [{ span: part, tokens }] : packUnits(divideSpan(text, part, limit, count, separators.slice(1)), limit);
   });
 }
 function halveSpan(text, [start, end], limit, count) {
-  const word = text.slice(start, end), tokens = count(word), length = [...word].length;
+  const word = text.slice(start, end);
+  const tokens = count(word);
+  const length = [...word].length;
   if (tokens <= limit || length === 1) return [{ span: [start, end], tokens }];
   const middle = characterStart(text, moveOffset(text, start, Math.floor(length / 2)), end);
-  return [...halveSpan(text, [start, middle], limit, count), ...halveSpan(text, [middle, end], limit, count)];
+  return [
+    ...halveSpan(text, [start, middle], limit, count),
+    ...halveSpan(text, [middle, end], limit, count)
+  ];
 }
 function characterStart(text, index, end) {
   let later = index;
@@ -3038,7 +3782,8 @@ var CODE = /^(`{3,}|~{3,})[^`]*$/u;
 var LONGEST_END = 8;
 var slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
 var Line = class {
-  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?: boolean[], kept?: { [part: number]: Sentence }, target?: string }} fields */
+  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?:
+        boolean[], kept?: { [part: number]: Sentence }, target?: string }} fields */
   constructor({ text, spans, parts, cutSentences = 0, capitals = [], kept = {}, target = "" }) {
     this.text = text;
     this.spans = spans;
@@ -3053,10 +3798,12 @@ var Line = class {
   partText(part) {
     return this.text.slice(...this.spans[part]);
   }
-  /** Join the outputs of the parts, with the white space and the copied text around and between them.
+  /** Join the outputs of the parts, with the white space and the copied text around and between
+      them.
       @type {(outputs: string[]) => string} */
   join(outputs) {
-    let joined = "", last = "";
+    let joined = "";
+    let last = "";
     outputs.forEach((output, index) => {
       const cased = this.capitals[index] ? upperCase(output, this.target) : output;
       joined += this.between(index, last, characterAt(cased, 0)) + cased;
@@ -3064,10 +3811,12 @@ var Line = class {
     });
     return joined + this.text.slice(this.spans.at(-1)?.[1] ?? 0);
   }
-  /** Return the white space and the copied text before the output of a part; `last` and `first` are the characters on its two sides.
+  /** Return the white space and the copied text before the output of a part; `last` and `first` are
+      the characters on its two sides.
       @type {(part: number, last: string, first: string) => string} */
   between(part, last, first) {
-    const start = part ? this.spans[part - 1][1] : 0, end = this.spans[part][0];
+    const start = part ? this.spans[part - 1][1] : 0;
+    const end = this.spans[part][0];
     return this.text.slice(start, end) || blankBetween(this.text.slice(Math.max(0, start - LONGEST_END), start), last, first);
   }
 };
@@ -3077,7 +3826,16 @@ function blankBetween(before, last, first) {
 }
 var Splitter = class {
   /** @param {SplitterOptions} options */
-  constructor({ tokenizer, language, split, trainedLength, longest, literals, lowerCapitals = false, target = "" }) {
+  constructor({
+    tokenizer,
+    language,
+    split,
+    trainedLength,
+    longest,
+    literals,
+    lowerCapitals = false,
+    target = ""
+  }) {
     this.tokenizer = tokenizer;
     this.language = language;
     this.split = split;
@@ -3102,44 +3860,75 @@ var Splitter = class {
       });
       cutSentences += cut.cutSentences;
     }
-    return new Line({ text, spans, parts, cutSentences, capitals: this.capitals(text, spans), target: this.target });
+    return new Line({
+      text,
+      spans,
+      parts,
+      cutSentences,
+      capitals: this.capitals(text, spans),
+      target: this.target
+    });
   }
-  /** Return a line with one part for each sentence with literals, if it fits with symbols in their place.
+  /** Return a line with one part for each sentence with literals, if it fits with symbols in their
+      place.
       @param {Line} line */
   withMarks(line) {
     let parts = line.spans.map((span, index) => ({ span, ids: line.parts[index] }));
     for (const [offset, end] of this.translatedLines(line.text)) {
       for (const sentence of this.literals.sentences(line.text.slice(offset, end)).flatMap((found) => this.sentencesWithin(found))) {
-        const start = offset + sentence.start, stop = start + sentence.text.length;
+        const start = offset + sentence.start;
+        const stop = start + sentence.text.length;
         const ids = markedIds(sentence, this.tokenizer);
-        if (!ids || ids.length > this.limit || this.lowerCapitals && inCapitals(textsBeside(sentence).join(""))) continue;
-        parts = [...parts.filter(({ span }) => span[1] <= start || stop <= span[0]), { span: [start, stop], ids, sentence }];
+        if (!ids || ids.length > this.limit || this.lowerCapitals && inCapitals(textsBeside(sentence).join(""))) {
+          continue;
+        }
+        parts = [
+          ...parts.filter(({ span }) => span[1] <= start || stop <= span[0]),
+          { span: [start, stop], ids, sentence }
+        ];
       }
     }
     parts.sort((a, b) => a.span[0] - b.span[0]);
     const spans = parts.map(({ span }) => span);
-    const kept = Object.fromEntries(parts.flatMap(({ sentence }, index) => sentence ? [[index, sentence]] : []));
-    return new Line({ ...line, spans, parts: parts.map(({ ids }) => ids), capitals: this.capitals(line.text, spans), kept });
+    const kept = Object.fromEntries(
+      parts.flatMap(({ sentence }, index) => sentence ? [[index, sentence]] : [])
+    );
+    return new Line({
+      ...line,
+      spans,
+      parts: parts.map(({ ids }) => ids),
+      capitals: this.capitals(line.text, spans),
+      kept
+    });
   }
-  /** Return the sentences of a text that have literals and letters beside them; the text itself if it fits.
+  /** Return the sentences of a text that have literals and letters beside them; the text itself if
+      it fits.
       @type {(found: Sentence) => Sentence[]} */
   sentencesWithin(found) {
-    const { start, text, literals } = found, ids = markedIds(found, this.tokenizer);
+    const { start, text, literals } = found;
+    const ids = markedIds(found, this.tokenizer);
     if (ids && this.fits(ids)) return [found];
     const starts = sentenceSpans(text, this.language).map(([first]) => first).filter((at) => !literals.some(([first, last]) => first < at && at < last));
     return starts.map((first, index) => {
       const last = first + strip(text.slice(first, starts[index + 1])).length;
       const own = literals.filter(([from, to]) => first <= from && to <= last);
-      return { start: start + first, text: text.slice(first, last), literals: own.map(([from, to]) => (
-        /** @type {Span} */
-        [from - first, to - first]
-      )) };
+      return {
+        start: start + first,
+        text: text.slice(first, last),
+        literals: own.map(([from, to]) => (
+          /** @type {Span} */
+          [from - first, to - first]
+        ))
+      };
     }).filter((part) => part.literals.length && hasLetters(textsBeside(part).join("")));
   }
-  /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in sentence case.
+  /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in
+      sentence case.
       @type {(text: string) => number[]} */
   encode(text) {
-    return this.tokenizer.encode(this.lowerCapitals && inCapitals(text) ? sentenceCase(text, this.language) : text);
+    return this.tokenizer.encode(
+      this.lowerCapitals && inCapitals(text) ? sentenceCase(text, this.language) : text
+    );
   }
   /** Return whether a text with these tokens is left unsplit.
       @type {(ids: number[]) => boolean} */
@@ -3151,19 +3940,23 @@ var Splitter = class {
   capitals(text, spans) {
     return this.lowerCapitals ? slicesOf(text, spans).map(inCapitals) : [];
   }
-  /** Return the spans that are not copied: the lines of a text, or what lies between literals in them.
+  /** Return the spans that are not copied: the lines of a text, or what lies between literals in
+      them.
       @type {(text: string) => Span[]} */
   stretches(text) {
     const lines = this.translatedLines(text);
     if (!this.tokenizer.knowsLetters) return lines;
-    return lines.flatMap(([start, end]) => this.literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last]));
+    return lines.flatMap(
+      ([start, end]) => this.literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last])
+    );
   }
   /** Return the spans of the lines of a text that are not copied as a whole.
       @type {(text: string) => Span[]} */
   translatedLines(text) {
     return outsideCode(text).filter((span) => this.translates(text.slice(...span)));
   }
-  /** Return the spans of the translated lines of a text, or of the sentences of a line that is too long.
+  /** Return the spans of the translated lines of a text, or of the sentences of a line that is too
+      long.
       @type {(text: string) => Span[]} */
   units(text) {
     return this.translatedLines(text).flatMap(([start, end]) => {
@@ -3176,17 +3969,22 @@ var Splitter = class {
   translates(text) {
     return hasLetters(text) || hasText(text) && !this.tokenizer.knowsLetters;
   }
-  /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many sentences were cut.
+  /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many
+      sentences were cut.
       @type {(text: string) => { spans: Span[], parts: number[][], cutSentences: number }} */
   sentences(text) {
     const { spans, parts } = { spans: [], parts: [] };
     let cutSentences = 0;
     for (const sentence of sentenceSpans(text, this.language)) {
       const row = this.encode(text.slice(...sentence));
-      const fits = row.length <= this.limit;
-      const pieces = fits ? [sentence] : piecesWithin(text, sentence, this.limit, (piece) => this.encode(piece).length);
+      if (row.length <= this.limit) {
+        spans.push(sentence);
+        parts.push(row);
+        continue;
+      }
+      const pieces = piecesWithin(text, sentence, this.limit, (piece) => this.encode(piece).length);
       spans.push(...pieces);
-      parts.push(...fits ? [row] : slicesOf(text, pieces).map((piece) => this.encode(piece)));
+      parts.push(...slicesOf(text, pieces).map((piece) => this.encode(piece)));
       if (pieces.length > 1) cutSentences += 1;
     }
     return { spans, parts, cutSentences };
@@ -3197,9 +3995,11 @@ function outsideCode(text) {
   let held = [];
   let mark = "";
   for (const span of lineSpans(text)) {
-    const line = text.slice(...span), begin = CODE.exec(line);
-    if (mark && line.startsWith(mark) && [...line].every((character) => character === mark[0])) [held, mark] = [[], ""];
-    else if (mark) held.push(span);
+    const line = text.slice(...span);
+    const begin = CODE.exec(line);
+    if (mark && line.startsWith(mark) && [...line].every((character) => character === mark[0])) {
+      [held, mark] = [[], ""];
+    } else if (mark) held.push(span);
     else if (begin) [held, mark] = [[span], begin[1]];
     else outside.push(span);
   }
@@ -3212,7 +4012,13 @@ function inCapitals(text) {
 
 // src/manyheads/web/text/confidence.js
 var LEVELS = ["low", "medium", "high"];
-var SIGNS_OF_FAILURE = ["untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character"];
+var SIGNS_OF_FAILURE = [
+  "untrained-direction",
+  "unlike-training",
+  "repetition",
+  "length-ratio",
+  "broken-character"
+];
 var ConfidenceModel = class {
   /** @param {ConfidenceDescription} description */
   constructor({ bias, weights, usual_ratio: usualRatio, limits }) {
@@ -3221,19 +4027,30 @@ var ConfidenceModel = class {
     this.usualRatio = usualRatio;
     this.limits = limits;
   }
-  /**
-   * Return the confidence in the translation of a line, from 0 to 1. `tokenScores` are those of all parts, `rows` the ids of the parts,
-   * `sources` the model of the training sources, if there is one.
-   * @param {number[]} tokenScores @param {number[][]} rows @param {SourceModel | undefined} sources @param {string[]} warnings @param {boolean} truncated
-   */
+  /** Return the confidence in the translation of a line, from 0 to 1. `tokenScores` are those of
+      all parts, `rows` the ids of the parts, `sources` the model of the training sources, if there
+      is one.
+      @param {number[]} tokenScores
+      @param {number[][]} rows
+      @param {SourceModel | undefined} sources
+      @param {string[]} warnings
+      @param {boolean} truncated */
   estimate(tokenScores, rows, sources, warnings, truncated) {
-    const count = tokenScores.length, pieces = rows.reduce((sum, row) => sum + row.length + 1, 0);
+    const count = tokenScores.length;
+    const pieces = rows.reduce((sum, row) => sum + row.length + 1, 0);
     const total = (values) => values.reduce((sum, value2) => sum + value2, 0);
     const surprise = sources ? total(rows.map((row) => sources.surprise(row))) / pieces : 0;
     const ratio = Math.abs(Math.log(count / pieces) - this.usualRatio);
-    const terms = [total(tokenScores) / count, total(tokenScores.map(Math.exp)) / count, surprise, ratio];
+    const terms = [
+      total(tokenScores) / count,
+      total(tokenScores.map(Math.exp)) / count,
+      surprise,
+      ratio
+    ];
     let value = this.bias + total(terms.map((term, index) => this.weights[index] * term));
-    if (truncated || warnings.some((name) => SIGNS_OF_FAILURE.includes(name))) value = Math.min(value, this.limits[0] / 2);
+    if (truncated || warnings.some((name) => SIGNS_OF_FAILURE.includes(name))) {
+      value = Math.min(value, this.limits[0] / 2);
+    }
     return Math.min(1, Math.max(0, value));
   }
   /** Return the word for a confidence.
@@ -3248,7 +4065,9 @@ var FEW = 0.1;
 var SourceModel = class {
   /** @param {SourceModelDescription} description */
   constructor({ mean, limits, several, ...lists }) {
-    const [counts, pairs] = [lists.counts, lists.pairs].map((numbers) => numbers.split(" ").map(Number));
+    const [counts, pairs] = [lists.counts, lists.pairs].map(
+      (numbers) => numbers.split(" ").map(Number)
+    );
     this.counts = counts;
     this.mean = mean;
     this.limits = limits;
@@ -3267,14 +4086,18 @@ var SourceModel = class {
   /** Return the probability of a piece after another.
       @type {(first: number, second: number) => number} */
   probability(first, second) {
-    const alone = (this.counts[second] + 1) / this.total, kinds = this.kinds[first];
+    const alone = (this.counts[second] + 1) / this.total;
+    const kinds = this.kinds[first];
     if (!kinds) return alone;
     return ((this.pairs.get(first * this.counts.length + second) ?? 0) + kinds * alone) / (this.after[first] + kinds);
   }
   /** Return the surprise of the pieces of a text and of its end, summed, in nats.
       @type {(ids: number[]) => number} */
   surprise(ids) {
-    return [...ids, EOS].reduce((nats, id, at) => nats - Math.log(this.probability(at ? ids[at - 1] : BOS, id)), 0);
+    return [...ids, EOS].reduce(
+      (nats, id, at) => nats - Math.log(this.probability(at ? ids[at - 1] : BOS, id)),
+      0
+    );
   }
   /** Return whether a text of one or several rows of ids is unlike the training sources.
       @type {(rows: number[][]) => boolean} */
@@ -3288,7 +4111,8 @@ var SourceModel = class {
 
 // src/manyheads/web/tasks/beam.js
 var BeamRecorder = class {
-  /** @param {{ beamSize: number, lengthPenalty: number, eos: number, piece: (token: number) => string }} options */
+  /** @param {{ beamSize: number, lengthPenalty: number, eos: number, piece: (token: number) =>
+        string }} options */
   constructor({ beamSize, lengthPenalty, eos, piece }) {
     this.beamSize = beamSize;
     this.lengthPenalty = lengthPenalty;
@@ -3318,17 +4142,33 @@ var BeamRecorder = class {
       let threshold = null;
       if (finished[rank]) state = "finished";
       else if (!kept.includes(rank)) [state, threshold] = ["pruned", lowestKept];
-      if (token === this.eos && !finished[rank]) [state, threshold] = ["late-end", candidates[this.beamSize - 1].total];
-      numberOfRank.set(rank, this.add({ parent: this.open[parent], token, value, total, rank: rank + 1, state, threshold }));
+      if (token === this.eos && !finished[rank]) {
+        [state, threshold] = ["late-end", candidates[this.beamSize - 1].total];
+      }
+      numberOfRank.set(
+        rank,
+        this.add({
+          parent: this.open[parent],
+          token,
+          value,
+          total,
+          rank: rank + 1,
+          state,
+          threshold
+        })
+      );
     });
     this.open = kept.map((rank) => numberOfRank.get(rank) ?? null);
-    this.lowest.push(numberOfRank.size ? Math.min(...[...numberOfRank.keys()].map((rank) => candidates[rank].total)) : -Infinity);
+    const totals = [...numberOfRank.keys()].map((rank) => candidates[rank].total);
+    this.lowest.push(totals.length ? Math.min(...totals) : -Infinity);
     if (!record.active) this.stopEarly(record);
   }
   /** Add a node; return its number.
-      @type {(node: { parent: number | null | undefined, token: number, value: number, total: number, rank: number, state: string, threshold: number | null }) => number} */
+      @type {(node: { parent: number | null | undefined, token: number, value: number, total:
+        number, rank: number, state: string, threshold: number | null }) => number} */
   add({ parent, token, value, total, rank, state, threshold }) {
-    const number = this.nodes.length, depth = parent === null || parent === void 0 ? 0 : this.nodes[parent].step + 1;
+    const number = this.nodes.length;
+    const depth = parent === null || parent === void 0 ? 0 : this.nodes[parent].step + 1;
     this.nodes.push({
       number,
       parent: parent ?? null,
@@ -3345,14 +4185,23 @@ var BeamRecorder = class {
     });
     return number;
   }
-  /** At the length limit, finish each open prefix whose likeliest token is the end symbol; cut the others.
+  /** At the length limit, finish each open prefix whose likeliest token is the end symbol; cut the
+      others.
       @type {(record: StepRecord) => void} */
   close({ lastTokens, lastValues }) {
     this.open.forEach((number, row) => {
       if (number === null && row) return;
       const total = number === null ? 0 : this.nodes[number].total;
       if (lastTokens[row] === this.eos && lastValues[row] > -Infinity) {
-        this.add({ parent: number, token: this.eos, value: lastValues[row], total: total + lastValues[row], rank: row + 1, state: "finished", threshold: null });
+        this.add({
+          parent: number,
+          token: this.eos,
+          value: lastValues[row],
+          total: total + lastValues[row],
+          rank: row + 1,
+          state: "finished",
+          threshold: null
+        });
       } else if (number !== null) this.nodes[number].state = "cut";
     });
     this.stop = "limit";
@@ -3365,22 +4214,33 @@ var BeamRecorder = class {
     this.stop = scores[scores.length - 1] >= best / lengthDivisor(length + 1, this.lengthPenalty) ? "beam-full" : "settled";
     for (const node of open) if (node.state === "kept") node.state = "left";
   }
-  /** Return the tree with the path of the best output marked; `best` has its ids, with its end symbol if any.
+  /** Return the tree with the path of the best output marked; `best` has its ids, with its end
+      symbol if any.
       @type {(best: number[]) => BeamTree} */
   tree(best) {
     let parent = null;
     for (const token of best) {
-      const node = this.nodes.find((candidate) => candidate.parent === parent && candidate.id === token);
+      const node = this.nodes.find(
+        (candidate) => candidate.parent === parent && candidate.id === token
+      );
       if (!node) break;
       node.best = true;
       parent = node.number;
     }
     const parents = new Set(this.nodes.map((node) => node.parent));
     for (const node of this.nodes) {
-      if (node.state !== "kept" || parents.has(node.number) || node.step + 1 >= this.lowest.length) continue;
+      if (node.state !== "kept" || parents.has(node.number) || node.step + 1 >= this.lowest.length) {
+        continue;
+      }
       Object.assign(node, { state: "outranked", threshold: this.lowest[node.step + 1] });
     }
-    return { beam_size: this.beamSize, length_penalty: this.lengthPenalty, steps: this.steps, stop: this.stop, nodes: this.nodes };
+    return {
+      beam_size: this.beamSize,
+      length_penalty: this.lengthPenalty,
+      steps: this.steps,
+      stop: this.stop,
+      nodes: this.nodes
+    };
   }
 };
 
@@ -3397,38 +4257,88 @@ var PageTranslator = class _PageTranslator {
     this.longest = model.settings.max_positions - 1;
     this.sources = settings.sources ? new SourceModel(settings.sources) : void 0;
     this.confidence = settings.confidence && new ConfidenceModel(settings.confidence);
-    const { source: language, target, literals, lower_capitals: lowerCapitals, max_length: trainedLength } = settings;
+    const {
+      source: language,
+      target,
+      literals,
+      lower_capitals: lowerCapitals,
+      max_length: trainedLength
+    } = settings;
     const split = this.sources?.singleSentences ? "sentences" : "auto";
-    this.splitter = new Splitter({ tokenizer: tokenizers.source, language, split, trainedLength, longest: this.longest, literals, lowerCapitals, target });
+    this.splitter = new Splitter({
+      tokenizer: tokenizers.source,
+      language,
+      split,
+      trainedLength,
+      longest: this.longest,
+      literals,
+      lowerCapitals,
+      target
+    });
   }
-  /** Return the translator of a direction by the name that the page gives it; the same without several directions.
+  /** Return the translator of a direction by the name that the page gives it; the same without
+      several directions.
       @type {(name: string | undefined) => PageTranslator} */
   direction(name) {
     const found = this.settings.directions?.find(({ run }) => run === name);
-    return found ? new _PageTranslator(this.model, this.tokenizers, { ...this.settings, ...found, directions: null }) : this;
+    return found ? new _PageTranslator(this.model, this.tokenizers, {
+      ...this.settings,
+      ...found,
+      directions: null
+    }) : this;
   }
-  /** Return the translator of a direction by its languages; "" leaves out the choice. Throw an error unless exactly one direction fits.
+  /** Return the translator of a direction by its languages; "" leaves out the choice. Throw an
+      error unless exactly one direction fits.
       @type {(source: string, target: string) => PageTranslator} */
   to(source, target) {
     const own = this.settings.directions ?? [this.settings];
-    const fitting = own.filter((one) => [one.source, ""].includes(source) && [one.target, ""].includes(target));
-    if (fitting.length !== 1) throw new RangeError(`${source || "any"} to ${target || "any"} is not one of the directions ${own.map((one) => `${one.source}-${one.target}`).join(", ")}.`);
+    const fitting = own.filter(
+      (one) => [one.source, ""].includes(source) && [one.target, ""].includes(target)
+    );
+    if (fitting.length !== 1) {
+      const directions = own.map((one) => `${one.source}-${one.target}`).join(", ");
+      throw new RangeError(
+        `${source || "any"} to ${target || "any"} is not one of the directions ${directions}.`
+      );
+    }
     return this.direction(fitting[0].run);
   }
-  /**
-   * Translate a line; return what `translate --json` prints. `options`: beam, nBest, alignment (whether to align the words),
-   * changes (see engineChanges), pause and signal (see engine/search.js).
-   * @param {string} text @param {TranslateOptions} options
-   */
-  async translate(text, { beam = this.model.search.beam_size, nBest = 1, alignment = false, changes, pause, signal } = {}) {
+  /** Translate a line; return what `translate --json` prints. `options`: beam, nBest, alignment
+      (whether to align the words), changes (see engineChanges), pause and signal (see
+      engine/search.js).
+      @param {string} text @param {TranslateOptions} options */
+  async translate(text, {
+    beam = this.model.search.beam_size,
+    nBest = 1,
+    alignment = false,
+    changes,
+    pause,
+    signal
+  } = {}) {
     const { prefix } = this;
-    const options = { beamSize: Math.max(beam, nBest), nBest, prefix, skip: prefix.length, crossAttention: alignment, pause, signal, ...engineChanges(this.model, changes) };
-    const { source, target } = this.tokenizers, cut = this.splitter.line(text);
+    const options = {
+      beamSize: Math.max(beam, nBest),
+      nBest,
+      prefix,
+      skip: prefix.length,
+      crossAttention: alignment,
+      pause,
+      signal,
+      ...engineChanges(this.model, changes)
+    };
+    const { source, target } = this.tokenizers;
+    const cut = this.splitter.line(text);
     const marked = source.keepIds.length && target.keepIds.length ? this.splitter.withMarks(cut) : cut;
     const wide = Math.max(WIDE_BEAM, options.beamSize);
     for (const tried of [options, { ...options, beamSize: wide, nBest: wide }]) {
       const outputs = await this.outputsOf(marked, tried);
-      if (outputs.every((found) => found.length)) return this.assemble(marked, outputs.map((found) => found.slice(0, nBest)), alignment);
+      if (outputs.every((found) => found.length)) {
+        return this.assemble(
+          marked,
+          outputs.map((found) => found.slice(0, nBest)),
+          alignment
+        );
+      }
     }
     return this.assemble(cut, await this.outputsOf(cut, options), alignment);
   }
@@ -3439,21 +4349,47 @@ var PageTranslator = class _PageTranslator {
     for (const [part, ids] of line.parts.entries()) {
       const sentence = line.kept[part];
       const accept = ({ tokens }) => !sentence || isComplete(sentence, this.tokenizers.target, tokens);
-      outputs.push(await translateIds(this.model, ids.slice(0, this.longest), { ...options, accept }));
+      outputs.push(
+        await translateIds(this.model, ids.slice(0, this.longest), { ...options, accept })
+      );
     }
     return outputs;
   }
-  /** Return the JSON value of a translation from the outputs of its parts, as in manyheads/inference/translation/assembly.py.
+  /** Return the JSON value of a translation from the outputs of its parts, as in
+      manyheads/inference/translation/assembly.py.
       @param {Line} line @param {Output[][]} outputs @param {boolean} alignment */
   assemble(line, outputs, alignment) {
     const ranks = Math.max(0, ...outputs.map((hypotheses2) => hypotheses2.length));
-    const hypotheses = Array.from({ length: ranks }, (_, rank) => this.joinOutputs(line, outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)])));
+    const hypotheses = Array.from(
+      { length: ranks },
+      (_, rank) => this.joinOutputs(
+        line,
+        outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)])
+      )
+    );
     const best = outputs.map((ranked) => ranked[0]);
-    if (!ranks && line.text) hypotheses.push({ text: line.text, score: 0, tokens: [], token_scores: [], log_probability: 0 });
-    const attended = alignment && best.map((output, part) => ({ ...output, attention: this.alignmentWeights(line.parts[part], output) }));
+    if (!ranks && line.text) {
+      hypotheses.push({
+        text: line.text,
+        score: 0,
+        tokens: [],
+        token_scores: [],
+        log_probability: 0
+      });
+    }
+    const attended = alignment && best.map((output, part) => ({
+      ...output,
+      attention: this.alignmentWeights(line.parts[part], output)
+    }));
     const truncated = line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended);
     const warnings = !ranks ? [] : translationWarnings(line, best, this.tokenizers.target, this.sources);
-    const confidence = ranks && this.confidence ? this.confidence.estimate(hypotheses[0].token_scores, line.parts, this.sources, warnings, truncated) : null;
+    const confidence = ranks && this.confidence ? this.confidence.estimate(
+      hypotheses[0].token_scores,
+      line.parts,
+      this.sources,
+      warnings,
+      truncated
+    ) : null;
     return {
       source: line.text,
       translation: hypotheses[0]?.text ?? "",
@@ -3474,17 +4410,23 @@ var PageTranslator = class _PageTranslator {
     const scores = outputs.flatMap((output) => [...output.tokenScores]);
     const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
     return {
-      text: line.join(outputs.map(({ tokens }, part) => outputOf(tokenizer, tokens, line.partText(part), line.kept[part]))),
+      text: line.join(
+        outputs.map(
+          ({ tokens }, part) => outputOf(tokenizer, tokens, line.partText(part), line.kept[part])
+        )
+      ),
       score: outputs.length === 1 ? outputs[0].score : total / lengthDivisor(scores.length, this.model.search.length_penalty),
       tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
       token_scores: scores,
       log_probability: total
     };
   }
-  /** Return the attention of each token of an output to the source and its end symbol, averaged over the heads of a layer.
+  /** Return the attention of each token of an output to the source and its end symbol, averaged
+      over the heads of a layer.
       @type {(ids: number[], output: Output) => Float64Array[]} */
   alignmentWeights(ids, output) {
-    const skip = this.prefix.length, rows = Math.max(1, output.tokens.length + skip);
+    const skip = this.prefix.length;
+    const rows = Math.max(1, output.tokens.length + skip);
     return this.meanHeads(
       /** @type {Float32Array} */
       output.crossAttention,
@@ -3497,17 +4439,20 @@ var PageTranslator = class _PageTranslator {
   meanHeads(weights, rows, columns) {
     const { heads, layers } = this.model;
     const layer = layers.decoder - 1;
-    return Array.from({ length: rows }, (_, t) => Float64Array.from({ length: columns }, (__, s) => {
-      let sum = 0;
-      for (let head = 0; head < heads; head += 1) sum += weights[((layer * heads + head) * rows + t) * columns + s];
-      return sum / heads;
-    }));
+    return Array.from(
+      { length: rows },
+      (_, t) => Float64Array.from({ length: columns }, (__, s) => {
+        let sum = 0;
+        for (let head = 0; head < heads; head += 1) {
+          sum += weights[((layer * heads + head) * rows + t) * columns + s];
+        }
+        return sum / heads;
+      })
+    );
   }
-  /**
-   * Encode a sentence as one part and find its outputs. Returns its ids, the result of findOutputs, the best hypothesis and its ids,
-   * and the inputs of encoder and decoder.
-   * @param {string} text @param {InspectOptions & { engine: EngineOptions }} options
-   */
+  /** Encode a sentence as one part and find its outputs. Returns its ids, the result of
+      findOutputs, the best hypothesis and its ids, and the inputs of encoder and decoder.
+      @param {string} text @param {InspectOptions & { engine: EngineOptions }} options */
   async prepareInspection(text, options) {
     const ids = this.tokenizers.source.encode(text);
     checkLength(ids.length, "sentence", this.longest);
@@ -3515,7 +4460,14 @@ var PageTranslator = class _PageTranslator {
     const [best] = result.hypotheses;
     checkLength(best.tokens.length, "output", this.longest, true);
     const output = withEndSymbol(best);
-    return { ids, result, best, output, source: [...ids, EOS], inputs: [BOS, ...output.slice(0, -1)] };
+    return {
+      ids,
+      result,
+      best,
+      output,
+      source: [...ids, EOS],
+      inputs: [BOS, ...output.slice(0, -1)]
+    };
   }
   /** Compute the intermediate values of a head; options as in POST /api/head.
       @param {string} text @param {HeadRequest & InspectOptions} options */
@@ -3531,10 +4483,19 @@ var PageTranslator = class _PageTranslator {
     const { model, tokenizers, settings } = this;
     const { pause, signal } = options;
     const engine = engineChanges(model, changes);
-    const { ids, result, best, output, source, inputs } = await this.prepareInspection(text, { ...options, engine });
+    const { ids, result, best, output, source, inputs } = await this.prepareInspection(text, {
+      ...options,
+      engine
+    });
     const { logits, attention } = model.forward(source, inputs, { ...engine, attention: true });
     const sourceText = textOf(tokenizers.source, source, text, settings.source);
-    const targetText = textOf(tokenizers.target, output, tokenizers.target.outputText(best.tokens, text), settings.target, text);
+    const targetText = textOf(
+      tokenizers.target,
+      output,
+      tokenizers.target.outputText(best.tokens, text),
+      settings.target,
+      text
+    );
     const cross = this.meanHeads(attention.cross, output.length, source.length);
     return {
       kind: "translation",
@@ -3544,9 +4505,24 @@ var PageTranslator = class _PageTranslator {
       target: targetText,
       inputs: tokensOf(tokenizers.target, inputs, text),
       attention: [
-        attentionOf("encoder", attention.encoder, [model.layers.encoder, model.heads, source.length, source.length], false),
-        attentionOf("decoder", attention.decoder, [model.layers.decoder, model.heads, output.length, output.length], engine.causal),
-        attentionOf("cross", attention.cross, [model.layers.decoder, model.heads, output.length, source.length], false)
+        attentionOf(
+          "encoder",
+          attention.encoder,
+          [model.layers.encoder, model.heads, source.length, source.length],
+          false
+        ),
+        attentionOf(
+          "decoder",
+          attention.decoder,
+          [model.layers.decoder, model.heads, output.length, output.length],
+          engine.causal
+        ),
+        attentionOf(
+          "cross",
+          attention.cross,
+          [model.layers.decoder, model.heads, output.length, source.length],
+          false
+        )
       ],
       predictions: predictionsOf(logits, output, tokenizers.target, result.given, temperature),
       score: best.score,
@@ -3558,45 +4534,99 @@ var PageTranslator = class _PageTranslator {
       beam: result.tree,
       alignment: this.alignWords(cross, sourceText, targetText),
       occlusion: occlusion ? await this.leaveOutWords(ids, output, { pause, signal, engine }) : null,
-      source_neighbours: neighboursOf(model.embeddingRows("encoder"), model.width, source, tokenizers.source),
-      target_neighbours: neighboursOf(model.embeddingRows("decoder"), model.width, output, tokenizers.target)
+      source_neighbours: neighboursOf(
+        model.embeddingRows("encoder"),
+        model.width,
+        source,
+        tokenizers.source
+      ),
+      target_neighbours: neighboursOf(
+        model.embeddingRows("decoder"),
+        model.width,
+        output,
+        tokenizers.target
+      )
     };
   }
-  /** Search for the outputs, or score a given one; `given` of the result is the number of output tokens that were forced.
-      @type {(ids: number[], options: InspectOptions & { engine: EngineOptions }) => Promise<{ hypotheses: Output[], tree: BeamTree | null, given: number }>} */
+  /** Search for the outputs, or score a given one; `given` of the result is the number of output
+      tokens that were forced.
+      @type {(ids: number[], options: InspectOptions & { engine: EngineOptions }) => Promise<{
+        hypotheses: Output[], tree: BeamTree | null, given: number }>} */
   async findOutputs(ids, { beam = this.model.search.beam_size, prefix = [], target, pause, signal, engine }) {
     const { model, tokenizers } = this;
-    const complete = prefix.at(-1) === EOS, given = complete ? prefix.slice(0, -1) : prefix;
+    const complete = prefix.at(-1) === EOS;
+    const given = complete ? prefix.slice(0, -1) : prefix;
     const forcedIds = this.prefix.every((token, t) => given[t] === token) ? given : [...this.prefix, ...given];
     checkLength(forcedIds.length, "prefix", this.longest, true);
     if (target === void 0 && !complete) {
       const lengthPenalty = model.search.length_penalty;
-      const recorder = new BeamRecorder({ beamSize: beam, lengthPenalty, eos: EOS, piece: (token) => tokenizers.target.pieces([token])[0] });
-      const hypotheses = await translateIds(model, ids, { beamSize: beam, nBest: beam, prefix: forcedIds, onStep: (record) => recorder.step(record), pause, signal, ...engine });
-      return { hypotheses, tree: recorder.tree(withEndSymbol(hypotheses[0])), given: forcedIds.length };
+      const recorder = new BeamRecorder({
+        beamSize: beam,
+        lengthPenalty,
+        eos: EOS,
+        piece: (token) => tokenizers.target.pieces([token])[0]
+      });
+      const hypotheses = await translateIds(model, ids, {
+        beamSize: beam,
+        nBest: beam,
+        prefix: forcedIds,
+        onStep: (record) => recorder.step(record),
+        pause,
+        signal,
+        ...engine
+      });
+      return {
+        hypotheses,
+        tree: recorder.tree(withEndSymbol(hypotheses[0])),
+        given: forcedIds.length
+      };
     }
     const forced = target === void 0 ? forcedIds : [...this.prefix, ...tokenizers.target.encode(target)];
     checkLength(forced.length, "target", this.longest, true);
     const tokenScores = this.tokenScores([...ids, EOS], [...forced, EOS], engine);
-    return { hypotheses: [makeOutput([...forced, EOS], tokenScores, true, model.search.length_penalty)], tree: null, given: forced.length + 1 };
+    return {
+      hypotheses: [makeOutput([...forced, EOS], tokenScores, true, model.search.length_penalty)],
+      tree: null,
+      given: forced.length + 1
+    };
   }
   /** Return the log-probability of each token of an output, by teacher forcing.
       @type {(source: number[], output: number[], engine: EngineOptions) => number[]} */
   tokenScores(source, output, engine) {
     const { logits } = this.model.forward(source, [BOS, ...output.slice(0, -1)], engine);
     const size = this.model.vocabulary;
-    return output.map((token, t) => this.model.logProbabilities(logits.subarray(t * size, (t + 1) * size))[token]);
+    return output.map((token, t) => {
+      const row = logits.subarray(t * size, (t + 1) * size);
+      return this.model.logProbabilities(row)[token];
+    });
   }
-  /** Leave out each source word in turn: score the output without it, and translate greedily without it.
-      @param {number[]} ids @param {number[]} output @param {Control & { engine: EngineOptions }} control */
+  /** Leave out each source word in turn: score the output without it, and translate greedily
+      without it.
+      @param {number[]} ids
+      @param {number[]} output
+      @param {Control & { engine: EngineOptions }} control */
   async leaveOutWords(ids, output, { pause, signal, engine }) {
     const { source, target } = this.tokenizers;
     const baseline = this.tokenScores([...ids, EOS], output, engine);
     const words = [];
     for (const { word, ids: rest } of withoutEachWord(source, ids)) {
-      const drops = this.tokenScores([...rest, EOS], output, engine).map((score, t) => baseline[t] - score);
-      const [best] = rest.length ? await translateIds(this.model, rest, { beamSize: 1, nBest: 1, prefix: this.prefix, pause, signal, ...engine }) : [null];
-      words.push({ word, drop: drops.reduce((sum, drop) => sum + drop, 0), drops, output: best ? target.decode(best.tokens) : "" });
+      const drops = this.tokenScores([...rest, EOS], output, engine).map(
+        (score, t) => baseline[t] - score
+      );
+      const [best] = rest.length ? await translateIds(this.model, rest, {
+        beamSize: 1,
+        nBest: 1,
+        prefix: this.prefix,
+        pause,
+        signal,
+        ...engine
+      }) : [null];
+      words.push({
+        word,
+        drop: drops.reduce((sum, drop) => sum + drop, 0),
+        drops,
+        output: best ? target.decode(best.tokens) : ""
+      });
     }
     return { columns: target.pieces(output), words };
   }
@@ -3609,7 +4639,8 @@ var PageTranslator = class _PageTranslator {
     const { layers } = this.model;
     const links = wordAlignment(cross, sourceWords, targetWords);
     const [rows, columns] = [Math.max(...targetWords) + 1, Math.max(...sourceWords) + 1];
-    const sums = new Float32Array(rows * columns), tokens = new Float32Array(rows);
+    const sums = new Float32Array(rows * columns);
+    const tokens = new Float32Array(rows);
     targetWords.forEach((to, t) => {
       tokens[to] += 1;
       sourceWords.forEach((from, s) => {
@@ -3620,7 +4651,10 @@ var PageTranslator = class _PageTranslator {
       layer: layers.decoder - 1,
       pharaoh: pharaoh(links),
       links,
-      weights: packArray([rows, columns], sums.map((sum, i) => sum / Math.max(1, tokens[Math.floor(i / columns)])))
+      weights: packArray(
+        [rows, columns],
+        sums.map((sum, i) => sum / Math.max(1, tokens[Math.floor(i / columns)]))
+      )
     };
   }
   /** Return the JSON value of a hypothesis for a source, for the page.
@@ -3628,7 +4662,15 @@ var PageTranslator = class _PageTranslator {
   outputOf(output, source) {
     const { target } = this.tokenizers;
     const ids = withEndSymbol(output);
-    return { text: target.outputText(output.tokens, source), score: output.score, log_probability: output.logProbability, ids, pieces: target.pieces(ids), token_scores: [...output.tokenScores], ended: output.ended };
+    return {
+      text: target.outputText(output.tokens, source),
+      score: output.score,
+      log_probability: output.logProbability,
+      ids,
+      pieces: target.pieces(ids),
+      token_scores: [...output.tokenScores],
+      ended: output.ended
+    };
   }
 };
 
@@ -3642,7 +4684,14 @@ function pageModel(model, header) {
   const tokenizer = loadTokenizer(source);
   if (header.task === "classification") return new PageClassifier(model, tokenizer, header.page);
   if (header.task === "language-modeling") return new PageGenerator(model, tokenizer, header.page);
-  return new PageTranslator(model, { source: tokenizer, target: target ? loadTokenizer(target) : tokenizer.forSide(tokenizer.side && "target") }, header.page);
+  return new PageTranslator(
+    model,
+    {
+      source: tokenizer,
+      target: target ? loadTokenizer(target) : tokenizer.forSide(tokenizer.side && "target")
+    },
+    header.page
+  );
 }
 
 // src/manyheads/web/module.js

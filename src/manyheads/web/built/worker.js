@@ -30,26 +30,26 @@ after=this.free[index];after&&start+size===after.start&&(size+=after.size,this.f
 before&&before.start+before.size===start?before.size+=size:this.free.splice(index,0,{start,size})}grow(size){
 let end=this.memory.buffer.byteLength,last=this.free.at(-1),available=last&&last.start+last.size===end?
 last.size:0,pages=Math.ceil((size-available)/65536);try{if(end/65536+pages>65536)throw new RangeError(
-"4 GiB");this.memory.grow(pages)}catch{throw new EngineError(`there is no memory for ${Math.ceil(size/
-2**20)} MiB more: the text or the model is too large for this page.`)}last&&available?last.size+=pages*
-65536:this.free.push({start:end,size:pages*65536})}scope(){return new MemoryScope(this)}bytes(address,count){
-return this.views.bytes.subarray(address,address+count)}floats(address,count){return this.views.floats.
-subarray(address/4,address/4+count)}ints(address,count){return this.views.ints.subarray(address/4,address/
-4+count)}longs(address,count){return new BigInt64Array(this.memory.buffer,address,count)}doubles(address,count){
-return new Float64Array(this.memory.buffer,address,count)}constant(name){return this.layoutOf(name).
-offset}readLayout(structLayout){let start=this.allocate(8),first=structLayout(start),{data}=this.views,
-count=Number(data.getBigInt64(start,!0));this.release(start);let layout=new Map;for(let entry=first;entry<
-first+count*LAYOUT_ENTRY.bytes;entry+=LAYOUT_ENTRY.bytes){let[offset,size]=[LAYOUT_ENTRY.offset,LAYOUT_ENTRY.
-size].map(field=>Number(data.getBigInt64(entry+field,!0)));layout.set(this.text(data.getUint32(entry,
-!0)),{offset,size,type:this.text(data.getUint32(entry+LAYOUT_ENTRY.type,!0))})}return layout}layoutOf(name){
-let found=this.layout.get(name);if(!found)throw new Error(`there is no ${name} in the layout of the \
-module`);return found}sizeOf(struct){return this.layoutOf(struct).size}findField(struct,path){let offset=0,
-type=struct;for(let name of path.split(".")){let field=this.layoutOf(`${type}.${name}`);offset+=field.
-offset,type=field.type}return{offset,type}}write(struct,address,values){this.bytes(address,this.sizeOf(
-struct)).fill(0),this.update(struct,address,values)}update(struct,address,values){for(let[name,value]of Object.
-entries(values)){let{offset,type}=this.findField(struct,name);this.layout.has(type)?this.write(type,
-address+offset,value??{}):this.set(type,address+offset,Number(value??0))}}set(type,address,value){let{
-data}=this.views;type==="int64"?data.setBigInt64(address,BigInt(value),!0):type==="int32"?data.setInt32(
+"4 GiB");this.memory.grow(pages)}catch{let mebibytes=Math.ceil(size/1048576);throw new EngineError(`\
+there is no memory for ${mebibytes} MiB more: the text or the model is too large for this page.`)}last&&
+available?last.size+=pages*65536:this.free.push({start:end,size:pages*65536})}scope(){return new MemoryScope(
+this)}bytes(address,count){return this.views.bytes.subarray(address,address+count)}floats(address,count){
+return this.views.floats.subarray(address/4,address/4+count)}ints(address,count){return this.views.ints.
+subarray(address/4,address/4+count)}longs(address,count){return new BigInt64Array(this.memory.buffer,
+address,count)}doubles(address,count){return new Float64Array(this.memory.buffer,address,count)}constant(name){
+return this.layoutOf(name).offset}readLayout(structLayout){let start=this.allocate(8),first=structLayout(
+start),{data}=this.views,count=Number(data.getBigInt64(start,!0));this.release(start);let layout=new Map;
+for(let entry=first;entry<first+count*LAYOUT_ENTRY.bytes;entry+=LAYOUT_ENTRY.bytes){let[offset,size]=[
+LAYOUT_ENTRY.offset,LAYOUT_ENTRY.size].map(field=>Number(data.getBigInt64(entry+field,!0)));layout.set(
+this.text(data.getUint32(entry,!0)),{offset,size,type:this.text(data.getUint32(entry+LAYOUT_ENTRY.type,
+!0))})}return layout}layoutOf(name){let found=this.layout.get(name);if(!found)throw new Error(`there\
+ is no ${name} in the layout of the module`);return found}sizeOf(struct){return this.layoutOf(struct).
+size}findField(struct,path){let offset=0,type=struct;for(let name of path.split(".")){let field=this.
+layoutOf(`${type}.${name}`);offset+=field.offset,type=field.type}return{offset,type}}write(struct,address,values){
+this.bytes(address,this.sizeOf(struct)).fill(0),this.update(struct,address,values)}update(struct,address,values){
+for(let[name,value]of Object.entries(values)){let{offset,type}=this.findField(struct,name);this.layout.
+has(type)?this.write(type,address+offset,value??{}):this.set(type,address+offset,Number(value??0))}}set(type,address,value){
+let{data}=this.views;type==="int64"?data.setBigInt64(address,BigInt(value),!0):type==="int32"?data.setInt32(
 address,value,!0):type==="float"?data.setFloat32(address,value,!0):type==="double"?data.setFloat64(address,
 value,!0):data.setUint32(address,value,!0)}get(struct,address,path){let{offset,type}=this.findField(
 struct,path),{data}=this.views;return type==="int64"?Number(data.getBigInt64(address+offset,!0)):type===
@@ -124,18 +124,18 @@ checkLinear(head.output,width,head.output?.outputs,"head.output")),decoder&&chec
 special_ids).every(id=>id>=0&&id<decoder.vocabulary),"special_ids")}var MIN_POSITIONS=64,PositionTables=class{constructor(exports,scope,settings,learned,types){let{d_model:width,
 num_heads:heads}=settings;this.exports=exports,this.scope=scope,this.settings=settings,this.learned=
 learned,this.types=types,this.width=width,this.headDim=width/heads,this.count=0,this.table={signals:null,
-rotary:null}}tableFor(count){if(this.learned&&count>this.learned.length/this.width)throw new EngineError(
-`an input of ${count} tokens is longer than model.max_positions = ${this.learned.length/this.width},\
- the limit of this model.`);if(count>this.count){this.count=Math.max(MIN_POSITIONS,2*count),this.learned&&
-(this.count=Math.min(this.count,this.learned.length/this.width));let rotary=this.settings.positions===
-"rotary",signals=rotary?this.typeSignals(this.count):this.addType(this.positionSignals(this.count));
-this.table={signals:signals&&this.scope.floats(signals),rotary:rotary?this.scope.floats(this.compute(
-"rotary_positions",this.count,this.headDim)):null}}return this.table}compute(name,count,width){let{memory}=this.
-scope,start=memory.allocate(4*count*width);this.exports[name](BigInt(count),BigInt(width),start);let table=memory.
-floats(start,count*width).slice();return memory.release(start),table}positionSignals(count){return this.
-learned?this.learned.slice(0,count*this.width):this.compute("sinusoidal_positions",count,this.width)}typeSignals(count){
-return this.types&&this.addType(new Float32Array(count*this.width))}addType(signals){if(this.types)for(let i=0;i<
-signals.length;i++)signals[i]+=this.types[i%this.width];return signals}tokenSignals(count,types,withPositions){
+rotary:null}}tableFor(count){if(this.learned&&count>this.learned.length/this.width){let limit=this.learned.
+length/this.width;throw new EngineError(`an input of ${count} tokens is longer than model.max_positi\
+ons = ${limit}, the limit of this model.`)}if(count>this.count){this.count=Math.max(MIN_POSITIONS,2*
+count),this.learned&&(this.count=Math.min(this.count,this.learned.length/this.width));let rotary=this.
+settings.positions==="rotary",signals=rotary?this.typeSignals(this.count):this.addType(this.positionSignals(
+this.count));this.table={signals:signals&&this.scope.floats(signals),rotary:rotary?this.scope.floats(
+this.compute("rotary_positions",this.count,this.headDim)):null}}return this.table}compute(name,count,width){
+let{memory}=this.scope,start=memory.allocate(4*count*width);this.exports[name](BigInt(count),BigInt(
+width),start);let table=memory.floats(start,count*width).slice();return memory.release(start),table}positionSignals(count){
+return this.learned?this.learned.slice(0,count*this.width):this.compute("sinusoidal_positions",count,
+this.width)}typeSignals(count){return this.types&&this.addType(new Float32Array(count*this.width))}addType(signals){
+if(this.types)for(let i=0;i<signals.length;i++)signals[i]+=this.types[i%this.width];return signals}tokenSignals(count,types,withPositions){
 let{width}=this,added=withPositions&&this.settings.positions!=="rotary";if(!added&&!this.types)return null;
 added&&this.tableFor(count);let signals=added?this.positionSignals(count):new Float32Array(count*width);
 if(this.types)for(let s=0;s<count;s++){let type=types?.[s]??0;for(let i=0;i<width;i++)signals[s*width+
@@ -183,8 +183,8 @@ scales[v]:1,first=Math.floor(v/panel)*panel*width+v%panel;for(let i=0;i<width;i+
 i*panel]*factor}return this.embeddings.set(tensor,start),start}embeddingRows(side){let{embedding,vocabulary}=this.
 header[side];return this.memory.floats(this.unpackEmbedding(embedding,vocabulary),vocabulary*this.width)}workspaceBytes(model,rows,keys){
 return 4*Number(this.engine.exports.workspace_size(model,BigInt(rows),BigInt(keys),1n))}headFactors(scope,factors,layers){
-if(factors&&factors.length!==layers*this.heads)throw new EngineError(`${factors.length} factors of h\
-eads were given, but there are ${layers*this.heads} heads.`);return factors?scope.floats(factors):0}encode(ids,options={}){
+let count=layers*this.heads;if(factors&&factors.length!==count)throw new EngineError(`${factors.length}\
+ factors of heads were given, but there are ${count} heads.`);return factors?scope.floats(factors):0}encode(ids,options={}){
 if(!ids.length)throw new EngineError("the text has no tokens.");let{memory,width,heads}=this,layers=this.
 layers.encoder,length=ids.length,scratch=memory.scope(),encodingScope=memory.scope();try{let indices=ids.
 map((_,i)=>i),positions=this.encoderPositions(scratch,length,options),weights=options.attention?scratch.
@@ -273,38 +273,41 @@ head*length,(head+1)*length),(head*rows+t)*longest)}return result};return{decode
 total,t=>causal?cached+t+1:total),...encoding&&{cross:collect(weights.cross,encoding.length,()=>encoding.
 length)}}}};function transposeHeads(weights,layers,rows,heads,keys){let result=new Float32Array(weights.
 length);for(let l=0;l<layers;l++)for(let r=0;r<rows;r++)for(let h=0;h<heads;h++){let from=((l*rows+r)*
-heads+h)*keys;result.set(weights.subarray(from,from+keys),((l*heads+h)*rows+r)*keys)}return result}var RANGES="oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 \
-1 b 5 v 1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2\
- 2 1 1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2\
- 2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4 2 1\
- 6 1 e l 5 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 2 a 7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2 6 2 1 4\
- 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6 1 1 1 8 6 a 2 3 c 1m 4 t 11 2 \
-1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1 2 ah 1 4 2 7 1 1 1\
- 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 m 9 o 9 k c d 1 3 1 2\
- c 2m 2 a 6 a 6 q 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2 1t 1 t 2 b 6 a 6 e 2 v\
- 1d 25 3 1b 1 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 eu 2 6 2 12 2 6 2 8 1 1 1 1 1 1 1 v 2 1h 1 f 1 e 2 6 \
-1 j 2 3 1 9 1 2t 1 c 2 r 1 d 3 x f x f 3w 4 if p b l 1ec 2 w 1 9p 5 19 1 1 5 1 2 1k 7 2 e o 9 7 1 7 \
-1 7 1 7 1 7 1 7 1 7 1 7 1 3i y q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17 1 2m 1 2c c 1b 1 mlp 3 1j 9 9o k \
-54 8 5n 5 2 1 1 1 5 o 1n 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4 x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9\
- 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4 1d 4 6su 2 2y 12 7 c 5 5 q 1 5 1 1 1 2 1 2 1 3h g cd 2 1i 7 1 w 16 \
-6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2 6 2 3 3 7 1 7 a 5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2\
-g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11 4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b c 1 f 1 7 1\
- 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x 6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 \
-1 1s 1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9 7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f\
- 7 1a 8 a 86 v 1 16 1 3 2 2 26 14 8 16 m q 12 s k n 9 26 4 10 9 1w a 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 \
-k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6 1n 5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5\
- 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y 1x b a 6 d j 1m 6 a 1i r 2 f 4 n 55 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 \
-2 2 c 9 a 1y 8 2 1a 2 b r 20 8 2b d 21 7b 9 1 19 1 e a t 3 w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6\
- 6 1 2 1 11 1 2 1 6 7 a 8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 218 2r d tr 1 9 347 g7 6nt ft 7 v 1 a 4 2\
-9 1 a 6 u 2 6 a 1y a a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 \
-19 3 h 4 8 b0 1s4 2z 5 d 3 9 7 a 2 8 3mk 1a 2 n 9 38 1o 6u a 13 2 5e l 1y 4a k c 2f 9 p 3r 2d 1 1z 1\
- 2 2 1 2 2 2 4 1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f uo v 69 7 1 h\
- 2 7 1 2 1 5 5x 19 3 e 2 a 4 2 8w v h 1m 5 1 yo 7 1 4 1 2 1 f 1 5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e \
-4 1 r 1 2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 \
-4 1 4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e 6 4a rc 5 g \
-3 d 3 38 c 2h 7 c 4 1 f c 4 1k 8 a 6 14 8 u 2 2 26 9g c e 2 5 3 5 3 7 9 t 3 b 5 6 a a 6 8 8 7 9 43 1\
- 1j 11 a sm 2t4w e1oh 1 u 2o 3k 6o 1e6o 1eke 2 1eke 2";var WHITE="\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000",code=0,
-RANGES_OF_NEW=RANGES.split(" ").map((length,index)=>{let first=String.fromCodePoint(code);return code+=
+heads+h)*keys;result.set(weights.subarray(from,from+keys),((l*heads+h)*rows+r)*keys)}return result}var RANGES=`
+  oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 5 v
+  1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1
+  1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2
+  2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4
+  2 1 6 1 e l 5 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 2 a 7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2
+  6 2 1 4 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6 1 1 1 8 6 a 2 3 c
+  1m 4 t 11 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1 2
+  ah 1 4 2 7 1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 m
+  9 o 9 k c d 1 3 1 2 c 2m 2 a 6 a 6 q 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2
+  1t 1 t 2 b 6 a 6 e 2 v 1d 25 3 1b 1 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 eu 2 6 2 12 2 6 2 8 1 1 1 1
+  1 1 1 v 2 1h 1 f 1 e 2 6 1 j 2 3 1 9 1 2t 1 c 2 r 1 d 3 x f x f 3w 4 if p b l 1ec 2 w 1 9p 5 19
+  1 1 5 1 2 1k 7 2 e o 9 7 1 7 1 7 1 7 1 7 1 7 1 7 1 7 1 3i y q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17
+  1 2m 1 2c c 1b 1 mlp 3 1j 9 9o k 54 8 5n 5 2 1 1 1 5 o 1n 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4
+  x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4 1d 4 6su 2 2y 12 7 c 5 5 q
+  1 5 1 1 1 2 1 2 1 3h g cd 2 1i 7 1 w 16 6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2 6 2 3 3 7 1 7 a
+  5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11
+  4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b c 1 f 1 7 1 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x
+  6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 1 1s 1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9
+  7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f 7 1a 8 a 86 v 1 16 1 3 2 2 26 14 8 16 m
+  q 12 s k n 9 26 4 10 9 1w a 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6 1n
+  5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y
+  1x b a 6 d j 1m 6 a 1i r 2 f 4 n 55 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 2 2 c 9 a 1y 8 2 1a 2 b r 20
+  8 2b d 21 7b 9 1 19 1 e a t 3 w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6 6 1 2 1 11 1 2 1 6 7 a
+  8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 218 2r d tr 1 9 347 g7 6nt ft 7 v 1 a 4 29 1 a 6 u 2 6 a 1y a
+  a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 19 3 h 4 8 b0 1s4
+  2z 5 d 3 9 7 a 2 8 3mk 1a 2 n 9 38 1o 6u a 13 2 5e l 1y 4a k c 2f 9 p 3r 2d 1 1z 1 2 2 1 2 2 2 4
+  1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f uo v 69 7 1 h 2 7 1 2 1
+  5 5x 19 3 e 2 a 4 2 8w v h 1m 5 1 yo 7 1 4 1 2 1 f 1 5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e 4 1 r 1
+  2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 4 1
+  4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e 6 4a rc 5 g
+  3 d 3 38 c 2h 7 c 4 1 f c 4 1k 8 a 6 14 8 u 2 2 26 9g c e 2 5 3 5 3 7 9 t 3 b 5 6 a a 6 8 8 7 9
+  43 1 1j 11 a sm 2t4w e1oh 1 u 2o 3k 6o 1e6o 1eke 2 1eke 2
+`;var WHITE="\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000",code=0,
+RANGES_OF_NEW=RANGES.trim().split(/\s+/).map((length,index)=>{let first=String.fromCodePoint(code);return code+=
 parseInt(length,36),index%2?`${first}-${String.fromCodePoint(code-1)}`:""}),NEW=new RegExp(`[${RANGES_OF_NEW.
 join("")}]`,"gu"),BLANK_RUN=new RegExp(`[${WHITE}]+`,"u"),LEADING_BLANKS=new RegExp(`^[${WHITE}]+`,"\
 u"),ONE_BLANK=new RegExp(`^[${WHITE}]$`,"u"),LETTER_OR_NUMBER=/^[\p{L}\p{N}]+$/u,DECIMAL_OR_DIGIT=new RegExp(
@@ -389,13 +392,14 @@ UNICODE_BLANKS=new RegExp(`[${UNICODE_WHITE}]`,"gu"),PretrainedTokenizer=class e
 super(description2),this.symbols=[...SPECIALS,...description2.symbols],this.size=this.symbols.length,
 this.unusedRows=new Set(description2.rows);let added=new Set(description2.added);this.ids=new Map,this.
 symbols.forEach((symbol,id)=>{id>=SPECIALS.length&&!this.unusedRows.has(id)&&!added.has(id)&&this.ids.
-set(symbol,id)})}decode(ids){return this.decodeRuns(ids,run=>this.decodeTokens(run.filter(id=>!this.
-unusedRows.has(id)).map(id=>this.symbols[id])))}pieces(ids){return this.check(ids).map(id=>id<SPECIALS.
-length||this.unusedRows.has(id)?this.symbols[id]:this.displayText(this.symbols[id]))}decodeTokens(){
-throw new Error("a subclass joins tokens")}displayText(symbol){return symbol}},CHINESE=/[\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b81f}\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]/gu,
-BERT_WORDS=new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}]+`,"gu"),CLEAN_UPS=[[" \
-.","."],[" ?","?"],[" !","!"],[" ,",","],[" ' ","'"],[" n't","n't"],[" 'm","'m"],[" do not"," don't"],
-[" 's","'s"],[" 've","'ve"],[" 're","'re"]],WordPieceTokenizer=class extends PretrainedTokenizer{constructor(description2){
+set(symbol,id)})}decode(ids){return this.decodeRuns(ids,run=>{let used=run.filter(id=>!this.unusedRows.
+has(id));return this.decodeTokens(used.map(id=>this.symbols[id]))})}pieces(ids){return this.check(ids).
+map(id=>id<SPECIALS.length||this.unusedRows.has(id)?this.symbols[id]:this.displayText(this.symbols[id]))}decodeTokens(){
+throw new Error("a subclass joins tokens")}displayText(symbol){return symbol}},CHINESE=new RegExp("[\
+\\u4e00-\\u9fff\\u3400-\\u4dbf\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\uf900-\\ufaff\\u{2\
+f800}-\\u{2fa1f}]","gu"),BERT_WORDS=new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}\
+]+`,"gu"),CLEAN_UPS=[[" .","."],[" ?","?"],[" !","!"],[" ,",","],[" ' ","'"],[" n't","n't"],[" 'm","\
+'m"],[" do not"," don't"],[" 's","'s"],[" 've","'ve"],[" 're","'re"]],WordPieceTokenizer=class extends PretrainedTokenizer{constructor(description2){
 super(description2),this.settings=description2.wordpiece}encode(text){return this.words(text).flatMap(
 word=>this.wordPieces(word))}words(text){return this.normalizeText(wellFormed(text)).match(BERT_WORDS)??
 []}normalizeText(text){let{cleanText,splitChinese,stripAccents,lowerText}=this.settings,normal=text;
@@ -418,11 +422,11 @@ function bytesOf(symbol){let bytes=[...symbol].flatMap(character=>BYTE_OF_CHARAC
 super(description2),this.addBlank=description2.bytelevel.addBlank,this.ranks=new Map(description2.bytelevel.
 merges.map((pair,rank)=>[pair,rank]))}encode(text){let valid=wellFormed(text),prepared=this.addBlank&&
 valid&&!valid.startsWith(" ")?` ${valid}`:valid,rank=(left,right)=>this.ranks.get(`${left} ${right}`);
-return(prepared.match(BYTE_LEVEL_WORDS)??[]).flatMap(word=>{let symbols=Array.from(utf8Bytes(word),byte=>BYTE_CHARACTERS[byte]).
-filter(symbol=>this.ids.has(symbol));return mergeSymbols(symbols,rank).flatMap(symbol=>this.ids.get(
-symbol)??[])})}decodeTokens(tokens){return decodeUtf8(tokens.flatMap(token=>bytesOf(token)??[...utf8Bytes(
-token)]))}displayText(symbol){let bytes=bytesOf(symbol);return bytes?decodeStrictUtf8(bytes)?.replaceAll(
-" ","\u2581")??bytes.map(bytePiece).join(""):symbol}};var labelOf=unit=>unit&2147483903,hasLeaf=unit=>unit>>>8&1,offsetOf=unit=>unit>>>10<<((unit&512)>>>6),
+return(prepared.match(BYTE_LEVEL_WORDS)??[]).flatMap(word=>{let known2=Array.from(utf8Bytes(word),byte=>BYTE_CHARACTERS[byte]).
+filter(symbol=>this.ids.has(symbol));return mergeSymbols(known2,rank).flatMap(symbol=>this.ids.get(symbol)??
+[])})}decodeTokens(tokens){return decodeUtf8(tokens.flatMap(token=>bytesOf(token)??[...utf8Bytes(token)]))}displayText(symbol){
+let bytes=bytesOf(symbol);return bytes?decodeStrictUtf8(bytes)?.replaceAll(" ","\u2581")??bytes.map(
+bytePiece).join(""):symbol}};var labelOf=unit=>unit&2147483903,hasLeaf=unit=>unit>>>8&1,offsetOf=unit=>unit>>>10<<((unit&512)>>>6),
 valueOf=unit=>unit&2147483647,Charsmap=class{constructor(base64){let bytes=fromBase64(base64),view=new DataView(
 bytes.buffer),size=view.getUint32(0,!0);this.units=Uint32Array.from({length:size>>>2},(_,index)=>view.
 getUint32(4+4*index,!0)),this.replacements=bytes.subarray(4+size)}longestRule(text,index){let{units}=this,
@@ -540,16 +544,16 @@ let state=2166136261^salt;for(let i=0;i<key.length;i++)state=Math.imul(state^key
 return state>>>0},[a,b,c,counter]=[hash(0),hash(1),hash(2),1],next=()=>{let sum=a+b+counter++|0;return a=
 b^b>>>9,b=c+(c<<3)|0,c=(c<<21|c>>>11)+sum|0,sum>>>0};for(let i=0;i<15;i++)next();return()=>((next()>>>
 5)*67108864+(next()>>>6))/9007199254740992}function pickToken(values,sampling,random,suppressed){let excluded=new Set(
-suppressed),likeliest=-1;for(let token=0;token<values.length;token++)!excluded.has(token)&&values[token]>
-(values[likeliest]??-1/0)&&(likeliest=token);if(!sampling||!random||likeliest<0)return likeliest;let weights=samplingWeights(
-values,values[likeliest],sampling,excluded),total=0;for(let weight of weights)total+=weight;let target=random()*
-total,cumulative=0;for(let token=0;token<weights.length;token++)if(cumulative+=weights[token],cumulative>
-target)return token;return likeliest}function samplingWeights(values,largest,{temperature=1,topK=0,topP=1},excluded=new Set){
-let weights=Float64Array.from(values,(value,token)=>excluded.has(token)?0:Math.exp((value-largest)/temperature));
-if(!topK&&topP>=1)return weights;let order=[...weights.keys()].sort((a,b)=>weights[b]-weights[a]||a-
-b).slice(0,topK||weights.length),limit=topP*order.reduce((sum,token)=>sum+weights[token],0),kept=new Float64Array(
-weights.length),cumulative=0;for(let token of order){if(cumulative>=limit)break;kept[token]=weights[token],
-cumulative+=weights[token]}return kept}var CACHE_MARGIN=8,SearchCancelled=class extends Error{};async function translateIds(model,ids,options={}){
+suppressed),likeliest2=-1;for(let token=0;token<values.length;token++)!excluded.has(token)&&values[token]>
+(values[likeliest2]??-1/0)&&(likeliest2=token);if(!sampling||!random||likeliest2<0)return likeliest2;
+let weights=samplingWeights(values,values[likeliest2],sampling,excluded),total=0;for(let weight of weights)
+total+=weight;let target=random()*total,cumulative=0;for(let token=0;token<weights.length;token++)if(cumulative+=
+weights[token],cumulative>target)return token;return likeliest2}function samplingWeights(values,largest,{
+temperature=1,topK=0,topP=1},excluded=new Set){let weights=Float64Array.from(values,(value,token)=>excluded.
+has(token)?0:Math.exp((value-largest)/temperature));if(!topK&&topP>=1)return weights;let order=[...weights.
+keys()].sort((a,b)=>weights[b]-weights[a]||a-b).slice(0,topK||weights.length),limit=topP*order.reduce(
+(sum,token)=>sum+weights[token],0),kept=new Float64Array(weights.length),cumulative=0;for(let token of order){
+if(cumulative>=limit)break;kept[token]=weights[token],cumulative+=weights[token]}return kept}var CACHE_MARGIN=8,SearchCancelled=class extends Error{};async function translateIds(model,ids,options={}){
 let encoding=model.encode([...ids,model.special.eos],options),search=null;try{let Search=options.causal===
 !1?RecomputingSearch:BeamSearch;search=new Search(model,encoding,{...options,maxLength:maxOutputLength(
 model,ids.length,options)}),await runSteps(search,options);let{skip=0,lengthPenalty=model.search.length_penalty}=options,
@@ -563,7 +567,7 @@ sort((a,b)=>b.score-a.score):outputs}function maxOutputLength(model,sourceLength
 search.max_length_ratio,maxLengthOffset=model.search.max_length_offset,prefix=[]}=options,limit=Math.
 trunc(maxLengthRatio*sourceLength)+maxLengthOffset;return Math.min(Math.max(limit,prefix.length),model.
 settings.max_positions-1)}async function runSteps(search,{pause:pause2,signal}){for(;search.step();)
-if(pause2&&await pause2(),signal?.aborted)throw new SearchCancelled("the search was cancelled")}var BeamSearch=class{cache;store=0;logProbs=0;bestScores=0;beam=0;values=0;tokens=0;best=0;beamOptions=0;beams=0;workspace=0;logits=0;capacity=0;maxKeys=0;constructor(model,encoding,options){
+if(pause2&&await pause2(),signal?.aborted)throw new SearchCancelled("the search was cancelled")}var BeamSearch=class{cache;store=0;beam=0;values=0;tokens=0;best=0;beamOptions=0;beams=0;workspace=0;logits=0;capacity=0;maxKeys=0;constructor(model,encoding,options){
 let{beamSize=model.search.beam_size,nBest=1,lengthPenalty=model.search.length_penalty,maxLength,prefix=[]}=options;
 if(this.model=model,this.encoding=encoding,this.options=options,this.beamSize=beamSize,this.nBest=nBest,
 this.lengthPenalty=lengthPenalty,this.maxLength=maxLength,this.prefix=prefix,this.memory=model.memory,
@@ -571,96 +575,84 @@ this.suppressed=[model.special.pad,model.special.bos],!(nBest>=1&&nBest<=beamSiz
 `nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);if(beamSize+1+this.suppressed.length>=
 model.vocabulary)throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} \
 tokens.`);if(prefix.length>maxLength)throw new EngineError(`the prefix has ${prefix.length} tokens, \
-but the longest output is ${maxLength}.`);this.kvBlocks=model.layers.decoder*2*model.heads,this.scope=
-this.memory.scope();try{this.start()}catch(error){throw this.close(),error}}start(){let{scope,memory,
-model,beamSize,maxLength,prefix}=this,{bos,eos}=model.special,allocate=(count,bytes)=>scope.allocate(
-count*bytes),scores=this.prefill(),noPositions=this.options.positions===!1;noPositions||model.positions.
-decoder.tableFor(maxLength+1);let length=prefix.length+1,visible=allocate(beamSize*(maxLength+2),4);
-memory.ints(visible,length).forEach((_,i,array)=>{array[i]=i});let nodes=allocate((maxLength+1)*beamSize,
-memory.sizeOf("Node"));prefix.forEach((token,t)=>memory.write("Node",nodes+t*beamSize*memory.sizeOf(
-"Node"),{parent:0,token,log_prob:scores[t]}));let latest=scope.longs(Array(beamSize).fill(prefix.at(
--1)??bos));this.logProbs=scope.doubles(Array(beamSize).fill(scores.reduce((sum,score)=>sum+score,0))),
-this.bestScores=scope.doubles(Array(beamSize).fill(-1/0)),this.beam=scope.struct("Beam",{length:prefix.
-length,max_length:maxLength,latest,log_probs:this.logProbs,best_scores:this.bestScores,visible,next_visible:allocate(
-beamSize*(maxLength+2),4),nodes,outputs:allocate((maxLength+1)*beamSize,memory.sizeOf("Output")),candidates:allocate(
-2*beamSize,memory.sizeOf("Candidate")),used:allocate(beamSize,8),step:{...this.cache.stepPositions(prefix.
-length),tokens:latest,cache:this.store,visible,memory:this.encoding.pointers,sentences:1,rows:1,length,
-capacity:this.capacity,num_visible:length,source_length:this.encoding.length,source_capacity:this.encoding.
+but the longest output is ${maxLength}.`);this.scope=this.memory.scope();try{this.start()}catch(error){
+throw this.close(),error}}start(){let{scope,model,beamSize,maxLength,prefix,encoding}=this,{bos,eos}=model.
+special,{begin_beam,skip_prefix}=model.engine.exports,scores=this.prefill(),noPositions=this.options.
+positions===!1;noPositions||model.positions.decoder.tableFor(maxLength+1);let divisors=Array.from({length:maxLength+
+2},(_,count)=>lengthDivisor(count,this.lengthPenalty));this.beamOptions=scope.struct("BeamOptions",{
+beam_size:beamSize,n_best:this.nBest,eos,signal_stride:noPositions?0:model.width,rotary_stride:noPositions?
+0:model.headDim,divisors:scope.doubles(divisors)}),this.beam=scope.struct("Beam",{max_length:maxLength,
+prefix_length:prefix.length,prefix:scope.ints(prefix),step:{...this.cache.stepPositions(prefix.length),
+cache:this.store,memory:encoding.pointers,capacity:this.capacity,source_length:encoding.length,source_capacity:encoding.
 length,self_heads:{weights:0,factors:this.cache.factors.decoder},cross_heads:{weights:0,factors:this.
-cache.factors.cross}}});let perRow=beamSize+1;this.values=allocate(beamSize*perRow,4),this.tokens=allocate(
-beamSize*perRow,8),this.best=scope.struct("BestTokens",{count:perRow,num_suppressed:this.suppressed.
-length,suppressed:scope.longs(this.suppressed),values:this.values,tokens:this.tokens});let divisors=Array.
-from({length:maxLength+2},(_,count)=>lengthDivisor(count,this.lengthPenalty));this.beamOptions=scope.
-struct("BeamOptions",{beam_size:beamSize,n_best:this.nBest,eos,signal_stride:noPositions?0:model.width,
-rotary_stride:noPositions?0:model.headDim,divisors:scope.doubles(divisors)}),this.beams=scope.ints([
-this.beam]),this.maxKeys=Math.max(maxLength+1,this.encoding.length),this.workspace=scope.allocate(model.
-workspaceBytes(model.decoder,beamSize,this.maxKeys)),this.logits=scope.allocate(4*beamSize*model.vocabulary)}prefill(){
-let{model,prefix,beamSize,maxLength,encoding}=this;if(this.capacity=prefix.length+1+beamSize*Math.min(
-maxLength,encoding.length+CACHE_MARGIN),this.cache=new DecoderCache(model,encoding,this.capacity,this.
-options),this.store=this.cache.store,!prefix.length)return[];let{logits}=this.cache.append([model.special.
-bos,...prefix.slice(0,-1)],{allLogits:!0}),scores=prefix.map((token,t)=>model.logProbabilities(logits.
-subarray(t*model.vocabulary,(t+1)*model.vocabulary))[token]);return this.recordPrefix(scores),scores}recordPrefix(scores){
-let total=0;this.prefix.forEach((token,t)=>{total+=scores[t],this.options.onStep?.(prefixRecord(t,token,
-scores[t],total,this.beamSize))})}step(){let{memory,beam}=this,before=this.options.onStep&&{rows:this.
-get("step.rows"),length:this.get("length"),logProbs:[...memory.doubles(this.logProbs,this.beamSize)],
-done:memory.doubles(this.bestScores,1)[0]>-1/0};this.advance();let status=this.get("status");return before&&
-this.options.onStep?.(this.record(before,status)),status===memory.constant("BEAM_CACHE_FULL")&&this.
-enlargeCache(),memory.get("Beam",beam,"status")!==memory.constant("BEAM_ENDED")}advance(){let{model}=this;
-model.engine.call("beam_steps",model.failure,model.decoder,this.beamOptions,this.beams,1n,BigInt(this.
-maxKeys),this.workspace,this.logits,this.best,1)}get(path){return this.memory.get("Beam",this.beam,path)}enlargeCache(){
-let{memory,model,kvBlocks,scope}=this,filled=(this.get("step.length")-this.get("step.rows"))*model.headDim,
-capacity=2*this.get("step.length"),store=scope.allocate(4*kvBlocks*capacity*model.headDim),[from,to]=[
-this.store,store].map(address=>address/4);for(let block=0;block<kvBlocks;block++){let start=from+block*
-this.capacity*model.headDim;memory.views.floats.copyWithin(to+block*capacity*model.headDim,start,start+
-filled)}this.store===this.cache.store?this.cache.scope.release(this.store):scope.release(this.store),
-Object.assign(this,{store,capacity}),memory.update("Beam",this.beam,{"step.cache":store,"step.capaci\
-ty":capacity})}outputs(){let{memory,lengthPenalty}=this,{eos}=this.model.special,[outputs,outputSize]=[
-this.get("outputs"),memory.sizeOf("Output")];return Array.from({length:this.get("num_outputs")},(_,number)=>{
-let read=name=>memory.get("Output",outputs+number*outputSize,name),ended=read("ended")!==0,{tokens,scores}=this.
-prefixOf(read("length"),read("row"));return ended&&(tokens.push(eos),scores.push(read("log_prob"))),
-makeOutput(tokens,scores,ended,lengthPenalty)}).sort((a,b)=>b.score-a.score).slice(0,this.nBest)}prefixOf(length,row){
-let{memory,beamSize}=this,[nodes,size]=[this.get("nodes"),memory.sizeOf("Node")],{tokens,scores}={tokens:[],
-scores:[]};for(let position=length-1;position>=0;position--){let node=nodes+(position*beamSize+row)*
-size;tokens.push(memory.get("Node",node,"token")),scores.push(memory.get("Node",node,"log_prob")),row=
-memory.get("Node",node,"parent")}return{tokens:tokens.reverse(),scores:scores.reverse()}}record({rows,
-length,logProbs,done},status){let{memory,beamSize}=this,{eos}=this.model.special,perRow=beamSize+1,values=[
-...memory.floats(this.values,rows*perRow)],tokens=[...memory.longs(this.tokens,rows*perRow)].map(Number),
-candidates=values.map((value,i)=>{let parent=Math.floor(i/perRow);return{parent,token:tokens[i],value,
-total:logProbs[parent]+value}}).sort((a,b)=>b.total===a.total?0:b.total-a.total).slice(0,2*beamSize),
-closed=candidates[0].total===-1/0&&!done||this.maxLength<=length,ends=candidates.map(({token,total})=>!closed&&
-token===eos&&total>-1/0),kept=candidates.map((_,rank)=>rank).filter(rank=>!ends[rank]).slice(0,beamSize);
-return{length,candidates,finished:ends.map((end,rank)=>end&&rank<beamSize),kept,closed,lastTokens:tokens.
-filter((_,i)=>i%perRow===0),lastValues:values.filter((_,i)=>i%perRow===0),active:status!==memory.constant(
-"BEAM_ENDED"),scores:[...memory.doubles(this.bestScores,beamSize)]}}close(){this.cache?.release(),this.
-scope.close()}},RecomputingSearch=class extends BeamSearch{prefill(){let{model,prefix,beamSize,maxLength,
-encoding}=this;this.cache=new DecoderCache(model,encoding,maxLength+1,this.options),this.store=this.
-cache.store,this.capacity=prefix.length+1+beamSize*(maxLength+1);let scores=prefix.map((token,t)=>model.
-logProbabilities(this.prefixLogits(prefix.slice(0,t)))[token]);return this.recordPrefix(scores),scores}advance(){
-let{model,memory,beamSize,suppressed}=this,[rows,length,perRow]=[this.get("step.rows"),this.get("len\
-gth"),beamSize+1];for(let row=0;row<rows;row++){let best=bestTokens(model.logProbabilities(this.prefixLogits(
-this.prefixOf(length,row).tokens)),perRow,suppressed);memory.floats(this.values+4*row*perRow,perRow).
-set(best.map(({value})=>value)),memory.longs(this.tokens+8*row*perRow,perRow).set(best.map(({token})=>BigInt(
-token)))}model.engine.call("extend_beam",model.failure,model.decoder,this.beamOptions,this.beam,this.
-best)}prefixLogits(prefix){return this.cache.clear(),this.cache.append([this.model.special.bos,...prefix],
-{causal:!1}).logits}};function prefixRecord(length,token,value,total,beamSize){return{length,candidates:[
-{parent:0,token,value,total}],finished:[!1],kept:[0],closed:!1,lastTokens:[token],lastValues:[value],
-active:!0,scores:Array(beamSize).fill(-1/0)}}function lengthDivisor(length,lengthPenalty){let power=1,
-root=Math.max(length,1),whole=Math.floor(lengthPenalty),rest=lengthPenalty-whole;for(let square=root;whole>
-0;square*=square)whole%2===1&&(power*=square),whole=Math.floor(whole/2);for(;rest>0;)root=Math.sqrt(
-root),rest*=2,rest>=1&&(power*=root,rest-=1);return power}function makeOutput(tokens,tokenScores,ended,lengthPenalty){
-let logProbability=tokenScores.reduce((sum,score)=>sum+score,0);return{tokens:ended?tokens.slice(0,-1):
-tokens,tokenScores,logProbability,score:logProbability/lengthDivisor(tokenScores.length,lengthPenalty),
-ended}}function bestTokens(values,count,suppressed=[]){let excluded=new Set(suppressed),best=[];for(let token=0;token<
-values.length;token++){let value=values[token];if(best.length===count&&!(value>best[count-1].value)||
-excluded.has(token))continue;let rank=best.length===count?count-1:best.length;for(;rank>0&&value>best[rank-
-1].value;rank--)best[rank]=best[rank-1];best[rank]={token,value}}return best}async function generateIds(model,context,options={}){
-let{sampling=null,sample=0,maxTokens=256,onToken,pause:pause2,signal}=options,{unk,pad,bos,eos}=model.
-special,random=sampling&&makeRandom(sampling.seed??1,sample,context),cache=new WindowCache(model,options),
-tokens=[],scores=[],ended=!1;try{let logits=cache.prefill(context.slice(context.length-contextLength(
-context.length,model.window)));for(;;){let values=model.logProbabilities(logits),token=pickToken(values,
-sampling,random,[unk,pad,bos]);if(token<0||(ended=token===eos,!ended&&tokens.length>=maxTokens)||(tokens.
-push(token),scores.push(values[token]),ended||onToken?.(token,values[token])))break;if(pause2&&await pause2(),
-signal?.aborted)throw new SearchCancelled("the text was cancelled");logits=cache.append(token)}return makeOutput(
+cache.factors.cross}}});let begin=block=>Number(begin_beam(model.decoder,this.beamOptions,BigInt(bos),
+this.beam,block));begin(scope.allocate(begin(0))),skip_prefix(this.beamOptions,this.beam,scope.floats(
+scores));let perRow=beamSize+1;this.values=scope.allocate(beamSize*perRow*4),this.tokens=scope.allocate(
+beamSize*perRow*8),this.best=scope.struct("BestTokens",{count:perRow,num_suppressed:this.suppressed.
+length,suppressed:scope.longs(this.suppressed),values:this.values,tokens:this.tokens}),this.beams=scope.
+ints([this.beam]),this.maxKeys=Math.max(maxLength+1,this.encoding.length),this.workspace=scope.allocate(
+model.workspaceBytes(model.decoder,beamSize,this.maxKeys)),this.logits=scope.allocate(4*beamSize*model.
+vocabulary)}prefill(){let{model,prefix,beamSize,maxLength,encoding}=this;if(this.capacity=prefix.length+
+1+beamSize*Math.min(maxLength,encoding.length+CACHE_MARGIN),this.cache=new DecoderCache(model,encoding,
+this.capacity,this.options),this.store=this.cache.store,!prefix.length)return[];let{logits}=this.cache.
+append([model.special.bos,...prefix.slice(0,-1)],{allLogits:!0}),size=model.vocabulary,scores=prefix.
+map((token,t)=>{let row=logits.subarray(t*size,(t+1)*size);return model.logProbabilities(row)[token]});
+return this.recordPrefix(scores),scores}recordPrefix(scores){let total=0;this.prefix.forEach((token,t)=>{
+total+=scores[t],this.options.onStep?.(prefixRecord(t,token,scores[t],total,this.beamSize))})}step(){
+let{memory,beam}=this,before=this.options.onStep&&{rows:this.get("step.rows"),length:this.get("lengt\
+h"),done:memory.doubles(this.get("best_scores"),1)[0]>-1/0};this.advance();let status=this.get("stat\
+us");return before&&this.options.onStep?.(this.record(before,status)),status===memory.constant("BEAM\
+_CACHE_FULL")&&this.enlargeCache(),memory.get("Beam",beam,"status")!==memory.constant("BEAM_ENDED")}advance(){
+let{model}=this;model.engine.call("beam_steps",model.failure,model.decoder,this.beamOptions,this.beams,
+1n,BigInt(this.maxKeys),this.workspace,this.logits,this.best,1)}get(path){return this.memory.get("Be\
+am",this.beam,path)}enlargeCache(){let{model,scope}=this,enlarge=cache=>Number(model.engine.exports.
+enlarge_cache(model.decoder,this.beamOptions,this.beam,cache)),store=scope.allocate(4*enlarge(0));enlarge(
+store),this.cache.scope.release(this.store),scope.release(this.store),this.store=store}outputs(){let{
+memory}=this;return Array.from({length:this.get("num_outputs")},(_,rank)=>{let output=this.get("outp\
+uts")+rank*memory.sizeOf("Output"),read=name=>memory.get("Output",output,name),first=4*rank*(this.maxLength+
+1),length=read("length");return{tokens:[...memory.ints(this.get("tokens")+first,length)],tokenScores:[
+...memory.floats(this.get("token_scores")+first,length+read("ended"))],logProbability:read("total"),
+score:read("score"),ended:read("ended")!==0}})}record({rows,length,done},status){let{memory,beamSize}=this,
+{eos}=this.model.special,perRow=beamSize+1,count=Math.min(rows*perRow,2*beamSize),candidates=Array.from(
+{length:count},(_,rank)=>{let candidate=this.get("candidates")+rank*memory.sizeOf("Candidate"),read=name=>memory.
+get("Candidate",candidate,name);return{parent:read("row"),token:read("token"),value:read("log_prob"),
+total:read("total")}}),likeliest2=array=>[...array].filter((_,i)=>i%perRow===0),closed=candidates[0].
+total===-1/0&&!done||this.maxLength<=length,ends=candidates.map(({token,total})=>!closed&&token===eos&&
+total>-1/0),kept=candidates.map((_,rank)=>rank).filter(rank=>!ends[rank]).slice(0,beamSize);return{length,
+candidates,finished:ends.map((end,rank)=>end&&rank<beamSize),kept,closed,lastTokens:likeliest2(memory.
+longs(this.tokens,rows*perRow)).map(Number),lastValues:likeliest2(memory.floats(this.values,rows*perRow)),
+active:status!==memory.constant("BEAM_ENDED"),scores:[...memory.doubles(this.get("best_scores"),beamSize)]}}close(){
+this.cache?.release(),this.scope.close()}},RecomputingSearch=class extends BeamSearch{prefill(){let{
+model,prefix,beamSize,maxLength,encoding}=this;this.cache=new DecoderCache(model,encoding,maxLength+
+1,this.options),this.store=this.cache.store,this.capacity=prefix.length+1+beamSize*(maxLength+1);let scores=prefix.
+map((token,t)=>model.logProbabilities(this.prefixLogits(prefix.slice(0,t)))[token]);return this.recordPrefix(
+scores),scores}advance(){let{model,memory,beamSize,suppressed}=this,[rows,length,perRow]=[this.get("\
+step.rows"),this.get("length"),beamSize+1],{read_prefix}=model.engine.exports,prefix=this.get("token\
+s");for(let row=0;row<rows;row++){read_prefix(this.beam,this.beamOptions,BigInt(length),BigInt(row),
+prefix,0);let logits=this.prefixLogits([...memory.ints(prefix,length)]),best=bestTokens(model.logProbabilities(
+logits),perRow,suppressed);memory.floats(this.values+4*row*perRow,perRow).set(best.map(({value})=>value)),
+memory.longs(this.tokens+8*row*perRow,perRow).set(best.map(({token})=>BigInt(token)))}model.engine.call(
+"extend_beam",model.failure,model.decoder,this.beamOptions,this.beam,this.best)}prefixLogits(prefix){
+return this.cache.clear(),this.cache.append([this.model.special.bos,...prefix],{causal:!1}).logits}};
+function prefixRecord(length,token,value,total,beamSize){return{length,candidates:[{parent:0,token,value,
+total}],finished:[!1],kept:[0],closed:!1,lastTokens:[token],lastValues:[value],active:!0,scores:Array(
+beamSize).fill(-1/0)}}function lengthDivisor(length,lengthPenalty){let power=1,root=Math.max(length,
+1),whole=Math.floor(lengthPenalty),rest=lengthPenalty-whole;for(let square=root;whole>0;square*=square)
+whole%2===1&&(power*=square),whole=Math.floor(whole/2);for(;rest>0;)root=Math.sqrt(root),rest*=2,rest>=
+1&&(power*=root,rest-=1);return power}function makeOutput(tokens,tokenScores,ended,lengthPenalty){let logProbability=tokenScores.
+reduce((sum,score)=>sum+score,0);return{tokens:ended?tokens.slice(0,-1):tokens,tokenScores,logProbability,
+score:logProbability/lengthDivisor(tokenScores.length,lengthPenalty),ended}}function bestTokens(values,count,suppressed=[]){
+let excluded=new Set(suppressed),best=[];for(let token=0;token<values.length;token++){let value=values[token];
+if(best.length===count&&!(value>best[count-1].value)||excluded.has(token))continue;let rank=best.length===
+count?count-1:best.length;for(;rank>0&&value>best[rank-1].value;rank--)best[rank]=best[rank-1];best[rank]=
+{token,value}}return best}async function generateIds(model,context,options={}){let{sampling=null,sample=0,
+maxTokens=256,onToken,pause:pause2,signal}=options,{unk,pad,bos,eos}=model.special,random=sampling&&
+makeRandom(sampling.seed??1,sample,context),cache=new WindowCache(model,options),tokens=[],scores=[],
+ended=!1;try{let logits=cache.prefill(context.slice(context.length-contextLength(context.length,model.
+window)));for(;;){let values=model.logProbabilities(logits),token=pickToken(values,sampling,random,[
+unk,pad,bos]);if(token<0||(ended=token===eos,!ended&&tokens.length>=maxTokens)||(tokens.push(token),
+scores.push(values[token]),ended||onToken?.(token,values[token])))break;if(pause2&&await pause2(),signal?.
+aborted)throw new SearchCancelled("the text was cancelled");logits=cache.append(token)}return makeOutput(
 tokens,scores,ended,1)}finally{cache.release()}}function contextLength(length,window){if(length<=window)
 return length;let step=windowStep(window);return window-step+1+(length-window-1)%step}var windowStep=window=>Math.
 max(1,Math.floor(window/2)),WindowCache=class{constructor(model,options){this.model=model,this.options=
@@ -797,33 +789,32 @@ let[given,...numbers]=name.split("."),{kind,layer,head}=checkHead(model,{kind:gi
 head:Number(numbers[1])});headFactors[kind]??=new Float32Array(model.layers[kind==="encoder"?"encode\
 r":"decoder"]*model.heads).fill(1),headFactors[kind][layer*model.heads+head]=0}if(!mask&&!model.layers.
 decoder)throw new RequestError("this model has no causal mask: each of its tokens attends to all oth\
-ers.");return{...heads.length&&{headFactors},positions,causal:mask}}var MIN_LOG_PROBABILITY=Math.log(22250738585072014e-324),PageClassifier=class{constructor(model,tokenizer,settings){
-this.model=model,this.tokenizer=tokenizer,this.settings=settings}forward(ids,options){let input=[BOS,
-...ids,EOS],{logits,attention}=this.model.classify(input,{...options,types:this.types(input)});return{
-logProbabilities:logSoftmax(logits),attention}}types(input){if(this.model.settings.token_types<=1)return null;
-let first=input.indexOf(EOS);return input.map((_,i)=>i>first?1:0)}encode(text){let{tokenizer,settings}=this;
-return(settings.texts===2?text.split("	").slice(0,2):[text]).flatMap((part,i)=>[...i?Array(tokenizer.
-marksBetween).fill(EOS):[],...tokenizer.encode(part)])}classify(text){let{logProbabilities}=this.forward(
-this.encode(text).slice(0,this.settings.longest),{});return this.settings.labels.map((label,i)=>({label,
-probability:Math.exp(logProbabilities[i])})).sort((a,b)=>b.probability-a.probability)}checkedIds(text){
-let ids=this.encode(text);return checkLength(ids.filter(id=>id!==EOS).length,"text",this.settings.longest),
-ids}head(text,{changes,...options}){let name=checkHead(this.model,options),input=[BOS,...this.checkedIds(
-text),EOS];return headSteps(this.model,name,input,[],{...engineChanges(this.model,changes),types:this.
-types(input)})}async inspect(text,{occlusion=!0,changes,...control}={}){let{model,tokenizer,settings}=this,
-ids=this.checkedIds(text),engine=engineChanges(model,changes),{logProbabilities,attention}=this.forward(
-ids,{...engine,attention:!0}),best=logProbabilities.indexOf(logProbabilities.reduce((a,b)=>Math.max(
-a,b))),input=[BOS,...ids,EOS];return{kind:"classification",run:settings.run,model:settings.facts,text:textOf(
-tokenizer,input,text,settings.language),attention:[attentionOf("encoder",attention.encoder,[model.layers.
-encoder,model.heads,input.length,input.length],!1)],label:settings.labels[best],classes:settings.labels.
-map((label,i)=>({label,probability:Math.exp(logProbabilities[i])})),pooling:model.settings.pooling,occlusion:occlusion?
-await this.leaveOutWords(ids,logProbabilities,best,engine,control):null,neighbours:neighboursOf(model.
-embeddingRows("encoder"),model.width,input,tokenizer)}}async leaveOutWords(ids,baseline,label,engine,{
+ers.");return{...heads.length&&{headFactors},positions,causal:mask}}var MIN_LOG_PROBABILITY=Math.log(22250738585072014e-324),likeliest=logProbabilities=>logProbabilities.
+indexOf(Math.max(...logProbabilities)),PageClassifier=class{constructor(model,tokenizer,settings){this.
+model=model,this.tokenizer=tokenizer,this.settings=settings}forward(ids,options){let input=[BOS,...ids,
+EOS],{logits,attention}=this.model.classify(input,{...options,types:this.types(input)});return{logProbabilities:logSoftmax(
+logits),attention}}types(input){if(this.model.settings.token_types<=1)return null;let first=input.indexOf(
+EOS);return input.map((_,i)=>i>first?1:0)}encode(text){let{tokenizer,settings}=this;return(settings.
+texts===2?text.split("	").slice(0,2):[text]).flatMap((part,i)=>[...i?Array(tokenizer.marksBetween).fill(
+EOS):[],...tokenizer.encode(part)])}classify(text){let{logProbabilities}=this.forward(this.encode(text).
+slice(0,this.settings.longest),{});return this.settings.labels.map((label,i)=>({label,probability:Math.
+exp(logProbabilities[i])})).sort((a,b)=>b.probability-a.probability)}checkedIds(text){let ids=this.encode(
+text);return checkLength(ids.filter(id=>id!==EOS).length,"text",this.settings.longest),ids}head(text,{
+changes,...options}){let name=checkHead(this.model,options),input=[BOS,...this.checkedIds(text),EOS];
+return headSteps(this.model,name,input,[],{...engineChanges(this.model,changes),types:this.types(input)})}async inspect(text,{
+occlusion=!0,changes,...control}={}){let{model,tokenizer,settings}=this,ids=this.checkedIds(text),engine=engineChanges(
+model,changes),{logProbabilities,attention}=this.forward(ids,{...engine,attention:!0}),best=likeliest(
+logProbabilities),input=[BOS,...ids,EOS];return{kind:"classification",run:settings.run,model:settings.
+facts,text:textOf(tokenizer,input,text,settings.language),attention:[attentionOf("encoder",attention.
+encoder,[model.layers.encoder,model.heads,input.length,input.length],!1)],label:settings.labels[best],
+classes:settings.labels.map((label,i)=>({label,probability:Math.exp(logProbabilities[i])})),pooling:model.
+settings.pooling,occlusion:occlusion?await this.leaveOutWords(ids,logProbabilities,best,engine,control):
+null,neighbours:neighboursOf(model.embeddingRows("encoder"),model.width,input,tokenizer)}}async leaveOutWords(ids,baseline,label,engine,{
 pause:pause2,signal}){let{labels}=this.settings,words=[];for(let{word,ids:rest}of withoutEachWord(this.
 tokenizer,ids)){if(await pause2?.(),signal?.aborted)throw new SearchCancelled("the inspection was ca\
 ncelled");let{logProbabilities}=this.forward(rest,engine),drops=labels.map((_,i)=>Math.max(baseline[i],
 MIN_LOG_PROBABILITY)-Math.max(logProbabilities[i],MIN_LOG_PROBABILITY));words.push({word,drop:drops[label],
-drops,output:labels[logProbabilities.indexOf(logProbabilities.reduce((a,b)=>Math.max(a,b)))]})}return{
-columns:labels,words}}};var SHOWN_TOKENS=20,PageGenerator=class{constructor(model,tokenizer,settings){this.model=model,this.
+drops,output:labels[likeliest(logProbabilities)]})}return{columns:labels,words}}};var SHOWN_TOKENS=20,PageGenerator=class{constructor(model,tokenizer,settings){this.model=model,this.
 tokenizer=tokenizer,this.settings=settings}context(text){let{first,lines}=this.settings,ids=this.tokenizer.
 encode(text);return lines||!ids.length?[first,...ids]:ids}async generate(text,{sampling=null,maxTokens=100,
 changes,pause:pause2,signal}={}){let output=await generateIds(this.model,this.context(text),{sampling,
@@ -953,10 +944,10 @@ translatedLines(text).flatMap(([start,end])=>{let line=text.slice(start,end);ret
 line))?[[start,end]]:sentenceSpans(line,this.language).map(([first,last])=>[start+first,start+last])})}translates(text){
 return hasLetters(text)||hasText(text)&&!this.tokenizer.knowsLetters}sentences(text){let{spans,parts}={
 spans:[],parts:[]},cutSentences=0;for(let sentence of sentenceSpans(text,this.language)){let row=this.
-encode(text.slice(...sentence)),fits=row.length<=this.limit,pieces=fits?[sentence]:piecesWithin(text,
-sentence,this.limit,piece=>this.encode(piece).length);spans.push(...pieces),parts.push(...fits?[row]:
-slicesOf(text,pieces).map(piece=>this.encode(piece))),pieces.length>1&&(cutSentences+=1)}return{spans,
-parts,cutSentences}}};function outsideCode(text){let outside=[],held=[],mark="";for(let span of lineSpans(
+encode(text.slice(...sentence));if(row.length<=this.limit){spans.push(sentence),parts.push(row);continue}
+let pieces=piecesWithin(text,sentence,this.limit,piece=>this.encode(piece).length);spans.push(...pieces),
+parts.push(...slicesOf(text,pieces).map(piece=>this.encode(piece))),pieces.length>1&&(cutSentences+=
+1)}return{spans,parts,cutSentences}}};function outsideCode(text){let outside=[],held=[],mark="";for(let span of lineSpans(
 text)){let line=text.slice(...span),begin=CODE.exec(line);mark&&line.startsWith(mark)&&[...line].every(
 character=>character===mark[0])?[held,mark]=[[],""]:mark?held.push(span):begin?[held,mark]=[[span],begin[1]]:
 outside.push(span)}return[...outside,...held]}function inCapitals(text){let letters=known(text).match(
@@ -990,23 +981,23 @@ if(total===-1/0)return;let state="kept",threshold=null;finished[rank]?state="fin
 rank)||([state,threshold]=["pruned",lowestKept]),token===this.eos&&!finished[rank]&&([state,threshold]=
 ["late-end",candidates[this.beamSize-1].total]),numberOfRank.set(rank,this.add({parent:this.open[parent],
 token,value,total,rank:rank+1,state,threshold}))}),this.open=kept.map(rank=>numberOfRank.get(rank)??
-null),this.lowest.push(numberOfRank.size?Math.min(...[...numberOfRank.keys()].map(rank=>candidates[rank].
-total)):-1/0),record.active||this.stopEarly(record)}add({parent,token,value,total,rank,state,threshold}){
-let number=this.nodes.length,depth=parent==null?0:this.nodes[parent].step+1;return this.nodes.push({
-number,parent:parent??null,step:depth,id:token,piece:this.piece(token),log_probability:value,total,score:total/
-lengthDivisor(depth+1,this.lengthPenalty),rank,state,threshold,best:!1}),number}close({lastTokens,lastValues}){
-this.open.forEach((number,row)=>{if(number===null&&row)return;let total=number===null?0:this.nodes[number].
-total;lastTokens[row]===this.eos&&lastValues[row]>-1/0?this.add({parent:number,token:this.eos,value:lastValues[row],
-total:total+lastValues[row],rank:row+1,state:"finished",threshold:null}):number!==null&&(this.nodes[number].
-state="cut")}),this.stop="limit"}stopEarly({scores,length}){let open=this.open.flatMap(number=>number===
-null?[]:this.nodes[number]),best=Math.max(-1/0,...open.map(node=>node.total));this.stop=scores[scores.
-length-1]>=best/lengthDivisor(length+1,this.lengthPenalty)?"beam-full":"settled";for(let node of open)
-node.state==="kept"&&(node.state="left")}tree(best){let parent=null;for(let token of best){let node=this.
-nodes.find(candidate=>candidate.parent===parent&&candidate.id===token);if(!node)break;node.best=!0,parent=
-node.number}let parents=new Set(this.nodes.map(node=>node.parent));for(let node of this.nodes)node.state!==
-"kept"||parents.has(node.number)||node.step+1>=this.lowest.length||Object.assign(node,{state:"outran\
-ked",threshold:this.lowest[node.step+1]});return{beam_size:this.beamSize,length_penalty:this.lengthPenalty,
-steps:this.steps,stop:this.stop,nodes:this.nodes}}};var WIDE_BEAM=10,withEndSymbol=({tokens,ended})=>ended?[...tokens,EOS]:[...tokens],PageTranslator=class _PageTranslator{constructor(model,tokenizers,settings){
+null);let totals=[...numberOfRank.keys()].map(rank=>candidates[rank].total);this.lowest.push(totals.
+length?Math.min(...totals):-1/0),record.active||this.stopEarly(record)}add({parent,token,value,total,
+rank,state,threshold}){let number=this.nodes.length,depth=parent==null?0:this.nodes[parent].step+1;return this.
+nodes.push({number,parent:parent??null,step:depth,id:token,piece:this.piece(token),log_probability:value,
+total,score:total/lengthDivisor(depth+1,this.lengthPenalty),rank,state,threshold,best:!1}),number}close({
+lastTokens,lastValues}){this.open.forEach((number,row)=>{if(number===null&&row)return;let total=number===
+null?0:this.nodes[number].total;lastTokens[row]===this.eos&&lastValues[row]>-1/0?this.add({parent:number,
+token:this.eos,value:lastValues[row],total:total+lastValues[row],rank:row+1,state:"finished",threshold:null}):
+number!==null&&(this.nodes[number].state="cut")}),this.stop="limit"}stopEarly({scores,length}){let open=this.
+open.flatMap(number=>number===null?[]:this.nodes[number]),best=Math.max(-1/0,...open.map(node=>node.
+total));this.stop=scores[scores.length-1]>=best/lengthDivisor(length+1,this.lengthPenalty)?"beam-ful\
+l":"settled";for(let node of open)node.state==="kept"&&(node.state="left")}tree(best){let parent=null;
+for(let token of best){let node=this.nodes.find(candidate=>candidate.parent===parent&&candidate.id===
+token);if(!node)break;node.best=!0,parent=node.number}let parents=new Set(this.nodes.map(node=>node.
+parent));for(let node of this.nodes)node.state!=="kept"||parents.has(node.number)||node.step+1>=this.
+lowest.length||Object.assign(node,{state:"outranked",threshold:this.lowest[node.step+1]});return{beam_size:this.
+beamSize,length_penalty:this.lengthPenalty,steps:this.steps,stop:this.stop,nodes:this.nodes}}};var WIDE_BEAM=10,withEndSymbol=({tokens,ended})=>ended?[...tokens,EOS]:[...tokens],PageTranslator=class _PageTranslator{constructor(model,tokenizers,settings){
 this.model=model,this.tokenizers=tokenizers,this.settings=settings,this.prefix=settings.prefix??[],this.
 longest=model.settings.max_positions-1,this.sources=settings.sources?new SourceModel(settings.sources):
 void 0,this.confidence=settings.confidence&&new ConfidenceModel(settings.confidence);let{source:language,
@@ -1016,11 +1007,11 @@ split,trainedLength,longest:this.longest,literals,lowerCapitals,target})}directi
 settings.directions?.find(({run})=>run===name);return found?new _PageTranslator(this.model,this.tokenizers,
 {...this.settings,...found,directions:null}):this}to(source,target){let own=this.settings.directions??
 [this.settings],fitting=own.filter(one=>[one.source,""].includes(source)&&[one.target,""].includes(target));
-if(fitting.length!==1)throw new RangeError(`${source||"any"} to ${target||"any"} is not one of the d\
-irections ${own.map(one=>`${one.source}-${one.target}`).join(", ")}.`);return this.direction(fitting[0].
-run)}async translate(text,{beam=this.model.search.beam_size,nBest=1,alignment=!1,changes,pause:pause2,
-signal}={}){let{prefix}=this,options={beamSize:Math.max(beam,nBest),nBest,prefix,skip:prefix.length,
-crossAttention:alignment,pause:pause2,signal,...engineChanges(this.model,changes)},{source,target}=this.
+if(fitting.length!==1){let directions=own.map(one=>`${one.source}-${one.target}`).join(", ");throw new RangeError(
+`${source||"any"} to ${target||"any"} is not one of the directions ${directions}.`)}return this.direction(
+fitting[0].run)}async translate(text,{beam=this.model.search.beam_size,nBest=1,alignment=!1,changes,
+pause:pause2,signal}={}){let{prefix}=this,options={beamSize:Math.max(beam,nBest),nBest,prefix,skip:prefix.
+length,crossAttention:alignment,pause:pause2,signal,...engineChanges(this.model,changes)},{source,target}=this.
 tokenizers,cut=this.splitter.line(text),marked=source.keepIds.length&&target.keepIds.length?this.splitter.
 withMarks(cut):cut,wide=Math.max(WIDE_BEAM,options.beamSize);for(let tried of[options,{...options,beamSize:wide,
 nBest:wide}]){let outputs=await this.outputsOf(marked,tried);if(outputs.every(found=>found.length))return this.
@@ -1083,22 +1074,22 @@ prefix,...tokenizers.target.encode(target)];checkLength(forced.length,"target",t
 tokenScores([...ids,EOS],[...forced,EOS],engine);return{hypotheses:[makeOutput([...forced,EOS],tokenScores,
 !0,model.search.length_penalty)],tree:null,given:forced.length+1}}tokenScores(source,output,engine){
 let{logits}=this.model.forward(source,[BOS,...output.slice(0,-1)],engine),size=this.model.vocabulary;
-return output.map((token,t)=>this.model.logProbabilities(logits.subarray(t*size,(t+1)*size))[token])}async leaveOutWords(ids,output,{
-pause:pause2,signal,engine}){let{source,target}=this.tokenizers,baseline=this.tokenScores([...ids,EOS],
-output,engine),words=[];for(let{word,ids:rest}of withoutEachWord(source,ids)){let drops=this.tokenScores(
-[...rest,EOS],output,engine).map((score,t)=>baseline[t]-score),[best]=rest.length?await translateIds(
-this.model,rest,{beamSize:1,nBest:1,prefix:this.prefix,pause:pause2,signal,...engine}):[null];words.
-push({word,drop:drops.reduce((sum,drop)=>sum+drop,0),drops,output:best?target.decode(best.tokens):""})}
-return{columns:target.pieces(output),words}}alignWords(cross,source,target){let wordsOf=({tokens:tokens2})=>tokens2.
-flatMap(token=>token.word??[]),[sourceWords,targetWords]=[wordsOf(source),wordsOf(target)];if(!source.
-words.length||!target.words.length)return null;let{layers}=this.model,links=wordAlignment(cross,sourceWords,
-targetWords),[rows,columns]=[Math.max(...targetWords)+1,Math.max(...sourceWords)+1],sums=new Float32Array(
-rows*columns),tokens=new Float32Array(rows);return targetWords.forEach((to,t)=>{tokens[to]+=1,sourceWords.
-forEach((from,s)=>{sums[to*columns+from]+=cross[t][s]})}),{layer:layers.decoder-1,pharaoh:pharaoh(links),
-links,weights:packArray([rows,columns],sums.map((sum,i)=>sum/Math.max(1,tokens[Math.floor(i/columns)])))}}outputOf(output,source){
-let{target}=this.tokenizers,ids=withEndSymbol(output);return{text:target.outputText(output.tokens,source),
-score:output.score,log_probability:output.logProbability,ids,pieces:target.pieces(ids),token_scores:[
-...output.tokenScores],ended:output.ended}}};async function loadPageModel(wasmBytes,header,readTensors){let engine=await createEngine(wasmBytes);
+return output.map((token,t)=>{let row=logits.subarray(t*size,(t+1)*size);return this.model.logProbabilities(
+row)[token]})}async leaveOutWords(ids,output,{pause:pause2,signal,engine}){let{source,target}=this.tokenizers,
+baseline=this.tokenScores([...ids,EOS],output,engine),words=[];for(let{word,ids:rest}of withoutEachWord(
+source,ids)){let drops=this.tokenScores([...rest,EOS],output,engine).map((score,t)=>baseline[t]-score),
+[best]=rest.length?await translateIds(this.model,rest,{beamSize:1,nBest:1,prefix:this.prefix,pause:pause2,
+signal,...engine}):[null];words.push({word,drop:drops.reduce((sum,drop)=>sum+drop,0),drops,output:best?
+target.decode(best.tokens):""})}return{columns:target.pieces(output),words}}alignWords(cross,source,target){
+let wordsOf=({tokens:tokens2})=>tokens2.flatMap(token=>token.word??[]),[sourceWords,targetWords]=[wordsOf(
+source),wordsOf(target)];if(!source.words.length||!target.words.length)return null;let{layers}=this.
+model,links=wordAlignment(cross,sourceWords,targetWords),[rows,columns]=[Math.max(...targetWords)+1,
+Math.max(...sourceWords)+1],sums=new Float32Array(rows*columns),tokens=new Float32Array(rows);return targetWords.
+forEach((to,t)=>{tokens[to]+=1,sourceWords.forEach((from,s)=>{sums[to*columns+from]+=cross[t][s]})}),
+{layer:layers.decoder-1,pharaoh:pharaoh(links),links,weights:packArray([rows,columns],sums.map((sum,i)=>sum/
+Math.max(1,tokens[Math.floor(i/columns)])))}}outputOf(output,source){let{target}=this.tokenizers,ids=withEndSymbol(
+output);return{text:target.outputText(output.tokens,source),score:output.score,log_probability:output.
+logProbability,ids,pieces:target.pieces(ids),token_scores:[...output.tokenScores],ended:output.ended}}};async function loadPageModel(wasmBytes,header,readTensors){let engine=await createEngine(wasmBytes);
 return pageModel(await engine.loadModel(header,readTensors),header)}function pageModel(model,header){
 let{source,target}=header.tokenizers,tokenizer=loadTokenizer(source);return header.task==="classific\
 ation"?new PageClassifier(model,tokenizer,header.page):header.task==="language-modeling"?new PageGenerator(

@@ -1,14 +1,17 @@
-/* The memory of the WebAssembly engine: allocation, and access to C structs, whose layout the module exports (layout.h). */
+/* The memory of the WebAssembly engine: allocation, and access to C structs, whose layout the
+   module exports (layout.h). */
 
 const ALIGNMENT = 16; // bytes
 const MEMORY_PAGE = 65536; // bytes by which the memory grows
 const MEMORY_LIMIT = 65536; // pages, 4 GiB
-const LAYOUT_ENTRY = { offset: 8, size: 16, type: 24, bytes: 32 }; // of struct Field, the only layout that is not read from the module
+// of struct Field, the only layout that is not read from the module
+const LAYOUT_ENTRY = { offset: 8, size: 16, type: 24, bytes: 32 };
 
 /** An error for the user: the message says which value is wrong. */
 export class EngineError extends Error {}
 
-/** A first-fit allocator of the memory behind the data of the module; adjacent free blocks are merged. */
+/** A first-fit allocator of the memory behind the data of the module; adjacent free blocks are
+    merged. */
 export class EngineMemory {
   /** @param {EngineExports} exports */
   constructor(exports) {
@@ -19,14 +22,21 @@ export class EngineMemory {
     this.layout = this.readLayout(exports.struct_layout);
   }
 
-  /** @type {{ bytes: Uint8Array, floats: Float32Array, ints: Int32Array, data: DataView } | null} */
+  /** @type {{ bytes: Uint8Array, floats: Float32Array, ints: Int32Array, data: DataView }
+        | null} */
   current = null;
 
-  /** Return typed views of the whole memory; growth detaches them, so callers must not store them. */
+  /** Return typed views of the whole memory; growth detaches them, so callers must not store
+      them. */
   get views() {
     const { buffer } = this.memory;
     if (this.current?.bytes.buffer !== buffer) {
-      this.current = { bytes: new Uint8Array(buffer), floats: new Float32Array(buffer), ints: new Int32Array(buffer), data: new DataView(buffer) };
+      this.current = {
+        bytes: new Uint8Array(buffer),
+        floats: new Float32Array(buffer),
+        ints: new Int32Array(buffer),
+        data: new DataView(buffer),
+      };
     }
     return this.current;
   }
@@ -77,7 +87,11 @@ export class EngineMemory {
       if (end / MEMORY_PAGE + pages > MEMORY_LIMIT) throw new RangeError("4 GiB");
       this.memory.grow(pages);
     } catch {
-      throw new EngineError(`there is no memory for ${Math.ceil(size / 2 ** 20)} MiB more: the text or the model is too large for this page.`);
+      const mebibytes = Math.ceil(size / 2 ** 20);
+      throw new EngineError(
+        `there is no memory for ${mebibytes} MiB more: ` +
+          "the text or the model is too large for this page.",
+      );
     }
     if (last && available) last.size += pages * MEMORY_PAGE;
     else this.free.push({ start: end, size: pages * MEMORY_PAGE });
@@ -121,7 +135,8 @@ export class EngineMemory {
   }
 
   /** Read the layout from the module: a map from struct and field to { offset, size, type }.
-      @type {(structLayout: EngineExports["struct_layout"]) => Map<string, { offset: number, size: number, type: string }>} */
+      @type {(structLayout: EngineExports["struct_layout"]) =>
+        Map<string, { offset: number, size: number, type: string }>} */
   readLayout(structLayout) {
     const start = this.allocate(8);
     const first = structLayout(start);
@@ -129,9 +144,19 @@ export class EngineMemory {
     const count = Number(data.getBigInt64(start, true));
     this.release(start);
     const layout = new Map();
-    for (let entry = first; entry < first + count * LAYOUT_ENTRY.bytes; entry += LAYOUT_ENTRY.bytes) {
-      const [offset, size] = [LAYOUT_ENTRY.offset, LAYOUT_ENTRY.size].map((field) => Number(data.getBigInt64(entry + field, true)));
-      layout.set(this.text(data.getUint32(entry, true)), { offset, size, type: this.text(data.getUint32(entry + LAYOUT_ENTRY.type, true)) });
+    for (
+      let entry = first;
+      entry < first + count * LAYOUT_ENTRY.bytes;
+      entry += LAYOUT_ENTRY.bytes
+    ) {
+      const [offset, size] = [LAYOUT_ENTRY.offset, LAYOUT_ENTRY.size].map((field) =>
+        Number(data.getBigInt64(entry + field, true)),
+      );
+      layout.set(this.text(data.getUint32(entry, true)), {
+        offset,
+        size,
+        type: this.text(data.getUint32(entry + LAYOUT_ENTRY.type, true)),
+      });
     }
     return layout;
   }
@@ -150,7 +175,8 @@ export class EngineMemory {
     return this.layoutOf(struct).size;
   }
 
-  /** Return the offset and type of a field; `path` is dotted for inner structs, as in "step.tokens".
+  /** Return the offset and type of a field; `path` is dotted for inner structs, as in
+      "step.tokens".
       @type {(struct: string, path: string) => { offset: number, type: string }} */
   findField(struct, path) {
     let offset = 0;
@@ -163,7 +189,8 @@ export class EngineMemory {
     return { offset, type };
   }
 
-  /** Write the fields of a struct; fields without a value become 0. A pointer is an address, null is 0.
+  /** Write the fields of a struct; fields without a value become 0. A pointer is an address, null
+      is 0.
       @type {(struct: string, address: number, values: StructValues) => void} */
   write(struct, address, values) {
     this.bytes(address, this.sizeOf(struct)).fill(0);
@@ -175,8 +202,9 @@ export class EngineMemory {
   update(struct, address, values) {
     for (const [name, value] of Object.entries(values)) {
       const { offset, type } = this.findField(struct, name);
-      if (this.layout.has(type)) this.write(type, address + offset, /** @type {StructValues} */ (value ?? {}));
-      else this.set(type, address + offset, Number(value ?? 0));
+      if (this.layout.has(type)) {
+        this.write(type, address + offset, /** @type {StructValues} */ (value ?? {}));
+      } else this.set(type, address + offset, Number(value ?? 0));
     }
   }
 

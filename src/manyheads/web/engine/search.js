@@ -1,37 +1,50 @@
-/* Beam search, greedy search and generation in the WebAssembly engine, one step at a time (decoding/beam.py, decoding/greedy.py).
+/* Beam search, greedy search and generation in the WebAssembly engine, one step at a time
+   (decoding/beam.py, decoding/greedy.py).
 
-   Shapes: K beam size, W rows (1 at first, then K), V vocabulary. An output is { tokens, tokenScores, logProbability, score, ended }, as
-   search/interface.py Hypothesis: ids without begin and end symbols, log-probabilities in nats, with that of the end symbol if the output ended. */
+   Shapes: K beam size, W rows (1 at first, then K), V vocabulary. An output is { tokens,
+   tokenScores, logProbability, score, ended }, as search/interface.py Hypothesis: ids without begin
+   and end symbols, log-probabilities in nats, with that of the end symbol if the output ended. */
 
 import { EngineError } from "./memory.js";
 import { DecoderCache } from "./model.js";
 import { makeRandom, pickToken } from "./sampling.js";
 
-const CACHE_MARGIN = 8; // tokens that an output may be longer than its source before the KV cache is enlarged
+// tokens that an output may be longer than its source before the KV cache is enlarged
+const CACHE_MARGIN = 8;
 
 /** The error of a search that was cancelled between two steps. */
 export class SearchCancelled extends Error {}
 
-/** Translate a source of ids without begin and end symbols; return at most nBest outputs, best first.
+/** Translate a source of ids without begin and end symbols; return at most nBest outputs, best
+    first.
 
-   options; their defaults are those of the model:
-     beamSize (1 is greedy), nBest, lengthPenalty, maxLengthRatio, maxLengthOffset, prefix (ids that the output begins with), skip (number of its first ids that are no part of the outputs),
-     headFactors { encoder, decoder, cross } (L x H numbers each; 0 turns a head off), positions (false: without position signals),
-     causal (false: without the causal mask; each step then recomputes every prefix),
-     crossAttention (true: the best output gets crossAttention (L, H, T, S), from each of its tokens to the source with its end symbol),
-     accept(output) (false: the output is left out),
-     onStep(record) is called after every step with the fields of BeamStep (search/beam_state.py), pause() is awaited after every step,
-     signal.aborted ends the search with SearchCancelled.
+    options; their defaults are those of the model:
+      beamSize: 1 is greedy; nBest, lengthPenalty, maxLengthRatio, maxLengthOffset; prefix: ids that
+      the output begins with; skip: how many of them are no part of the outputs; headFactors {
+      encoder, decoder, cross }: L x H numbers each; 0 turns a head off; positions: false: without
+      position signals; causal: false: without the causal mask; each step then recomputes every
+      prefix; crossAttention: true: the best output gets crossAttention (L, H, T, S), from each of
+      its tokens
+        to the source with its end symbol;
+      accept(output): false: the output is left out;
+      onStep(record): called after every step with the fields of BeamStep (search/beam_state.py);
+      pause(): awaited after every step;
+      signal: if aborted, it ends the search with SearchCancelled.
     @type {(model: EngineModel, ids: number[], options?: SearchOptions) => Promise<Output[]>} */
 export async function translateIds(model, ids, options = {}) {
   const encoding = model.encode([...ids, model.special.eos], options);
   let search = null;
   try {
     const Search = options.causal === false ? RecomputingSearch : BeamSearch;
-    search = new Search(model, encoding, { ...options, maxLength: maxOutputLength(model, ids.length, options) });
+    search = new Search(model, encoding, {
+      ...options,
+      maxLength: maxOutputLength(model, ids.length, options),
+    });
     await runSteps(search, options);
     const { skip = 0, lengthPenalty = model.search.length_penalty } = options;
-    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty).filter(options.accept ?? (() => true));
+    const outputs = withoutFirst(search.outputs(), skip, lengthPenalty).filter(
+      options.accept ?? (() => true),
+    );
     if (options.crossAttention && outputs.length) {
       const tokens = [...(options.prefix ?? []).slice(0, skip), ...outputs[0].tokens];
       const inputs = [model.special.bos, ...tokens].slice(0, Math.max(1, tokens.length));
@@ -44,18 +57,27 @@ export async function translateIds(model, ids, options = {}) {
   }
 }
 
-/** Return outputs, best first, without their first tokens, and without the share of these in the scores.
+/** Return outputs, best first, without their first tokens, and without the share of these in the
+    scores.
     @type {(outputs: Output[], count: number, lengthPenalty: number) => Output[]} */
 function withoutFirst(outputs, count, lengthPenalty) {
   if (!count) return outputs;
-  const shorter = outputs.map(({ tokens, tokenScores, ended }) => ({ ...makeOutput([], [...tokenScores].slice(count), ended, lengthPenalty), tokens: [...tokens].slice(count) }));
+  const shorter = outputs.map(({ tokens, tokenScores, ended }) => ({
+    ...makeOutput([], [...tokenScores].slice(count), ended, lengthPenalty),
+    tokens: [...tokens].slice(count),
+  }));
   return shorter.sort((a, b) => b.score - a.score);
 }
 
-/** Return the maximum length of an output in tokens, without the end symbol (SearchOptions.longest).
+/** Return the maximum length of an output in tokens, without the end symbol
+    (SearchOptions.longest).
     @type {(model: EngineModel, sourceLength: number, options?: SearchOptions) => number} */
 function maxOutputLength(model, sourceLength, options = {}) {
-  const { maxLengthRatio = model.search.max_length_ratio, maxLengthOffset = model.search.max_length_offset, prefix = [] } = options;
+  const {
+    maxLengthRatio = model.search.max_length_ratio,
+    maxLengthOffset = model.search.max_length_offset,
+    prefix = [],
+  } = options;
   const limit = Math.trunc(maxLengthRatio * sourceLength) + maxLengthOffset;
   return Math.min(Math.max(limit, prefix.length), model.settings.max_positions - 1);
 }
@@ -74,8 +96,6 @@ class BeamSearch {
   /** @type {DecoderCache} */
   cache;
   store = 0; // the addresses of the blocks of the search
-  logProbs = 0;
-  bestScores = 0;
   beam = 0;
   values = 0;
   tokens = 0;
@@ -87,9 +107,17 @@ class BeamSearch {
   capacity = 0; // of the KV cache, in tokens
   maxKeys = 0;
 
-  /** @param {EngineModel} model @param {Encoding} encoding @param {SearchOptions & { maxLength: number }} options */
+  /** @param {EngineModel} model
+      @param {Encoding} encoding
+      @param {SearchOptions & { maxLength: number }} options */
   constructor(model, encoding, options) {
-    const { beamSize = model.search.beam_size, nBest = 1, lengthPenalty = model.search.length_penalty, maxLength, prefix = [] } = options;
+    const {
+      beamSize = model.search.beam_size,
+      nBest = 1,
+      lengthPenalty = model.search.length_penalty,
+      maxLength,
+      prefix = [],
+    } = options;
     this.model = model;
     this.encoding = encoding;
     this.options = options;
@@ -100,10 +128,17 @@ class BeamSearch {
     this.prefix = prefix;
     this.memory = model.memory;
     this.suppressed = [model.special.pad, model.special.bos];
-    if (!(nBest >= 1 && nBest <= beamSize)) throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
-    if (beamSize + 1 + this.suppressed.length >= model.vocabulary) throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
-    if (prefix.length > maxLength) throw new EngineError(`the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`);
-    this.kvBlocks = model.layers.decoder * 2 * model.heads; // blocks of keys or values (C, E) in the KV cache
+    if (!(nBest >= 1 && nBest <= beamSize)) {
+      throw new EngineError(`nBest = ${nBest} must be from 1 to beamSize = ${beamSize}.`);
+    }
+    if (beamSize + 1 + this.suppressed.length >= model.vocabulary) {
+      throw new EngineError(`beamSize = ${beamSize} is too large for ${model.vocabulary} tokens.`);
+    }
+    if (prefix.length > maxLength) {
+      throw new EngineError(
+        `the prefix has ${prefix.length} tokens, but the longest output is ${maxLength}.`,
+      );
+    }
     this.scope = this.memory.scope();
     try {
       this.start();
@@ -115,59 +150,53 @@ class BeamSearch {
 
   /** Write the structs of the search. */
   start() {
-    const { scope, memory, model, beamSize, maxLength, prefix } = this;
+    const { scope, model, beamSize, maxLength, prefix, encoding } = this;
     const { bos, eos } = model.special;
-    /** @type {(count: number, bytes: number) => number} */
-    const allocate = (count, bytes) => scope.allocate(count * bytes);
+    const { begin_beam, skip_prefix } = model.engine.exports;
     const scores = this.prefill();
     const noPositions = this.options.positions === false;
-    if (!noPositions) model.positions.decoder.tableFor(maxLength + 1); // the table that all steps read
-    const length = prefix.length + 1;
-    const visible = allocate(beamSize * (maxLength + 2), 4);
-    memory.ints(visible, length).forEach((_, i, array) => { array[i] = i; });
-    const nodes = allocate((maxLength + 1) * beamSize, memory.sizeOf("Node"));
-    prefix.forEach((token, t) => memory.write("Node", nodes + t * beamSize * memory.sizeOf("Node"), { parent: 0, token, log_prob: scores[t] }));
-    const latest = scope.longs(Array(beamSize).fill(prefix.at(-1) ?? bos));
-    this.logProbs = scope.doubles(Array(beamSize).fill(scores.reduce((sum, score) => sum + score, 0)));
-    this.bestScores = scope.doubles(Array(beamSize).fill(-Infinity));
+    // the table that all steps read
+    if (!noPositions) model.positions.decoder.tableFor(maxLength + 1);
+    const divisors = Array.from({ length: maxLength + 2 }, (_, count) =>
+      lengthDivisor(count, this.lengthPenalty),
+    );
+    this.beamOptions = scope.struct("BeamOptions", {
+      beam_size: beamSize,
+      n_best: this.nBest,
+      eos,
+      signal_stride: noPositions ? 0 : model.width,
+      rotary_stride: noPositions ? 0 : model.headDim,
+      divisors: scope.doubles(divisors),
+    });
     this.beam = scope.struct("Beam", {
-      length: prefix.length,
       max_length: maxLength,
-      latest,
-      log_probs: this.logProbs,
-      best_scores: this.bestScores,
-      visible,
-      next_visible: allocate(beamSize * (maxLength + 2), 4),
-      nodes,
-      outputs: allocate((maxLength + 1) * beamSize, memory.sizeOf("Output")),
-      candidates: allocate(2 * beamSize, memory.sizeOf("Candidate")),
-      used: allocate(beamSize, 8),
+      prefix_length: prefix.length,
+      prefix: scope.ints(prefix),
       step: {
         ...this.cache.stepPositions(prefix.length),
-        tokens: latest,
         cache: this.store,
-        visible,
-        memory: this.encoding.pointers,
-        sentences: 1,
-        rows: 1,
-        length,
+        memory: encoding.pointers,
         capacity: this.capacity,
-        num_visible: length,
-        source_length: this.encoding.length,
-        source_capacity: this.encoding.length,
+        source_length: encoding.length,
+        source_capacity: encoding.length,
         self_heads: { weights: 0, factors: this.cache.factors.decoder },
         cross_heads: { weights: 0, factors: this.cache.factors.cross },
       },
     });
+    /** @type {(block: number) => number} */
+    const begin = (block) =>
+      Number(begin_beam(model.decoder, this.beamOptions, BigInt(bos), this.beam, block));
+    begin(scope.allocate(begin(0)));
+    skip_prefix(this.beamOptions, this.beam, scope.floats(scores));
     const perRow = beamSize + 1;
-    this.values = allocate(beamSize * perRow, 4);
-    this.tokens = allocate(beamSize * perRow, 8);
+    this.values = scope.allocate(beamSize * perRow * 4);
+    this.tokens = scope.allocate(beamSize * perRow * 8);
     this.best = scope.struct("BestTokens", {
-      count: perRow, num_suppressed: this.suppressed.length, suppressed: scope.longs(this.suppressed), values: this.values, tokens: this.tokens,
-    });
-    const divisors = Array.from({ length: maxLength + 2 }, (_, count) => lengthDivisor(count, this.lengthPenalty));
-    this.beamOptions = scope.struct("BeamOptions", {
-      beam_size: beamSize, n_best: this.nBest, eos, signal_stride: noPositions ? 0 : model.width, rotary_stride: noPositions ? 0 : model.headDim, divisors: scope.doubles(divisors),
+      count: perRow,
+      num_suppressed: this.suppressed.length,
+      suppressed: scope.longs(this.suppressed),
+      values: this.values,
+      tokens: this.tokens,
     });
     this.beams = scope.ints([this.beam]);
     this.maxKeys = Math.max(maxLength + 1, this.encoding.length);
@@ -175,16 +204,24 @@ class BeamSearch {
     this.logits = scope.allocate(4 * beamSize * model.vocabulary);
   }
 
-  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the log-probabilities of the prefix.
+  /** Fill the KV cache with the begin symbol and the prefix except its last token; return the
+      log-probabilities of the prefix.
       @type {() => number[]} */
   prefill() {
     const { model, prefix, beamSize, maxLength, encoding } = this;
-    this.capacity = prefix.length + 1 + beamSize * Math.min(maxLength, encoding.length + CACHE_MARGIN);
+    this.capacity =
+      prefix.length + 1 + beamSize * Math.min(maxLength, encoding.length + CACHE_MARGIN);
     this.cache = new DecoderCache(model, encoding, this.capacity, this.options);
     this.store = this.cache.store;
     if (!prefix.length) return [];
-    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], { allLogits: true });
-    const scores = prefix.map((token, t) => model.logProbabilities(logits.subarray(t * model.vocabulary, (t + 1) * model.vocabulary))[token]);
+    const { logits } = this.cache.append([model.special.bos, ...prefix.slice(0, -1)], {
+      allLogits: true,
+    });
+    const size = model.vocabulary;
+    const scores = prefix.map((token, t) => {
+      const row = logits.subarray(t * size, (t + 1) * size);
+      return model.logProbabilities(row)[token];
+    });
     this.recordPrefix(scores);
     return scores;
   }
@@ -203,7 +240,9 @@ class BeamSearch {
   step() {
     const { memory, beam } = this;
     const before = this.options.onStep && {
-      rows: this.get("step.rows"), length: this.get("length"), logProbs: [...memory.doubles(this.logProbs, this.beamSize)], done: memory.doubles(this.bestScores, 1)[0] > -Infinity,
+      rows: this.get("step.rows"),
+      length: this.get("length"),
+      done: memory.doubles(this.get("best_scores"), 1)[0] > -Infinity,
     };
     this.advance();
     const status = this.get("status");
@@ -215,7 +254,19 @@ class BeamSearch {
   /** Compute the best next tokens of all rows, and extend the beam with them. */
   advance() {
     const { model } = this;
-    model.engine.call("beam_steps", model.failure, model.decoder, this.beamOptions, this.beams, 1n, BigInt(this.maxKeys), this.workspace, this.logits, this.best, 1);
+    model.engine.call(
+      "beam_steps",
+      model.failure,
+      model.decoder,
+      this.beamOptions,
+      this.beams,
+      1n,
+      BigInt(this.maxKeys),
+      this.workspace,
+      this.logits,
+      this.best,
+      1,
+    );
   }
 
   /** Read a field of the struct Beam.
@@ -226,84 +277,78 @@ class BeamSearch {
 
   /** Copy the KV cache to one with capacity for twice the current length. */
   enlargeCache() {
-    const { memory, model, kvBlocks, scope } = this;
-    const filled = (this.get("step.length") - this.get("step.rows")) * model.headDim;
-    const capacity = 2 * this.get("step.length");
-    const store = scope.allocate(4 * kvBlocks * capacity * model.headDim);
-    const [from, to] = [this.store, store].map((address) => address / 4);
-    for (let block = 0; block < kvBlocks; block++) {
-      const start = from + block * this.capacity * model.headDim;
-      memory.views.floats.copyWithin(to + block * capacity * model.headDim, start, start + filled);
-    }
-    if (this.store === this.cache.store) this.cache.scope.release(this.store);
-    else scope.release(this.store);
-    Object.assign(this, { store, capacity });
-    memory.update("Beam", this.beam, { "step.cache": store, "step.capacity": capacity });
+    const { model, scope } = this;
+    /** @type {(cache: number) => number} */
+    const enlarge = (cache) =>
+      Number(model.engine.exports.enlarge_cache(model.decoder, this.beamOptions, this.beam, cache));
+    const store = scope.allocate(4 * enlarge(0));
+    enlarge(store);
+    this.cache.scope.release(this.store); // the first cache
+    scope.release(this.store); // a later one
+    this.store = store;
   }
 
-  /** Return the nBest outputs, best first; of equal ones the earlier is first.
+  /** Return the outputs of a search that has ended, best first; of equal ones the earlier is first.
       @type {() => Output[]} */
   outputs() {
-    const { memory, lengthPenalty } = this;
-    const { eos } = this.model.special;
-    const [outputs, outputSize] = [this.get("outputs"), memory.sizeOf("Output")];
-    const candidates = Array.from({ length: this.get("num_outputs") }, (_, number) => {
+    const { memory } = this;
+    return Array.from({ length: this.get("num_outputs") }, (_, rank) => {
+      const output = this.get("outputs") + rank * memory.sizeOf("Output");
       /** @type {(name: string) => number} */
-      const read = (name) => memory.get("Output", outputs + number * outputSize, name);
-      const ended = read("ended") !== 0;
-      const { tokens, scores } = this.prefixOf(read("length"), read("row"));
-      if (ended) {
-        tokens.push(eos);
-        scores.push(read("log_prob"));
-      }
-      return makeOutput(tokens, scores, ended, lengthPenalty);
+      const read = (name) => memory.get("Output", output, name);
+      const first = 4 * rank * (this.maxLength + 1);
+      const length = read("length");
+      return {
+        tokens: [...memory.ints(this.get("tokens") + first, length)],
+        tokenScores: [...memory.floats(this.get("token_scores") + first, length + read("ended"))],
+        logProbability: read("total"),
+        score: read("score"),
+        ended: read("ended") !== 0,
+      };
     });
-    return candidates.sort((a, b) => b.score - a.score).slice(0, this.nBest);
   }
 
-  /** Trace a row back from the step at which prefixes had this length; return its tokens and their log-probabilities.
-      @type {(length: number, row: number) => { tokens: number[], scores: number[] }} */
-  prefixOf(length, row) {
-    const { memory, beamSize } = this;
-    const [nodes, size] = [this.get("nodes"), memory.sizeOf("Node")];
-    /** @type {{ tokens: number[], scores: number[] }} */
-    const { tokens, scores } = { tokens: [], scores: [] };
-    for (let position = length - 1; position >= 0; position--) {
-      const node = nodes + (position * beamSize + row) * size;
-      tokens.push(memory.get("Node", node, "token"));
-      scores.push(memory.get("Node", node, "log_prob"));
-      row = memory.get("Node", node, "parent");
-    }
-    return { tokens: tokens.reverse(), scores: scores.reverse() };
-  }
-
-  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state before it and the status after it.
-      @type {(before: { rows: number, length: number, logProbs: number[], done: boolean }, status: number) => StepRecord} */
-  record({ rows, length, logProbs, done }, status) {
+  /** Return a record of a step (BeamStep in search/beam_state.py, of one sentence) from the state
+      before it and the status after it.
+      @type {(before: { rows: number, length: number, done: boolean }, status: number) =>
+        StepRecord} */
+  record({ rows, length, done }, status) {
     const { memory, beamSize } = this;
     const { eos } = this.model.special;
     const perRow = beamSize + 1;
-    const values = [...memory.floats(this.values, rows * perRow)];
-    const tokens = [...memory.longs(this.tokens, rows * perRow)].map(Number);
-    const all = values.map((value, i) => {
-      const parent = Math.floor(i / perRow);
-      return { parent, token: tokens[i], value, total: logProbs[parent] + value };
+    const count = Math.min(rows * perRow, 2 * beamSize);
+    const candidates = Array.from({ length: count }, (_, rank) => {
+      const candidate = this.get("candidates") + rank * memory.sizeOf("Candidate");
+      /** @type {(name: string) => number} */
+      const read = (name) => memory.get("Candidate", candidate, name);
+      return {
+        parent: read("row"),
+        token: read("token"),
+        value: read("log_prob"),
+        total: read("total"),
+      };
     });
-    const candidates = all.sort((a, b) => (b.total === a.total ? 0 : b.total - a.total)).slice(0, 2 * beamSize);
+    /** @type {<T>(array: Iterable<T>) => T[]} */
+    const likeliest = (array) => [...array].filter((_, i) => i % perRow === 0);
     const stuck = candidates[0].total === -Infinity && !done;
     const closed = stuck || this.maxLength <= length;
-    const ends = candidates.map(({ token, total }) => !closed && token === eos && total > -Infinity);
-    const kept = candidates.map((_, rank) => rank).filter((rank) => !ends[rank]).slice(0, beamSize);
+    const ends = candidates.map(
+      ({ token, total }) => !closed && token === eos && total > -Infinity,
+    );
+    const kept = candidates
+      .map((_, rank) => rank)
+      .filter((rank) => !ends[rank])
+      .slice(0, beamSize);
     return {
       length,
       candidates,
       finished: ends.map((end, rank) => end && rank < beamSize),
       kept,
       closed,
-      lastTokens: tokens.filter((_, i) => i % perRow === 0),
-      lastValues: values.filter((_, i) => i % perRow === 0),
+      lastTokens: likeliest(memory.longs(this.tokens, rows * perRow)).map(Number),
+      lastValues: likeliest(memory.floats(this.values, rows * perRow)),
       active: status !== memory.constant("BEAM_ENDED"),
-      scores: [...memory.doubles(this.bestScores, beamSize)],
+      scores: [...memory.doubles(this.get("best_scores"), beamSize)],
     };
   }
 
@@ -313,16 +358,20 @@ class BeamSearch {
   }
 }
 
-/** The beam search without the causal mask. Each new token then changes the states of all earlier ones, so no KV cache can be reused:
-    each step recomputes every prefix (inspection/rereading.py). */
+/** The beam search without the causal mask. Each new token then changes the states of all earlier
+    ones, so no KV cache can be reused: each step recomputes every prefix
+    (inspection/rereading.py). */
 class RecomputingSearch extends BeamSearch {
   /** As in BeamSearch; each token of the prefix is scored given only the tokens before it. */
   prefill() {
     const { model, prefix, beamSize, maxLength, encoding } = this;
     this.cache = new DecoderCache(model, encoding, maxLength + 1, this.options);
     this.store = this.cache.store;
-    this.capacity = prefix.length + 1 + beamSize * (maxLength + 1); // the tokens of all steps, none of which are stored
-    const scores = prefix.map((token, t) => model.logProbabilities(this.prefixLogits(prefix.slice(0, t)))[token]);
+    // the tokens of all steps, none of which are stored
+    this.capacity = prefix.length + 1 + beamSize * (maxLength + 1);
+    const scores = prefix.map(
+      (token, t) => model.logProbabilities(this.prefixLogits(prefix.slice(0, t)))[token],
+    );
     this.recordPrefix(scores);
     return scores;
   }
@@ -330,12 +379,25 @@ class RecomputingSearch extends BeamSearch {
   advance() {
     const { model, memory, beamSize, suppressed } = this;
     const [rows, length, perRow] = [this.get("step.rows"), this.get("length"), beamSize + 1];
+    const { read_prefix } = model.engine.exports;
+    const prefix = this.get("tokens"); // whose memory is free until the search ends
     for (let row = 0; row < rows; row++) {
-      const best = bestTokens(model.logProbabilities(this.prefixLogits(this.prefixOf(length, row).tokens)), perRow, suppressed);
+      read_prefix(this.beam, this.beamOptions, BigInt(length), BigInt(row), prefix, 0);
+      const logits = this.prefixLogits([...memory.ints(prefix, length)]);
+      const best = bestTokens(model.logProbabilities(logits), perRow, suppressed);
       memory.floats(this.values + 4 * row * perRow, perRow).set(best.map(({ value }) => value));
-      memory.longs(this.tokens + 8 * row * perRow, perRow).set(best.map(({ token }) => BigInt(token)));
+      memory
+        .longs(this.tokens + 8 * row * perRow, perRow)
+        .set(best.map(({ token }) => BigInt(token)));
     }
-    model.engine.call("extend_beam", model.failure, model.decoder, this.beamOptions, this.beam, this.best);
+    model.engine.call(
+      "extend_beam",
+      model.failure,
+      model.decoder,
+      this.beamOptions,
+      this.beam,
+      this.best,
+    );
   }
 
   /** Return the logits (V) after a prefix.
@@ -347,10 +409,19 @@ class RecomputingSearch extends BeamSearch {
 }
 
 /** Return the record of a step in a forced prefix, with its token as the only candidate.
-    @type {(length: number, token: number, value: number, total: number, beamSize: number) => StepRecord} */
+    @type {(length: number, token: number, value: number, total: number, beamSize: number) =>
+      StepRecord} */
 function prefixRecord(length, token, value, total, beamSize) {
   return {
-    length, candidates: [{ parent: 0, token, value, total }], finished: [false], kept: [0], closed: false, lastTokens: [token], lastValues: [value], active: true, scores: Array(beamSize).fill(-Infinity),
+    length,
+    candidates: [{ parent: 0, token, value, total }],
+    finished: [false],
+    kept: [0],
+    closed: false,
+    lastTokens: [token],
+    lastValues: [value],
+    active: true,
+    scores: Array(beamSize).fill(-Infinity),
   };
 }
 
@@ -376,24 +447,34 @@ export function lengthDivisor(length, lengthPenalty) {
   return power;
 }
 
-/** Make an output from its tokens and their log-probabilities, with the end symbol last if it ended.
-    @type {(tokens: number[], tokenScores: number[], ended: boolean, lengthPenalty: number) => Output} */
+/** Make an output from its tokens and their log-probabilities, with the end symbol last if it
+    ended.
+    @type {(tokens: number[], tokenScores: number[], ended: boolean, lengthPenalty: number) =>
+      Output} */
 export function makeOutput(tokens, tokenScores, ended, lengthPenalty) {
   const logProbability = tokenScores.reduce((sum, score) => sum + score, 0);
   return {
-    tokens: ended ? tokens.slice(0, -1) : tokens, tokenScores, logProbability, score: logProbability / lengthDivisor(tokenScores.length, lengthPenalty), ended,
+    tokens: ended ? tokens.slice(0, -1) : tokens,
+    tokenScores,
+    logProbability,
+    score: logProbability / lengthDivisor(tokenScores.length, lengthPenalty),
+    ended,
   };
 }
 
-/** Return the likeliest tokens, [{ token, value }], the lowest id first among equals, without suppressed ids.
-    @type {(values: ArrayLike<number>, count: number, suppressed?: Iterable<number>) => { token: number, value: number }[]} */
+/** Return the likeliest tokens, [{ token, value }], the lowest id first among equals, without
+    suppressed ids.
+    @type {(values: ArrayLike<number>, count: number, suppressed?: Iterable<number>) => { token:
+      number, value: number }[]} */
 export function bestTokens(values, count, suppressed = []) {
   const excluded = new Set(suppressed);
   /** @type {{ token: number, value: number }[]} */
   const best = [];
   for (let token = 0; token < values.length; token++) {
     const value = values[token];
-    if ((best.length === count && !(value > best[count - 1].value)) || excluded.has(token)) continue;
+    if ((best.length === count && !(value > best[count - 1].value)) || excluded.has(token)) {
+      continue;
+    }
     let rank = best.length === count ? count - 1 : best.length;
     for (; rank > 0 && value > best[rank - 1].value; rank--) best[rank] = best[rank - 1];
     best[rank] = { token, value };
@@ -401,11 +482,14 @@ export function bestTokens(values, count, suppressed = []) {
   return best;
 }
 
-/** Continue a text with a language model. context: ids, at least one; if they do not fit into the window, the last are used.
+/** Continue a text with a language model. context: ids, at least one; if they do not fit into the
+    window, the last are used.
 
-   options: sampling { temperature, topK, topP, seed } or null (greedy), sample (the index of the sample), maxTokens,
-     onToken(token, value) may return true to end the text, headFactors.decoder, positions, causal, pause and signal as in translateIds.
-    @type {(model: EngineModel, context: number[], options?: GenerationOptions) => Promise<Output>} */
+    options: sampling { temperature, topK, topP, seed } or null (greedy), sample (the index of the
+      sample), maxTokens, onToken(token, value), which may return true to end the text;
+      headFactors.decoder, positions, causal, pause and signal as in translateIds.
+    @type {(model: EngineModel, context: number[], options?: GenerationOptions) =>
+      Promise<Output>} */
 export async function generateIds(model, context, options = {}) {
   const { sampling = null, sample = 0, maxTokens = 256, onToken, pause, signal } = options;
   const { unk, pad, bos, eos } = model.special;
@@ -415,7 +499,9 @@ export async function generateIds(model, context, options = {}) {
   const scores = [];
   let ended = false;
   try {
-    let logits = cache.prefill(context.slice(context.length - contextLength(context.length, model.window)));
+    let logits = cache.prefill(
+      context.slice(context.length - contextLength(context.length, model.window)),
+    );
     for (;;) {
       const values = model.logProbabilities(logits);
       const token = pickToken(values, sampling, random, [unk, pad, bos]);
@@ -435,7 +521,8 @@ export async function generateIds(model, context, options = {}) {
   }
 }
 
-/** Return how many of the last tokens of a text of this length are its context in the window (held_tokens in decoding/language_model.py).
+/** Return how many of the last tokens of a text of this length are its context in the window
+    (held_tokens in decoding/language_model.py).
     @type {(length: number, window: number) => number} */
 export function contextLength(length, window) {
   if (length <= window) return length;
@@ -446,8 +533,8 @@ export function contextLength(length, window) {
 /** @type {(window: number) => number} */
 const windowStep = (window) => Math.max(1, Math.floor(window / 2));
 
-/** The KV cache of a language model. When a text fills the window, its first half is dropped and the rest is recomputed. Without the causal
-    mask, each step recomputes the text. */
+/** The KV cache of a language model. When a text fills the window, its first half is dropped and
+    the rest is recomputed. Without the causal mask, each step recomputes the text. */
 class WindowCache {
   /** @param {EngineModel} model @param {EngineOptions} options */
   constructor(model, options) {
@@ -470,7 +557,9 @@ class WindowCache {
       @type {(token: number) => Float32Array} */
   append(token) {
     const { window } = this.model;
-    if (this.tokens.length >= window) return this.prefill([...this.tokens.slice(windowStep(window)), token]);
+    if (this.tokens.length >= window) {
+      return this.prefill([...this.tokens.slice(windowStep(window)), token]);
+    }
     if (this.options.causal === false) return this.prefill([...this.tokens, token]);
     this.tokens.push(token);
     return this.cache.append([token]).logits;

@@ -10,7 +10,8 @@ export const BOS = 2;
 export const EOS = 3;
 export const SPECIALS = ["<unk>", "<pad>", "<s>", "</s>"];
 
-/** Converts text to token ids and back. A subclass sets `size`, and has `encode`, `decode` and `pieces`. */
+/** Converts text to token ids and back. A subclass sets `size`, and has `encode`, `decode` and
+    `pieces`. */
 export class Tokenizer {
   size = 0;
   /** @type {boolean | undefined} */
@@ -24,7 +25,11 @@ export class Tokenizer {
     this.marksBetween = marksBetween;
     this.side = side; // of a translation, "source" or "target", whose normal form the text gets
     /** Patterns of the marks that sources lose. */
-    this.marks = marks && Object.fromEntries(Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")]));
+    this.marks =
+      marks &&
+      Object.fromEntries(
+        Object.entries(marks).map(([name, pattern]) => [name, new RegExp(pattern, "gu")]),
+      );
   }
 
   /** Return the tokenizer with the normal form of a side.
@@ -35,20 +40,29 @@ export class Tokenizer {
 
   /** Return the token ids of a text.
       @type {(text: string) => number[]} */
-  encode() { throw new Error("a subclass encodes"); }
+  encode() {
+    throw new Error("a subclass encodes");
+  }
 
   /** Return the text of token ids.
       @type {(ids: number[]) => string} */
-  decode() { throw new Error("a subclass decodes"); }
+  decode() {
+    throw new Error("a subclass decodes");
+  }
 
   /** Return the texts of token ids for display.
       @type {(ids: number[]) => string[]} */
-  pieces() { throw new Error("a subclass has pieces"); }
+  pieces() {
+    throw new Error("a subclass has pieces");
+  }
 
   /** Whether text with letters can be encoded; not so in a task of numbers alone. */
   get knowsLetters() {
-    this.letters ??= this.kind === "bytes" || this.pieces(Array.from({ length: this.size - SPECIALS.length }, (_, i) => SPECIALS.length + i))
-      .some((piece) => !piece.startsWith("<0x") && hasLetters(piece));
+    this.letters ??=
+      this.kind === "bytes" ||
+      this.pieces(
+        Array.from({ length: this.size - SPECIALS.length }, (_, i) => SPECIALS.length + i),
+      ).some((piece) => !piece.startsWith("<0x") && hasLetters(piece));
     return this.letters;
   }
 
@@ -61,7 +75,11 @@ export class Tokenizer {
   /** Normalise a text, and lower-case it if the tokenizer was trained so.
       @type {(text: string) => string} */
   prepare(text) {
-    const normal = this.keepSpace ? unify(text) : this.side === "target" ? normalizeTarget(text) : normalize(this.formed(text));
+    const normal = this.keepSpace
+      ? unify(text)
+      : this.side === "target"
+        ? normalizeTarget(text)
+        : normalize(this.formed(text));
     return this.lowercase ? lower(normal) : normal;
   }
 
@@ -69,7 +87,9 @@ export class Tokenizer {
       @type {(ids: number[]) => number[]} */
   check(ids) {
     const invalid = ids.find((id) => !Number.isInteger(id) || id < 0 || id >= this.size);
-    if (invalid !== undefined) throw new RangeError(`token id ${invalid} is outside this vocabulary of ${this.size}`);
+    if (invalid !== undefined) {
+      throw new RangeError(`token id ${invalid} is outside this vocabulary of ${this.size}`);
+    }
     return [...ids];
   }
 
@@ -77,13 +97,13 @@ export class Tokenizer {
       @type {Map<number, number>} */
   byteValues = new Map();
 
-  /**
-   * Leave out ids of bytes that form no character; if exactly one character of the text `source` begins with them, complete it.
-   * Returns { whole, broken }: the ids, and the number of broken characters.
-   * @type {(ids: number[], source?: string) => { whole: number[], broken: number }}
-   */
+  /** Leave out ids of bytes that form no character; if exactly one character of the text `source`
+      begins with them, complete it. Returns { whole, broken }: the ids, and the number of broken
+      characters.
+      @type {(ids: number[], source?: string) => { whole: number[], broken: number }} */
   wholeCharacters(ids, source = "") {
-    const values = this.byteValues, whole = [];
+    const values = this.byteValues;
+    const whole = [];
     let broken = 0;
     if (!ids.some((id) => values.has(id))) return { whole: [...ids], broken };
     for (let start = 0, end; start < ids.length; start = end) {
@@ -91,7 +111,10 @@ export class Tokenizer {
       const bytes = ids.slice(start, end).flatMap((id) => values.get(id) ?? []);
       let kept = 0;
       for (const [first, last] of brokenCharacters(bytes)) {
-        whole.push(...ids.slice(start + kept, start + first), ...this.completed(bytes.slice(first, last), source));
+        whole.push(
+          ...ids.slice(start + kept, start + first),
+          ...this.completed(bytes.slice(first, last), source),
+        );
         kept = last;
         broken += 1;
       }
@@ -111,10 +134,13 @@ export class Tokenizer {
     return this.decode(this.wholeCharacters(ids, source).whole);
   }
 
-  /** Return the ids of the only character of a text with this beginning in UTF-8; [] if there is not one.
+  /** Return the ids of the only character of a text with this beginning in UTF-8; [] if there is
+      not one.
       @type {(beginning: number[], source: string) => number[]} */
   completed(beginning, source) {
-    const found = [...new Set(source)].filter((character) => beginning.every((byte, index) => utf8Bytes(character)[index] === byte));
+    const found = [...new Set(source)].filter((character) =>
+      beginning.every((byte, index) => utf8Bytes(character)[index] === byte),
+    );
     if (found.length !== 1) return [];
     const ids = new Map([...this.byteValues].map(([id, byte]) => [byte, id]));
     return [...utf8Bytes(found[0])].flatMap((byte) => ids.get(byte) ?? []);
@@ -126,7 +152,8 @@ export class Tokenizer {
     return this.check(ids).filter((id) => id === UNK || id > EOS);
   }
 
-  /** Decode each run of known ids by `decode`, and each run of unknown ids as one "<unk>"; join the texts by blanks.
+  /** Decode each run of known ids by `decode`, and each run of unknown ids as one "<unk>"; join the
+      texts by blanks.
       @type {(ids: number[], decode: (run: number[]) => string) => string} */
   decodeRuns(ids, decode) {
     /** @type {number[][]} */

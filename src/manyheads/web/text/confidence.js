@@ -1,7 +1,14 @@
-/* How sure a translator is of a translation: an estimate of its chrF, as in manyheads/inference/translation/confidence.py. */
+/* How sure a translator is of a translation: an estimate of its chrF, as in
+   manyheads/inference/translation/confidence.py. */
 
 const LEVELS = ["low", "medium", "high"];
-const SIGNS_OF_FAILURE = ["untrained-direction", "unlike-training", "repetition", "length-ratio", "broken-character"];
+const SIGNS_OF_FAILURE = [
+  "untrained-direction",
+  "unlike-training",
+  "repetition",
+  "length-ratio",
+  "broken-character",
+];
 
 /** The model of the confidence, from the JSON value that Python wrote. */
 export class ConfidenceModel {
@@ -13,20 +20,31 @@ export class ConfidenceModel {
     this.limits = limits;
   }
 
-  /**
-   * Return the confidence in the translation of a line, from 0 to 1. `tokenScores` are those of all parts, `rows` the ids of the parts,
-   * `sources` the model of the training sources, if there is one.
-   * @param {number[]} tokenScores @param {number[][]} rows @param {SourceModel | undefined} sources @param {string[]} warnings @param {boolean} truncated
-   */
+  /** Return the confidence in the translation of a line, from 0 to 1. `tokenScores` are those of
+      all parts, `rows` the ids of the parts, `sources` the model of the training sources, if there
+      is one.
+      @param {number[]} tokenScores
+      @param {number[][]} rows
+      @param {SourceModel | undefined} sources
+      @param {string[]} warnings
+      @param {boolean} truncated */
   estimate(tokenScores, rows, sources, warnings, truncated) {
-    const count = tokenScores.length, pieces = rows.reduce((sum, row) => sum + row.length + 1, 0);
+    const count = tokenScores.length;
+    const pieces = rows.reduce((sum, row) => sum + row.length + 1, 0);
     /** @type {(values: number[]) => number} */
     const total = (values) => values.reduce((sum, value) => sum + value, 0);
     const surprise = sources ? total(rows.map((row) => sources.surprise(row))) / pieces : 0;
     const ratio = Math.abs(Math.log(count / pieces) - this.usualRatio);
-    const terms = [total(tokenScores) / count, total(tokenScores.map(Math.exp)) / count, surprise, ratio];
+    const terms = [
+      total(tokenScores) / count,
+      total(tokenScores.map(Math.exp)) / count,
+      surprise,
+      ratio,
+    ];
     let value = this.bias + total(terms.map((term, index) => this.weights[index] * term));
-    if (truncated || warnings.some((name) => SIGNS_OF_FAILURE.includes(name))) value = Math.min(value, this.limits[0] / 2);
+    if (truncated || warnings.some((name) => SIGNS_OF_FAILURE.includes(name))) {
+      value = Math.min(value, this.limits[0] / 2);
+    }
     return Math.min(1, Math.max(0, value));
   }
 

@@ -8,7 +8,8 @@ const NO_BREAK = /[\xa0\u202f]/g;
 const SPACES = new RegExp(`[${WHITE}]+`, "gu");
 /** Compose a text (NFC), without control characters; lone surrogates become U+FFFD.
     @type {(text: string) => string} */
-const compose = (text) => onKnown((known) => known.normalize("NFC"), wellFormed(text).replace(CONTROL_CHARACTERS, ""));
+const compose = (text) =>
+  onKnown((known) => known.normalize("NFC"), wellFormed(text).replace(CONTROL_CHARACTERS, ""));
 
 /** Compose a text and strip white space at its ends.
     @type {(text: string) => string} */
@@ -28,12 +29,16 @@ export const lower = (text) => onKnown((known) => known.toLowerCase().normalize(
 
 /** Normalise a text, but keep a no-break blank that stands alone.
     @type {(text: string) => string} */
-export const normalizeTarget = (text) => clean(text).replace(SPACES, (run) => (run.replace(NO_BREAK, "") ? " " : run[0]));
+export const normalizeTarget = (text) =>
+  clean(text).replace(SPACES, (run) => (run.replace(NO_BREAK, "") ? " " : run[0]));
 
 /** Write a source without typographic marks; `marks` are the patterns of Python.
     @type {(text: string, marks: { [name: string]: RegExp }) => string} */
 export function sourceForm(text, { invisible, unspaced, wide, eastAsian, eastAsianWide }) {
-  const bare = text.replace(invisible, ""), joined = bare.search(unspaced) < 0 ? bare.replaceAll("\u200b", "") : bare;
-  const folded = joined.replace(joined.search(eastAsian) < 0 ? wide : eastAsianWide, (run) => run.normalize("NFKC"));
+  const bare = text.replace(invisible, "");
+  const joined = bare.search(unspaced) < 0 ? bare.replaceAll("\u200b", "") : bare;
+  const folded = joined.replace(joined.search(eastAsian) < 0 ? wide : eastAsianWide, (run) =>
+    run.normalize("NFKC"),
+  );
   return folded.replace(NO_BREAK, " ");
 }

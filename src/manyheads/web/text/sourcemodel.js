@@ -1,14 +1,19 @@
-/* Whether a text is unlike the sources that a translator learned from, as in manyheads/text/source_model.py. */
+/* Whether a text is unlike the sources that a translator learned from, as in
+   manyheads/text/source_model.py. */
 
 import { BOS, EOS } from "./base.js";
 
-const FEW = 0.1; // share of sources of several sentences from which on a model is trusted to translate such lines whole
+// share of sources of several sentences from which on a model is trusted to translate such lines
+// whole
+const FEW = 0.1;
 
 /** A bigram model of the pieces of the training sources, from the JSON value that Python wrote. */
 export class SourceModel {
   /** @param {SourceModelDescription} description */
   constructor({ mean, limits, several, ...lists }) {
-    const [counts, pairs] = [lists.counts, lists.pairs].map((numbers) => numbers.split(" ").map(Number));
+    const [counts, pairs] = [lists.counts, lists.pairs].map((numbers) =>
+      numbers.split(" ").map(Number),
+    );
     this.counts = counts;
     this.mean = mean;
     this.limits = limits;
@@ -29,15 +34,22 @@ export class SourceModel {
   /** Return the probability of a piece after another.
       @type {(first: number, second: number) => number} */
   probability(first, second) {
-    const alone = (this.counts[second] + 1) / this.total, kinds = this.kinds[first];
+    const alone = (this.counts[second] + 1) / this.total;
+    const kinds = this.kinds[first];
     if (!kinds) return alone;
-    return ((this.pairs.get(first * this.counts.length + second) ?? 0) + kinds * alone) / (this.after[first] + kinds);
+    return (
+      ((this.pairs.get(first * this.counts.length + second) ?? 0) + kinds * alone) /
+      (this.after[first] + kinds)
+    );
   }
 
   /** Return the surprise of the pieces of a text and of its end, summed, in nats.
       @type {(ids: number[]) => number} */
   surprise(ids) {
-    return [...ids, EOS].reduce((nats, id, at) => nats - Math.log(this.probability(at ? ids[at - 1] : BOS, id)), 0);
+    return [...ids, EOS].reduce(
+      (nats, id, at) => nats - Math.log(this.probability(at ? ids[at - 1] : BOS, id)),
+      0,
+    );
   }
 
   /** Return whether a text of one or several rows of ids is unlike the training sources.

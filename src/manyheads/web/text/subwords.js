@@ -19,7 +19,9 @@ export class SubwordTokenizer extends Tokenizer {
   encode(text) {
     const prepared = this.prepare(text);
     const substitute = prepared.includes(SPACE_SIGN) ? this.unusedCharacter(prepared) : "";
-    return this.model.encode(substitute ? prepared.replaceAll(SPACE_SIGN, substitute) : prepared, substitute).map(([, id]) => id);
+    return this.model
+      .encode(substitute ? prepared.replaceAll(SPACE_SIGN, substitute) : prepared, substitute)
+      .map(([, id]) => id);
   }
 
   /** @type {(ids: number[]) => string} */
@@ -32,7 +34,8 @@ export class SubwordTokenizer extends Tokenizer {
     return this.check(ids).map((id) => this.model.pieces[id]);
   }
 
-  /** Return a private-use character that neither the text nor the vocabulary has; it replaces "▁", which the model would read as a blank.
+  /** Return a private-use character that neither the text nor the vocabulary has; it replaces "▁",
+      which the model would read as a blank.
       @type {(text: string) => string} */
   unusedCharacter(text) {
     for (let code = 0xf0000; ; code += 1) {
@@ -42,14 +45,17 @@ export class SubwordTokenizer extends Tokenizer {
   }
 }
 
-/** A SentencePiece model with ids from a list of `symbols`, starting at id 4; pieces outside the list are unknown. */
+/** A SentencePiece model with ids from a list of `symbols`, starting at id 4; pieces outside the
+    list are unknown. */
 export class MarianTokenizer extends Tokenizer {
   /** @param {TokenizerDescription} description */
   constructor(description) {
     super(description);
     this.model = new SentencePieceModel(description.model);
     this.symbols = [...SPECIALS, ...description.symbols];
-    this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
+    this.ids = new Map(
+      description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]),
+    );
     this.size = this.symbols.length;
     this.model.byteIds.forEach((id, byte) => {
       const own = this.ids.get(this.model.pieces[id]);
@@ -60,14 +66,19 @@ export class MarianTokenizer extends Tokenizer {
   /** @type {(text: string) => number[]} */
   encode(text) {
     const prepared = this.prepare(text);
-    const end = prepared.startsWith(">>") ? prepared.indexOf("<<") : -1; // end of a language code such as >>fra<<
-    const [code, rest] = end < 0 ? [[], prepared] : [[prepared.slice(0, end + 2)], prepared.slice(end + 2)];
-    return [...code, ...this.model.encode(rest).map(([piece]) => piece)].map((piece) => this.ids.get(piece) ?? UNK);
+    // end of a language code such as >>fra<<
+    const end = prepared.startsWith(">>") ? prepared.indexOf("<<") : -1;
+    const [code, rest] =
+      end < 0 ? [[], prepared] : [[prepared.slice(0, end + 2)], prepared.slice(end + 2)];
+    const pieces = [...code, ...this.model.encode(rest).map(([piece]) => piece)];
+    return pieces.map((piece) => this.ids.get(piece) ?? UNK);
   }
 
   /** @type {(ids: number[]) => string} */
   decode(ids) {
-    const text = this.decodeRuns(ids, (run) => this.model.decode(run.map((id) => this.symbols[id])));
+    const text = this.decodeRuns(ids, (run) =>
+      this.model.decode(run.map((id) => this.symbols[id])),
+    );
     return strip(text.replaceAll(SPACE_SIGN, " ")); // pieces of the other language keep the sign
   }
 

@@ -10,13 +10,17 @@ export class SymbolTokenizer extends Tokenizer {
     super(description);
     this.separator = separator;
     this.symbols = [...SPECIALS, ...description.symbols];
-    this.ids = new Map(description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]));
+    this.ids = new Map(
+      description.symbols.map((symbol, index) => [symbol, index + SPECIALS.length]),
+    );
     this.size = this.symbols.length;
   }
 
   /** @type {(ids: number[]) => string} */
   decode(ids) {
-    return this.textIds(ids).map((id) => this.symbols[id]).join(this.separator);
+    return this.textIds(ids)
+      .map((id) => this.symbols[id])
+      .join(this.separator);
   }
 
   /** @type {(ids: number[]) => string[]} */
@@ -50,7 +54,11 @@ export class ByteTokenizer extends Tokenizer {
 
   /** @type {(ids: number[]) => string} */
   decode(ids) {
-    return decodeUtf8(this.textIds(ids).flatMap((id) => (id === UNK ? [...utf8Bytes(SPECIALS[UNK])] : [id - SPECIALS.length])));
+    return decodeUtf8(
+      this.textIds(ids).flatMap((id) =>
+        id === UNK ? [...utf8Bytes(SPECIALS[UNK])] : [id - SPECIALS.length],
+      ),
+    );
   }
 
   /** @type {(ids: number[]) => string[]} */

@@ -17,7 +17,8 @@ export function decodeStrictUtf8(bytes) {
   }
 }
 
-/** Return [start, end] of each part of some bytes that is no UTF-8: a maximal beginning of a character, or a single byte.
+/** Return [start, end] of each part of some bytes that is no UTF-8: a maximal beginning of a
+    character, or a single byte.
     @type {(bytes: number[] | Uint8Array) => Span[]} */
 export function brokenCharacters(bytes) {
   /** @type {Span[]} */
@@ -30,8 +31,15 @@ export function brokenCharacters(bytes) {
       start += length;
       continue;
     }
-    let end = start + 1; // the bytes that follow belong to the beginning if some last bytes make it a character
-    while (end < start + length && end < bytes.length && isBeginning(bytes.slice(start, end + 1), length)) end += 1;
+    // the bytes that follow belong to the beginning if some last bytes make it a character
+    let end = start + 1;
+    while (
+      end < start + length &&
+      end < bytes.length &&
+      isBeginning(bytes.slice(start, end + 1), length)
+    ) {
+      end += 1;
+    }
     broken.push([start, end]);
     start = end;
   }
@@ -42,7 +50,10 @@ export function brokenCharacters(bytes) {
     @type {(bytes: number[] | Uint8Array, length: number) => boolean} */
 function isBeginning(bytes, length) {
   const rest = new Array(length - bytes.length);
-  return decodeStrictUtf8([...bytes, ...rest.fill(0x80)]) !== null || decodeStrictUtf8([...bytes, ...rest.fill(0xbf)]) !== null;
+  return (
+    decodeStrictUtf8([...bytes, ...rest.fill(0x80)]) !== null ||
+    decodeStrictUtf8([...bytes, ...rest.fill(0xbf)]) !== null
+  );
 }
 
 /** Decode bytes, without those that form no character.
@@ -50,7 +61,8 @@ function isBeginning(bytes, length) {
 export function decodeUtf8(bytes) {
   const valid = decodeStrictUtf8(bytes);
   if (valid !== null) return valid;
-  let text = "", start = 0;
+  let text = "";
+  let start = 0;
   for (const [first, last] of [...brokenCharacters(bytes), [bytes.length, bytes.length]]) {
     text += decodeStrictUtf8(bytes.slice(start, first));
     start = last;
@@ -65,7 +77,8 @@ export const bytePiece = (byte) => `<0x${byte.toString(16).toUpperCase().padStar
 /** Decode base64.
     @param {string} text */
 export function fromBase64(text) {
-  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
   for (let index = 0; index < letters.length; index += 1) bytes[index] = letters.charCodeAt(index);
   return bytes;
 }
