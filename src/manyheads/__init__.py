@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from manyheads.runs.inspect import curves, inspect
     from manyheads.runs.train import train
     from manyheads.tasks.classification.classifier import Classifier
+    from manyheads.tasks.inspecting.options import InspectOptions
     from manyheads.tasks.language_modeling.generator import Generator
     from manyheads.tasks.masked_lm.encoder import Encoder
     from manyheads.tasks.pretrained import from_pretrained
@@ -38,6 +39,7 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Generator",
+    "InspectOptions",
     "Tokenizer",
     "Translator",
     "curves",
@@ -54,6 +56,7 @@ _LAZY = {
     "Encoder": "manyheads.tasks.masked_lm.encoder",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
     "Generator": "manyheads.tasks.language_modeling.generator",
+    "InspectOptions": "manyheads.tasks.inspecting.options",
     "Tokenizer": "manyheads.text.tokenizer",
     "Translator": "manyheads.tasks.translation.translator",
     "curves": "manyheads.runs.inspect",

@@ -170,7 +170,11 @@ def inspect(
     from manyheads.inspection.views import Picture
     from manyheads.runs.inspect import inspect as inspect_run
     from manyheads.runs.page import stand_alone
+    from manyheads.tasks.inspecting.options import InspectOptions
 
+    options = InspectOptions(
+        target_text, prefix, beam, alternatives, padding=padding, occlusion=not no_occlusion, max_tokens=max_tokens
+    )
     if text == "-":
         refuse_closed(sys.stdin, "input", "a text")
     content = sys.stdin.read().strip("\n") if text == "-" else text
@@ -178,13 +182,7 @@ def inspect(
         inspection = inspect_run(
             run,
             content,
-            target=target_text,
-            prefix=prefix,
-            beam_size=beam,
-            alternatives=alternatives,
-            padding=padding,
-            occlusion=not no_occlusion,
-            max_tokens=max_tokens,
+            options,
             languages=(source, target),
             device=device,
             listener=progress,

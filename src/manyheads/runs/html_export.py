@@ -19,6 +19,7 @@ from manyheads.decoding.native.weights import FloatArray
 from manyheads.decoding.native_engine import tied_matrices
 from manyheads.errors import UsageError, is_installed
 from manyheads.files import new_folder
+from manyheads.inspection.parts import ModelFacts
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.html.check import compare_packed, translate_packed
 from manyheads.interop.html.pack import PackedModel, pack_model
@@ -31,7 +32,6 @@ from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import PageModel, model_document, page_of_run
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.corpus import name_files
-from manyheads.tasks.inspecting.options import facts
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.torch_parts import torch_module
 from manyheads.tasks.translation.translator import Translator
@@ -264,7 +264,7 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
 def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     """Return the metadata of a page: the tokenizers, and the settings of the task (JSON)."""
     config = loaded.config
-    page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
+    page: dict[str, Any] = {"run": name, "facts": asdict(ModelFacts.of(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
         directions = [

@@ -13,10 +13,10 @@ from torch import Tensor
 from manyheads.data.examples import make_texts
 from manyheads.inspection.capture import capture
 from manyheads.inspection.documents import ClassificationInspection
-from manyheads.inspection.parts import ClassProbability, Occluded, Occlusion
+from manyheads.inspection.parts import ClassProbability, ModelFacts, Occluded, Occlusion
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.common import neighbours, text_of, without_each_word
-from manyheads.tasks.inspecting.options import InspectOptions, check_length, facts
+from manyheads.tasks.inspecting.options import InspectOptions, check_length
 from manyheads.tasks.loading import evaluating
 from manyheads.tasks.texts import encode_texts
 from manyheads.text.tokenizer import BOS, EOS
@@ -43,7 +43,7 @@ def inspect_classification(
     marked = rows[0].tolist()
     return ClassificationInspection(
         run=options.run,
-        model=facts(classifier.config),
+        model=ModelFacts.of(classifier.config),
         text=text_of(tokenizer, marked, classifier.joined(text), classifier.config.data.language),
         attention=reading.attention,
         label=classifier.labels.names[best],

@@ -16,13 +16,13 @@ from torch import Tensor
 import manyheads
 from manyheads.config.schema import Config
 from manyheads.inspection.model import Block, LearningRate, ModelInspection, Positions, Symbol, TensorRow
+from manyheads.inspection.parts import ModelFacts
 from manyheads.model.attention import MultiHeadAttention, attend, attention_weights
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import FeedForward, PostNorm, PreNorm
 from manyheads.model.masks import causal_mask, padding_mask
 from manyheads.model.positions import LearnedPositions, apply_rotary, sinusoids
 from manyheads.model.transformer import Transformer
-from manyheads.tasks.inspecting.options import facts
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.schedule import Schedule
 
@@ -64,7 +64,7 @@ def inspect_model(
         sizes[row.block] = sizes.get(row.block, 0) + (row.parameters if row.tied_to is None else 0)
     return ModelInspection(
         run=run,
-        model=facts(config),
+        model=ModelFacts.of(config),
         parameters=sum(sizes.values()),
         blocks=tuple(Block(name, count) for name, count in sizes.items()),
         tensors=tensors,

@@ -11,12 +11,14 @@ from torch.nn import functional
 
 from manyheads.inspection.capture import capture
 from manyheads.inspection.documents import LanguageModelInspection
+from manyheads.inspection.parts import ModelFacts
 from manyheads.search.arrays import run_steps
 from manyheads.tasks.assembly import with_end_mark
 from manyheads.tasks.inspecting.common import alternatives_of, neighbours, predictions, text_of, tokens_of
-from manyheads.tasks.inspecting.options import InspectOptions, check_length, facts, prefix_ids
+from manyheads.tasks.inspecting.options import InspectOptions, check_length
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator, first_token
 from manyheads.tasks.loading import evaluating
+from manyheads.tasks.options import prefix_ids
 from manyheads.text.tokenizer import EOS
 
 _DEFAULTS = InspectOptions()
@@ -46,7 +48,7 @@ def inspect_language_model(
     after = functional.log_softmax(logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
-        model=facts(generator.config),
+        model=ModelFacts.of(generator.config),
         text=text_of(tokenizer, ids, tokenizer.decode(ids), generator.config.data.language),
         inputs=tokens_of(tokenizer, [first, *ids[:-1]]),
         attention=reading.attention,

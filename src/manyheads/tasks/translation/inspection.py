@@ -21,7 +21,7 @@ from manyheads.inspection.beam_tree import BeamRecorder, BeamTree
 from manyheads.inspection.capture import Reading, capture
 from manyheads.inspection.codec import Array
 from manyheads.inspection.documents import TranslationInspection
-from manyheads.inspection.parts import Alignment, Occluded, Occlusion, Output, Text
+from manyheads.inspection.parts import Alignment, ModelFacts, Occluded, Occlusion, Output, Text
 from manyheads.search.interface import Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.tasks.assembly import pharaoh, with_end_mark, word_alignment
@@ -32,7 +32,8 @@ from manyheads.tasks.inspecting.common import (
     tokens_of,
     without_each_word,
 )
-from manyheads.tasks.inspecting.options import InspectOptions, check_length, facts, prefix_ids
+from manyheads.tasks.inspecting.options import InspectOptions, check_length
+from manyheads.tasks.options import prefix_ids
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 
@@ -89,7 +90,7 @@ def inspect_translation(
     searched = [] if outputs.tree is None else outputs.hypotheses
     return TranslationInspection(
         run=options.run,
-        model=facts(config),
+        model=ModelFacts.of(config),
         source=source_text,
         target=target_text,
         inputs=tokens_of(target_side, [BOS, *output[:-1]], text),
