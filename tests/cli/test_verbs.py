@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -29,7 +30,8 @@ from manyheads.notes import Note
 def bake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> VerbWithSubverbs:
     """Return the verb `bake FILE`, which has the subverb `bake bread`."""
     for path in ("bake", "bake bread"):
-        monkeypatch.setitem(TEXTS, path, {"help": f"The line of {path}.", "epilog": ""})
+        options = {"hot": "Serve it hot."}
+        monkeypatch.setitem(TEXTS, path, {"help": f"The line of {path}.", "epilog": "", "options": options})
     monkeypatch.chdir(tmp_path)
 
     @verb_with_subverbs("bake")
@@ -84,7 +86,7 @@ def test_the_help_shows_both_usages_the_options_and_the_subverbs(
     bake.main(["-h"], "bake", standalone_mode=False)
     output = capsys.readouterr().out
     assert output.startswith("Usage: bake [OPTIONS] FILE\n       bake bread [OPTIONS] [FLOUR]\n\n  Bake FILE.\n")
-    assert "\n  --hot" in output
+    assert re.search(r"\n  --hot +Serve it hot\.\n", output)
     assert "\nVerbs:\n  bread  The line of bake bread.\n" in output
 
 

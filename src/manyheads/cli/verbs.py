@@ -35,6 +35,7 @@ _REMOVED = {  # a verb or option of an earlier version -> what to use in its pla
 }
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
+_SHARED_HELP: dict[str, str] = TEXTS.pop("options")  # name of an option -> help, where a verb has no other
 
 
 @dataclass
@@ -243,9 +244,13 @@ def command(kind: type[_Command], path: str, group: click.Group | None = None) -
         group: group of the command; None for a command of the program.
     """
     name, texts = path.rpartition(" ")[2], TEXTS[path]
+    help_texts = _SHARED_HELP | texts.get("options", {})
 
     def add_to_group(function: Callable[..., Any]) -> _Command:
         made = click.command(name, cls=kind, epilog=texts["epilog"], short_help=texts["help"])(function)
+        for parameter in made.params:
+            if isinstance(parameter, click.Option) and parameter.help is None:
+                parameter.help = help_texts[parameter.opts[-1].removeprefix("--")]
         if group is not None:
             group.add_command(made)
         return made
