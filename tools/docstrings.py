@@ -76,10 +76,13 @@ def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
 
 
 def class_signature(node: ast.ClassDef) -> str:
-    """Return the signature of `__init__` under the name of the class, or the name if it has no `__init__`."""
+    """Return the name of a class with the arguments of `__init__`, of a dataclass those that its fields give it."""
     for method in node.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
             return signature(method, node.name)
+    if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
+        fields = [ast.unparse(field) for field in node.body if isinstance(field, ast.AnnAssign)]
+        return f"{node.name}({', '.join(fields)})"
     return node.name
 
 

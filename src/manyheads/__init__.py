@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from manyheads.inference.classifier import Classifier
     from manyheads.inference.generator import Generator
     from manyheads.inference.inspect import curves, inspect
+    from manyheads.inference.inspect_options import InspectOptions
     from manyheads.inference.translation.translator import Translator
     from manyheads.model.encoder_decoder import EncoderDecoder
     from manyheads.runs.evaluate import evaluate
@@ -38,6 +39,7 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Generator",
+    "InspectOptions",
     "Tokenizer",
     "Translator",
     "curves",
@@ -54,6 +56,7 @@ _LAZY = {
     "Encoder": "manyheads.tasks.masked_lm.encoder",
     "EncoderDecoder": "manyheads.model.encoder_decoder",
     "Generator": "manyheads.inference.generator",
+    "InspectOptions": "manyheads.inference.inspect_options",
     "Tokenizer": "manyheads.text.tokenizer",
     "Translator": "manyheads.inference.translation.translator",
     "curves": "manyheads.inference.inspect",

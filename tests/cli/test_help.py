@@ -15,5 +15,5 @@ def test_the_help_of_a_verb_is_that_of_its_option(verb: str, option: str, call: 
 
 
 def test_a_verb_below_one_without_verbs_is_named(call: Call) -> None:
-    message = "there is no verb all below manyheads recipes. See: manyheads recipes --help"
+    message = "there is no command all below manyheads recipes. See: manyheads recipes --help"
     assert call("help", "recipes", "all", code=2).err == f"error: {message}\n"

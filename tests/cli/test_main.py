@@ -131,7 +131,7 @@ def test_a_mistake_in_the_configuration_needs_no_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["qqq"], "no verb qqq. See: manyheads --help"),
+        (["qqq"], "no command qqq. See: manyheads --help"),
         (["train"], "Missing argument 'CONFIG'. See: manyheads train --help"),
         (["train", "nothing.toml"], "no configuration file or recipe nothing.toml; `manyheads recipes` lists"),
         (["train", "average", "x", "--last", "0"], "Invalid value for '--last': 0 is not in the range 1<=x<="),
@@ -260,13 +260,13 @@ def test_colour_follows_the_environment(environment: dict[str, str], colour: boo
     clean = {"NO_COLOR": "", "FORCE_COLOR": "", **environment}
     result = run_python("from manyheads.cli.main import run\nrun(['qqq'])", **clean)
     assert ("\x1b[" in result.stderr) == colour
-    assert "no verb qqq" in result.stderr
+    assert "no command qqq" in result.stderr
 
 
 def test_output_is_utf8_whatever_the_locale() -> None:
     code = "import sys, manyheads.cli.main as main, click\nsys.argv = ['manyheads', '가나']\nmain.main()"
     result = run_python(code, PYTHONIOENCODING="latin-1")
-    assert result.stderr == "error: no verb 가나. See: manyheads --help\n"
+    assert result.stderr == "error: no command 가나. See: manyheads --help\n"
 
 
 def test_the_program_name_is_a_command_that_works_in_the_current_directory(
@@ -319,7 +319,7 @@ def test_a_completion_imports_neither_torch_nor_numpy() -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("bench decode runs/mine", "the verb bench is gone. Measure with benchmarks/training_speed.py CONFIG or"),
+        ("bench decode runs/mine", "the command bench is gone. Measure with benchmarks/training_speed.py CONFIG"),
         ("export runs/mine out --force", "the option export --force is gone. Leave it out: manyheads evaluate RUN"),
         ("export runs/mine --device=cpu", "the option export --device is gone. Give it to the command that scores"),
         ("translate runs/mine --geometric", "the option translate --geometric is gone. Leave it out: --ensemble"),

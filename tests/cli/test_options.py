@@ -8,13 +8,23 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated
 
 import click
 import pytest
 from tests.cli.conftest import Call, Record
 
 from manyheads.cli.main import _Program, program
-from manyheads.cli.options import OUTPUT, OUTPUT_FILE, OutputPath, _attribute_texts, field_option
+from manyheads.cli.options import (
+    OUTPUT,
+    OUTPUT_FILE,
+    OutputPath,
+    _attribute_texts,
+    field_option,
+    gather,
+    pass_options,
+)
+from manyheads.cli.verbs import _SHARED_HELP, TEXTS
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.settings import ServeSettings
 
@@ -35,12 +45,22 @@ class Example:
     loud: bool = False
 
 
+top_k = field_option(Example, "top_k", "N", note=". Requires --loud.")
+given = gather(Example, "given", top_k, field_option(Example, "loud"))
+
+
+@dataclass(frozen=True)
+class ExampleOptions:
+    first: Annotated[int, click.option("--first", type=int, default=1)]
+    given: Annotated[Example, given]
+    last: Annotated[tuple[str, ...], click.argument("last", nargs=-1)]
+
+
 @click.command()
-@field_option(Example, "top_k", "N", note=". Requires --loud.")
-@field_option(Example, "loud")
-def example(top_k: int, loud: bool) -> None:
+@pass_options(ExampleOptions)
+def example(options: ExampleOptions) -> None:
     """Print the values."""
-    click.echo(f"{top_k} {loud}")
+    click.echo(repr(options))
 
 
 def options_of(verb: str) -> dict[str, click.Option]:
@@ -50,14 +70,20 @@ def options_of(verb: str) -> dict[str, click.Option]:
     return {one.name: one for one in command.params if isinstance(one, click.Option) and one.name}
 
 
-def test_a_field_gives_name_default_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    top_k, loud = (one for one in example.params if isinstance(one, click.Option))
+def test_a_field_gives_name_default_and_help() -> None:
+    _, top_k, loud = (one for one in example.params if isinstance(one, click.Option))
     assert top_k.opts == ["--top-k"]
     assert top_k.help == "Keep the N likeliest tokens, and drop all others. Requires --loud."
     assert loud.is_flag
     assert loud.help == "Print in upper case."
-    example.main(["--loud"], standalone_mode=False)
-    assert capsys.readouterr().out == "7 True\n"
+
+
+def test_a_verb_receives_one_object_and_its_help_shows_the_options_in_the_order_of_the_fields(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert [one.name for one in example.params] == ["first", "top_k", "loud", "last"]
+    example.main(["--loud", "a", "b"], standalone_mode=False)
+    assert capsys.readouterr().out == f"{ExampleOptions(1, Example(7, loud=True), ('a', 'b'))}\n"
 
 
 @pytest.mark.parametrize("owner", [Sampling, SearchOptions, ServeSettings])
@@ -78,7 +104,6 @@ def test_a_verb_has_an_option_for_every_field_with_its_default(verb: str, owner:
 
 def test_translate_has_an_option_for_every_field_but_those_that_other_options_set() -> None:
     assert {field.name for field in fields(SearchOptions)} - set(options_of("translate")) == {
-        "beam_size",  # --beam
         "sampling",  # --sample
         "token_scores",  # --json
         "max_length_offset",  # --set, also the next
@@ -103,6 +128,15 @@ def verbs(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 VERBS = dict(verbs(program))
 WRITTEN = {"output", "out", "dest", "page", "rejected", "suggestions", "folder of init", "root of data fetch"}
 NAMES_OF_FILES = re.compile(r"FILE|RUN|DIR|CONFIG|PLAN|RECIPE|MODEL|DEST|PATH|CORRECTIONS|SOURCE$|TARGET$")
+
+
+def test_every_help_text_is_that_of_an_option() -> None:
+    shown = {
+        (" ".join(words), one.opts[-1], getattr(one, "help", "")) for words in VERBS for one in VERBS[words].params
+    }
+    texts = {(path, f"--{name}", text) for path in TEXTS for name, text in TEXTS[path].get("options", {}).items()}
+    assert texts - shown == set()
+    assert set(_SHARED_HELP.values()) <= {text for *_, text in shown}
 
 
 def paths_of(verb: click.Command) -> list[click.Parameter]:

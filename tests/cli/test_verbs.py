@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -29,7 +30,8 @@ from manyheads.notes import Note
 def bake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> VerbWithSubverbs:
     """Return the verb `bake FILE`, which has the subverb `bake bread`."""
     for path in ("bake", "bake bread"):
-        monkeypatch.setitem(TEXTS, path, {"help": f"The line of {path}.", "epilog": ""})
+        options = {"hot": "Serve it hot."}
+        monkeypatch.setitem(TEXTS, path, {"help": f"The line of {path}.", "epilog": "", "options": options})
     monkeypatch.chdir(tmp_path)
 
     @verb_with_subverbs("bake")
@@ -71,7 +73,7 @@ def test_the_first_argument_is_a_subverb_or_the_argument_of_the_verb(
 def test_a_misspelt_subverb_is_reported_unless_a_file_has_that_name(
     bake: VerbWithSubverbs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(click.UsageError, match=r"^no file or verb braed; did you mean bake bread\?$"):
+    with pytest.raises(click.UsageError, match=r"^no file or command braed; did you mean bake bread\?$"):
         bake.main(["braed", "rye"], "bake", standalone_mode=False)
     Path("braed").touch()
     bake.main(["braed"], standalone_mode=False)
@@ -84,8 +86,8 @@ def test_the_help_shows_both_usages_the_options_and_the_subverbs(
     bake.main(["-h"], "bake", standalone_mode=False)
     output = capsys.readouterr().out
     assert output.startswith("Usage: bake [OPTIONS] FILE\n       bake bread [OPTIONS] [FLOUR]\n\n  Bake FILE.\n")
-    assert "\n  --hot" in output
-    assert "\nVerbs:\n  bread  The line of bake bread.\n" in output
+    assert re.search(r"\n  --hot +Serve it hot\.\n", output)
+    assert "\nCommands:\n  bread  The line of bake bread.\n" in output
 
 
 @pytest.mark.parametrize("path", ["train average", "doctor museum", "serve keys"])
@@ -98,14 +100,14 @@ def test_no_recipe_is_taken_for_a_misspelt_verb(path: str) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("museum", "no verb museum; did you mean doctor museum? See: manyheads --help"),
-        ("average runs/x", "no verb average; did you mean train average? See: manyheads --help"),
-        ("keys add keys.json x", "no verb keys; did you mean serve keys? See: manyheads --help"),
-        ("data fetsh", "no verb fetsh; did you mean fetch? See: manyheads data --help"),
-        ("serve keys ad", "no verb ad; did you mean add? See: manyheads serve keys --help"),
-        ("train averge runs/x", "no file or verb averge; did you mean train average? See: manyheads train --help"),
-        ("doctor musem", "no file or verb musem; did you mean doctor museum? See: manyheads doctor --help"),
-        ("serve key add", "no file or verb key; did you mean serve keys? See: manyheads serve --help"),
+        ("museum", "no command museum; did you mean doctor museum? See: manyheads --help"),
+        ("average runs/x", "no command average; did you mean train average? See: manyheads --help"),
+        ("keys add keys.json x", "no command keys; did you mean serve keys? See: manyheads --help"),
+        ("data fetsh", "no command fetsh; did you mean fetch? See: manyheads data --help"),
+        ("serve keys ad", "no command ad; did you mean add? See: manyheads serve keys --help"),
+        ("train averge x", "no file or command averge; did you mean train average? See: manyheads train --help"),
+        ("doctor musem", "no file or command musem; did you mean doctor museum? See: manyheads doctor --help"),
+        ("serve key add", "no file or command key; did you mean serve keys? See: manyheads serve --help"),
     ],
 )
 def test_an_unknown_verb_is_reported_with_the_path_of_the_nearest_verb(line: str, message: str, call: Call) -> None:

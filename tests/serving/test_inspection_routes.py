@@ -57,7 +57,7 @@ def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_r
     sentence = GERMAN[3]
     found, own = (
         inspect_translation(client, q=sentence, beam=3, padding=2),
-        inspect(translator_run, sentence, beam_size=3, padding=2),
+        inspect(translator_run, sentence, InspectOptions(beam_size=3, padding=2)),
     )
     assert isinstance(own, TranslationInspection)
     assert found.target == own.target

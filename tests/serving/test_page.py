@@ -718,7 +718,7 @@ def test_text_from_right_to_left_is_shown_from_right_to_left(
     """Its tokens too, the arrow keys follow them, and special symbols and numbers beside it stay readable."""
     run, text, texts = train_once(tmp_path_factory, train_right_to_left), "אבג דה", list[str]()
     path = tmp_path / "page.html"
-    path.write_text(stand_alone(run, inspect(run, text, target="فقك قف")), encoding="utf-8")
+    path.write_text(stand_alone(run, inspect(run, text, InspectOptions(target="فقك قف"))), encoding="utf-8")
     driver = PageDriver(browser, path.as_uri())
     for view in ("whole", "words"):
         driver.open(view)

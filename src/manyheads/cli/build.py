@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from manyheads.cli.options import OUTPUT, RECIPE, device_option, executor_options, json_option, option
+from manyheads.cli.options import (
+    OUTPUT,
+    RECIPE,
+    AsJson,
+    Device,
+    Executor,
+    Overrides,
+    executor_options,
+    option,
+    pass_options,
+)
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, verb
 
@@ -18,44 +29,24 @@ if TYPE_CHECKING:
 _BUILDS = Path("builds")
 
 
+@dataclass(frozen=True)
+class _BuildOptions:
+    plan: Annotated[str, click.argument("plan", metavar="PLAN", type=RECIPE)]
+    output: Annotated[
+        Path | None,
+        option("-o", "--output", type=OUTPUT, metavar="DIR", show_default="builds/ and the name of PLAN"),
+    ]
+    only: Annotated[tuple[str, ...], option("--only", multiple=True, metavar="STEP")]
+    dry_run: Annotated[bool, option("--dry-run", is_flag=True)]
+    overrides: Overrides
+    executor: Annotated[Executor, executor_options("clean and translate", threads=", with all its threads")]
+    device: Device
+    as_json: AsJson
+
+
 @verb("build")
-@click.argument("plan", metavar="PLAN", type=RECIPE)
-@option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="DIR",
-    show_default="builds/ and the name of PLAN",
-    help="Folder to write.",
-)
-@option(
-    "--only",
-    multiple=True,
-    metavar="STEP",
-    help="Run only this step, with the existing outputs of the others; may be repeated.",
-)
-@option("--dry-run", is_flag=True, help="Print the reason and the estimated time of each step, and run none.")
-@option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="SECTION.KEY=VALUE",
-    help="Override a setting of the plan, such as root=DIR or steps.NAME.training.steps=100; may be repeated.",
-)
-@executor_options("clean and translate", threads=", with all its threads")
-@device_option
-@json_option
-def build(
-    plan: str,
-    output: Path | None,
-    only: tuple[str, ...],
-    dry_run: bool,
-    overrides: tuple[str, ...],
-    workers: int | None,
-    scheduler: str | None,
-    device: str,
-    as_json: bool,
-) -> None:
+@pass_options(_BuildOptions)
+def build(options: _BuildOptions) -> None:
     """Run the steps of PLAN whose products are missing or out of date; run the same command again to resume.
 
     PLAN is a TOML file or the name of a plan that `manyheads recipes` lists. Each step is a table below [steps]
@@ -64,8 +55,8 @@ def build(
     """
     from manyheads.improve.build.plan import load_plan, resolve_plan
 
-    path = resolve_plan(plan)
-    loaded = load_plan(path, output or _BUILDS / path.stem, overrides)
+    path = resolve_plan(options.plan)
+    plan = load_plan(path, options.output or _BUILDS / path.stem, options.overrides)
 
     announce_loading()  # imports torch: only once the plan is valid
     from manyheads.improve.build.inputs import BuildContext
@@ -73,13 +64,14 @@ def build(
 
     with progress_display() as progress:
         language = current_settings().language or "en"
-        builder = Builder(BuildContext(loaded, progress, device, scheduler, workers, language))
-        if dry_run:
-            document, lines = _described_plan(builder.statuses(only), loaded)
+        workers, scheduler = options.executor
+        builder = Builder(BuildContext(plan, progress, options.device, scheduler, workers, language))
+        if options.dry_run:
+            document, lines = _described_plan(builder.statuses(options.only), plan)
         else:
-            builder.build(only)
-            document, lines = _described_products(builder, only)
-    echo(document, lines, as_json=as_json)
+            builder.build(options.only)
+            document, lines = _described_products(builder, options.only)
+    echo(document, lines, as_json=options.as_json)
 
 
 def _described_plan(statuses: dict[str, StepStatus], plan: Plan) -> tuple[dict[str, Any], list[str]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from manyheads.cli.options import PATH, device_option, json_option, output_option, run_argument
+from manyheads.cli.options import AsJson, Device, InputFile, Output, Run, pass_options
 from manyheads.cli.streams import (
     WarnedLines,
     batches,
@@ -26,33 +24,38 @@ if TYPE_CHECKING:
     from manyheads.inference.classifier import Classification
 
 
+@dataclass(frozen=True)
+class _ClassifyOptions:
+    run: Run
+    file: InputFile
+    device: Device
+    output: Output
+    as_json: AsJson
+
+
 @verb("classify")
-@run_argument
-@click.argument("file", type=PATH, default="-")
-@device_option
-@output_option("labels")
-@json_option
-def classify(run: Path, file: Path, device: str, output: Path | None, as_json: bool) -> None:
+@pass_options(_ClassifyOptions)
+def classify(options: _ClassifyOptions) -> None:
     """Classify each line of FILE or standard input: print its label, a tab and the probability of the label.
 
     RUN is the run directory of a classifier. FILE may be compressed (.gz, .xz or .zst). Empty lines stay empty. If
     the classifier takes two texts, separate them by a tab. --json prints the probabilities of all labels.
     """
-    refuse_document(file, f"manyheads classify RUN < {file.name}")
+    refuse_document(options.file, f"manyheads classify RUN < {options.file.name}")
 
     from manyheads.inference.classifier import Classifier
 
-    size = lines_at_once(file, "label")
-    classifier = Classifier.load(run, device=device)
+    size = lines_at_once(options.file, "label")
+    classifier = Classifier.load(options.run, device=options.device)
     if classifier.warning:
         warn(classifier.warning)
-    lines = input_lines(file)
+    lines = input_lines(options.file)
     results = chain.from_iterable(map(classifier.classify, batches(lines, size)))
     warned = WarnedLines(list)
     warning = f"longer than {classifier.longest:,} tokens, and only their beginning was read"
     checked = collect_warnings(results, warned, lambda result: [warning] if result.truncated else [])
-    with open_output(output) as sink:
-        write_results(checked, sink, _output_lines, as_json=as_json)
+    with open_output(options.output) as sink:
+        write_results(checked, sink, _output_lines, as_json=options.as_json)
     print_warnings(warned)
 
 

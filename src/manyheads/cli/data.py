@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitext.commands import Host, convert_command, fetch_command, split_command
 from bitext.shell import command_line, quote
 from manyheads.cli.data_clean import clean
-from manyheads.cli.options import OUTPUT_FOLDER, config_argument, json_option, option, set_option
+from manyheads.cli.options import OUTPUT_FOLDER, AsJson, ConfigName, Overrides, option, pass_options
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group
 from manyheads.data import PROGRAM
@@ -40,11 +41,16 @@ verb("data split", data)(split_command(HOST))
 data.add_command(clean)
 
 
+@dataclass(frozen=True)
+class _ReportOptions:
+    config: ConfigName
+    overrides: Overrides
+    as_json: AsJson
+
+
 @verb("data report", data)
-@config_argument
-@set_option
-@json_option
-def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
+@pass_options(_ReportOptions)
+def _report(options: _ReportOptions) -> None:
     """Report counts and lengths of the text of a configuration, the pairs that training keeps, and problems.
 
     CONFIG is a TOML file or the name of a recipe. `manyheads doctor CONFIG` prints the same report, and examines
@@ -52,15 +58,15 @@ def _report(config: str, overrides: tuple[str, ...], as_json: bool) -> None:
     """
     from manyheads.config.load import load_config, resolve_recipe
 
-    settings = load_config(resolve_recipe(config), overrides)
+    config = load_config(resolve_recipe(options.config), options.overrides)
 
     # imports torch: only once the configuration is valid
     from manyheads.runs.examine_config import examine_config_text
 
     with progress_display() as progress:
-        result = examine_config_text(settings, config, listener=progress)
+        result = examine_config_text(config, options.config, listener=progress)
     language = current_settings().language or "en"
-    echo(result.to_json(language), result.lines(language), as_json=as_json)
+    echo(result.to_json(language), result.lines(language), as_json=options.as_json)
 
 
 VERBS = {"data": data}

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from bitext.shell import command_line
-from manyheads.cli.options import config_argument, executor_options, folder_option, json_option, set_option
+from manyheads.cli.options import (
+    OUTPUT_FOLDER,
+    AsJson,
+    ConfigName,
+    Executor,
+    Overrides,
+    executor_options,
+    option,
+    pass_options,
+)
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import echo, verb
 
 
+@dataclass(frozen=True)
+class _CleanOptions:
+    config: ConfigName
+    overrides: Overrides
+    out: Annotated[Path, option("-o", "--output", "out", type=OUTPUT_FOLDER, metavar="DIR", required=True)]
+    executor: Annotated[Executor, executor_options("clean")]
+    as_json: AsJson
+
+
 @verb("data clean")
-@config_argument
-@set_option
-@folder_option(required=True, help="Folder to write the cleaned text, the removed pairs and the report into.")
-@executor_options("clean")
-@json_option
-def clean(
-    config: str,
-    overrides: tuple[str, ...],
-    out: Path,
-    workers: int | None,
-    scheduler: str | None,
-    as_json: bool,
-) -> None:
+@pass_options(_CleanOptions)
+def clean(options: _CleanOptions) -> None:
     """Remove pairs that hurt a training from its text: wrong language, copies, cut or unrelated lines, and more.
 
     CONFIG is a TOML file or the name of a recipe; its section [clean] has the thresholds. The command that trains
@@ -34,23 +43,25 @@ def clean(
     from manyheads.config.load import load_config, resolve_recipe
     from manyheads.config.load.toml import to_toml
 
-    path = resolve_recipe(config)
-    settings = load_config(path, overrides)
+    path = resolve_recipe(options.config)
+    config = load_config(path, options.overrides)
 
     # imports torch: only once the configuration is valid
     from manyheads.runs.clean import clean as clean_text
 
     with progress_display() as progress:
-        report = clean_text(settings, out, workers=workers, scheduler=scheduler, listener=progress)
-    limit = [] if settings.data.limit is None else ["data.limit=none"]  # what is left was read with it
-    kept = [text for text in overrides if not text.strip().startswith(("data.train", "data.limit", "clean."))]
-    train = to_toml([_from_root(out / name, settings.data.root) for name in report.files])
+        workers, scheduler = options.executor
+        report = clean_text(config, options.out, workers=workers, scheduler=scheduler, listener=progress)
+    limit = [] if config.data.limit is None else ["data.limit=none"]  # what is left was read with it
+    own = ("data.train", "data.limit", "clean.")
+    kept = [text for text in options.overrides if not text.strip().startswith(own)]
+    train = to_toml([_from_root(options.out / name, config.data.root) for name in report.files])
     words = [word for text in (*kept, *limit, f"data.train={train}") for word in ("--set", text)]
-    command = command_line("manyheads", "train", Path(config), *words, "-o", Path("runs") / f"{path.stem}-clean")
-    following = [f"Next: {command}"]
-    if path == Path(config):  # no recipe: a file of the user
+    run = Path("runs") / f"{path.stem}-clean"
+    following = [f"Next: {command_line('manyheads', 'train', Path(options.config), *words, '-o', run)}"]
+    if path == Path(options.config):  # no recipe: a file of the user
         following.append(f"or write into [data] of {path}: train = {train}")
-    echo(report.to_json(), [*report.lines(), *following], as_json=as_json)
+    echo(report.to_json(), [*report.lines(), *following], as_json=options.as_json)
 
 
 def _from_root(file: Path, root: str) -> str:

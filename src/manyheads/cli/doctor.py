@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, NoReturn, cast
 
 import click
 
-from manyheads.cli.options import RECIPE, json_option, option, output_option, set_option, with_device
+from manyheads.cli.options import RECIPE, AsJson, Output, Overrides, option, pass_options, with_device
 from manyheads.cli.streams import open_output, progress_display
 from manyheads.cli.verbs import (
     announce_loading,
@@ -30,47 +30,32 @@ if TYPE_CHECKING:
     from transformer_doctor.texts import Language
 
 
+@dataclass(frozen=True)
+class _DoctorOptions:
+    subject: Annotated[
+        str | None, click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, type=RECIPE)
+    ]
+    model: Annotated[ModelOptions, model_options(option)]
+    overrides: Overrides
+    device: Annotated[
+        str | None,
+        option("--device", metavar="NAME", show_default="training.device of the configuration, cpu for a run"),
+    ]
+    form: Annotated[
+        str,
+        option(
+            "--format", "form", type=click.Choice(["text", "json", "sarif", "junit", "markdown"]), default="text"
+        ),
+    ]
+    as_json: AsJson
+    output: Output
+    challenge: Annotated[bool, option("--challenge", is_flag=True)]
+    explain: Annotated[str | None, option("--explain", metavar="NAME")]
+
+
 @verb_with_subverbs("doctor")
-@click.argument("subject", metavar="[CONFIG|RUN|MODEL]", required=False, type=RECIPE)
-@model_options(option)
-@set_option
-@option(
-    "--device",
-    metavar="NAME",
-    show_default="training.device of the configuration, cpu for a run",
-    help="Device to compute on: cpu, cuda, cuda:1, or auto.",
-)
-@option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "sarif", "junit", "markdown"]),
-    default="text",
-    help="Report format: text for people, JSON, SARIF for code hosts, JUnit XML for test runners, Markdown.",
-)
-@json_option
-@output_option("report")
-@option(
-    "--challenge",
-    is_flag=True,
-    help="Translate about 630 made-up inputs with RUN instead (single words, capitals, numbers, addresses, emoji, "
-    "tags, other scripts), and print the share of outputs that fail.",
-)
-@option(
-    "--explain",
-    metavar="NAME",
-    help="Explain the finding NAME and examine nothing; the name list prints all names with their titles.",
-)
-def doctor(
-    subject: str | None,
-    overrides: tuple[str, ...],
-    device: str | None,
-    form: str,
-    as_json: bool,
-    output: Path | None,
-    explain: str | None,
-    challenge: bool,
-    options: ModelOptions,
-) -> None:
+@pass_options(_DoctorOptions)
+def doctor(options: _DoctorOptions) -> None:
     """Find problems in this machine, a configuration, run or model; exit with code 1 if there are any.
 
     CONFIG is a TOML file or the name of a recipe: the doctor examines its text, its settings and a newly
@@ -80,19 +65,20 @@ def doctor(
     a Hugging Face folder with safetensors. The code of FILE.py runs. No file is changed.
     """
     language = current_settings().language or "en"
-    if explain is not None:
+    if options.explain is not None:
         from manyheads.checks import catalogue
         from transformer_doctor.catalogue import explanation
 
-        _print_lines(explanation(explain, catalogue.explain(explain), language))
+        _print_lines(explanation(options.explain, catalogue.explain(options.explain), language))
         return
-    if challenge:
-        options.refuse()
-        _write_challenge(subject, overrides, device, "json" if as_json else form, output)
+    form = "json" if options.as_json else options.form
+    if options.challenge:
+        options.model.refuse()
+        _write_challenge(options, form)
     report: Diagnosis
-    if subject is None:
-        options.refuse()
-        if overrides or device:
+    if options.subject is None:
+        options.model.refuse()
+        if options.overrides or options.device:
             raise UsageError(
                 "--set and --device are for the examination of a configuration, a run or a model. Name one."
             )
@@ -101,19 +87,18 @@ def doctor(
 
         report = examine_machine()
     else:
-        report = _examine(subject, overrides, device, options)
-    _write_report(report, "json" if as_json else form, language, output)
+        report = _examine(options, options.subject)
+    _write_report(report, form, language, options.output)
     raise click.exceptions.Exit(report.exit_code)
 
 
-def _write_challenge(
-    subject: str | None, overrides: tuple[str, ...], device: str | None, form: str, output: Path | None
-) -> NoReturn:
+def _write_challenge(options: _DoctorOptions, form: str) -> NoReturn:
     """Translate made-up inputs with a run, write the figures, and exit.
 
     Raises:
         UsageError: the subject is no run, or the form is not for these figures.
     """
+    subject = options.subject
     if subject is None or not _is_run(Path(subject)) or is_model(subject):
         raise UsageError("--challenge translates with a trained run. Name its directory, or an Argos package.")
     if form not in ("text", "json"):
@@ -122,11 +107,12 @@ def _write_challenge(
     from manyheads.runs.challenge import challenge_run
     from manyheads.runs.import_model import opened_run
 
-    with progress_display() as progress, opened_run(Path(subject), overrides, progress) as run:
-        result = challenge_run(run, overrides=overrides, device=device or "cpu", listener=progress)
+    with progress_display() as progress, opened_run(Path(subject), options.overrides, progress) as run:
+        device = options.device or "cpu"
+        result = challenge_run(run, overrides=options.overrides, device=device, listener=progress)
     result = replace(result, subject=subject)
     text = json_text(result.to_json()) if form == "json" else "\n".join(map(in_chosen_language, result.lines()))
-    with open_output(output) as stream:
+    with open_output(options.output) as stream:
         stream.write(f"{text.rstrip()}\n".encode())
     raise click.exceptions.Exit(result.exit_code)
 
@@ -155,12 +141,13 @@ def _print_lines(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _examine(subject: str, overrides: tuple[str, ...], device: str | None, options: ModelOptions) -> Diagnosis:
+def _examine(options: _DoctorOptions, subject: str) -> Diagnosis:
     """Examine a model, a run if `subject` is a directory, else a configuration on a device.
 
     Raises:
         UsageError: an option is given that is not for this subject.
     """
+    overrides, device = options.overrides, options.device
     if is_model(subject):
         if overrides:
             raise UsageError(f"--set is for a configuration or a run: {subject} is a model.")
@@ -168,8 +155,8 @@ def _examine(subject: str, overrides: tuple[str, ...], device: str | None, optio
         with progress_display() as progress:
             from manyheads.tensors.devices import pick_device
 
-            return examine_model(subject, options, device and str(pick_device(device)), progress)
-    options.refuse()
+            return examine_model(subject, options.model, device and str(pick_device(device)), progress)
+    options.model.refuse()
     if _is_run(Path(subject)):
         announce_loading()
         from manyheads.runs.examine_run import examine_run
@@ -197,7 +184,7 @@ def _is_run(path: Path) -> bool:
 
 @verb("doctor museum", doctor)
 @click.argument("name", metavar="[EXHIBIT]", required=False)
-@json_option
+@option("--json", "as_json", is_flag=True)
 def museum(name: str | None, as_json: bool) -> None:
     """Run a small program with a typical defect of Transformer code, and show the doctor's diagnosis.
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from bitext.shell import command_line
-from manyheads.cli.options import (
-    OUTPUT,
-    json_option,
-    language_option,
-    option,
-    run_argument,
-    run_output_option,
-)
+from manyheads.cli.options import OUTPUT, AsJson, Run, language_option, option, pass_options, run_output_option
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, translate_card, verb
 from manyheads.errors import UsageError
@@ -32,47 +27,28 @@ _QUANTIZATIONS = [
 ]
 
 
+@dataclass(frozen=True)
+class _ExportOptions:
+    run: Run
+    dest: Annotated[Path | None, click.argument("dest", type=OUTPUT, required=False)]
+    to: Annotated[str, option("--to", type=click.Choice(_FORMATS), required=True)]
+    output: Annotated[Path | None, option("-o", "--output", type=OUTPUT, metavar="DEST")]
+    quantization: Annotated[
+        str | None,
+        option(
+            "--quantization",
+            type=click.Choice(_QUANTIZATIONS),
+            show_default="float32; int8 for argos, html and javascript",
+        ),
+    ]
+    package_version: Annotated[str | None, option("--package-version", metavar="VERSION", show_default="100.0")]
+    project_url: Annotated[str, option("--project-url", metavar="URL", default="", show_default=False)]
+    as_json: AsJson
+
+
 @verb("export")
-@run_argument
-@click.argument("dest", type=OUTPUT, required=False)
-@option("--to", type=click.Choice(_FORMATS), required=True, help="Format to write, named after the program.")
-@option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    metavar="DEST",
-    help="DEST as an option: a new directory; for argos, a file .argosmodel; for html, a file .html.",
-)
-@option(
-    "--quantization",
-    type=click.Choice(_QUANTIZATIONS),
-    show_default="float32; int8 for argos, html and javascript",
-    help="Number format of the stored weight matrices.",
-)
-@option(
-    "--package-version",
-    metavar="VERSION",
-    show_default="100.0",
-    help="Version of an Argos package. LibreTranslate may replace a package by one with a higher version.",
-)
-@option(
-    "--project-url",
-    metavar="URL",
-    default="",
-    show_default=False,
-    help="Web address of your project, for the footer of a page (html).",
-)
-@json_option
-def export(
-    run: Path,
-    dest: Path | None,
-    to: str,
-    output: Path | None,
-    quantization: str | None,
-    package_version: str | None,
-    project_url: str,
-    as_json: bool,
-) -> None:
+@pass_options(_ExportOptions)
+def export(options: _ExportOptions) -> None:
     """Convert RUN to the format of another program, write it to DEST, and compare the outputs of both.
 
     The format html is one file that computes and shows the model in a browser, without a server and offline;
@@ -81,8 +57,8 @@ def export(
     DEST is written only if the outputs agree. If it is quantized, for ctranslate2 or argos, the output ends with
     the command that scores RUN and DEST, and tests the difference.
     """
-    destination = output or dest
-    if destination is None or (output and dest):
+    run, destination, to = options.run, options.output or options.dest, options.to
+    if destination is None or (options.output and options.dest):
         example = command_line("manyheads", "export", run, "--to", to, "-o", "DEST")
         raise UsageError(f"Say once where to write the export, as in {example}.")
     announce_loading()
@@ -91,8 +67,10 @@ def export(
 
     with progress_display() as progress:
         if FORMATS[to].for_browsers:
-            result = export_for_browsers(run, destination, to, quantization, listener=progress, project=project_url)
-        elif project_url:
+            result = export_for_browsers(
+                run, destination, to, options.quantization, listener=progress, project=options.project_url
+            )
+        elif options.project_url:
             raise UsageError("--project-url is the footer of a page. Leave it out, or use --to html.")
         else:
             from manyheads.runs.export import export as export_run  # imports torch
@@ -101,40 +79,30 @@ def export(
                 run,
                 destination,
                 to,
-                quantization=quantization,
-                package_version=package_version,
+                quantization=options.quantization,
+                package_version=options.package_version,
                 language=current_settings().language or "en",
                 listener=progress,
             )
     translate_card(destination)
-    echo_result(result, as_json=as_json)
+    echo_result(result, as_json=options.as_json)
+
+
+@dataclass(frozen=True)
+class _ImportOptions:
+    model: Annotated[str, click.argument("model", type=click.Path())]
+    output: Annotated[Path | None, run_output_option("runs/ and the name of MODEL")]
+    source: Annotated[str | None, language_option("--source", show_default="as the model states")]
+    target: Annotated[str | None, language_option("--target", show_default="as the model states")]
+    language: Annotated[str | None, language_option("--language")]
+    labels: Annotated[str | None, option("--labels", metavar="A,B")]
+    trust_pickle: Annotated[bool, option("--trust-pickle", is_flag=True)]
+    as_json: AsJson
 
 
 @verb("import")
-@click.argument("model", type=click.Path())
-@run_output_option("runs/ and the name of MODEL")
-@language_option("--source", "as the model states", "Source language of a translation model, such as de.")
-@language_option("--target", "as the model states", "Target language of a translation model, such as en.")
-@language_option("--language", None, "Language of the text of a classifier or language model, such as en.")
-@option(
-    "--labels", metavar="A,B", help="Add a new classification head with these labels to an encoder without a head."
-)
-@option(
-    "--trust-pickle",
-    is_flag=True,
-    help="Read weights from a pickle file; use this only if you trust the author of the model.",
-)
-@json_option
-def import_(
-    model: str,
-    output: Path | None,
-    source: str | None,
-    target: str | None,
-    language: str | None,
-    labels: str | None,
-    trust_pickle: bool,
-    as_json: bool,
-) -> None:
+@pass_options(_ImportOptions)
+def import_(options: _ImportOptions) -> None:
     """Import a pretrained model as a run, and compare the outputs of both.
 
     MODEL is a directory, or user/name on the Hugging Face hub (extra hf): MarianMT (opus-mt), BERT, DistilBERT,
@@ -146,25 +114,30 @@ def import_(
 
     with progress_display() as progress:
         imported = import_model(
-            model,
-            output or Path("runs", Path(model).absolute().name.removesuffix(".argosmodel")),
-            source=source,
-            target=target,
-            language=language,
-            labels=[label.strip() for label in (labels or "").split(",") if label.strip()],
-            trust_pickle=trust_pickle,
+            options.model,
+            options.output or Path("runs", Path(options.model).absolute().name.removesuffix(".argosmodel")),
+            source=options.source,
+            target=options.target,
+            language=options.language,
+            labels=[label.strip() for label in (options.labels or "").split(",") if label.strip()],
+            trust_pickle=options.trust_pickle,
             listener=progress,
         )
     translate_card(imported.out)
-    echo_result(imported, as_json=as_json)
+    echo_result(imported, as_json=options.as_json)
+
+
+@dataclass(frozen=True)
+class _PushOptions:
+    run: Run
+    name: Annotated[str, click.argument("name")]
+    private: Annotated[bool, option("--private", is_flag=True)]
+    as_json: AsJson
 
 
 @verb("push")
-@run_argument
-@click.argument("name")
-@option("--private", is_flag=True, help="Create the repository as private, if it does not exist yet.")
-@json_option
-def push(run: Path, name: str, private: bool, as_json: bool) -> None:
+@pass_options(_PushOptions)
+def push(options: _PushOptions) -> None:
     """Upload the model of RUN to the Hugging Face hub as NAME, in the form user/name (extra hf).
 
     The README.md of RUN must name a licence.
@@ -172,8 +145,9 @@ def push(run: Path, name: str, private: bool, as_json: bool) -> None:
     from manyheads.runs.export import push as push_run
 
     with progress_display() as progress:
-        address = push_run(run, name, private=private, listener=progress)
-    echo({"run": str(run), "name": name, "address": address}, [f"{run}: {address}"], as_json=as_json)
+        address = push_run(options.run, options.name, private=options.private, listener=progress)
+    document = {"run": str(options.run), "name": options.name, "address": address}
+    echo(document, [f"{options.run}: {address}"], as_json=options.as_json)
 
 
 VERBS = {"export": export, "import": import_, "push": push}

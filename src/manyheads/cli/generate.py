@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import click
 
@@ -13,12 +15,14 @@ from manyheads.cli.options import (
     COUNT,
     NOT_NEGATIVE,
     PATH,
-    device_option,
+    AsJson,
+    Device,
+    Output,
+    Run,
     field_option,
-    json_option,
+    gather,
     option,
-    output_option,
-    run_argument,
+    pass_options,
 )
 from manyheads.cli.streams import input_lines, numbers_text, open_output, write_json
 from manyheads.cli.verbs import verb, warn
@@ -31,69 +35,68 @@ if TYPE_CHECKING:
 _SEPARATOR = "---"  # line between two texts
 
 
-@verb("generate")
-@run_argument
-@click.argument("file", type=PATH, required=False)
-@option("--prompt", metavar="TEXT", show_default="empty", help="Text to continue.")
-@field_option(
-    Sampling, "temperature", "X", type=click.FloatRange(min=0), note="; 0 always takes the likeliest token."
+def _make_sampling(temperature: float, top_k: int, top_p: float, seed: int) -> Sampling | None:
+    return Sampling(temperature, top_k, top_p, seed) if temperature else None
+
+
+_field = partial(field_option, Sampling)
+_sampling_options = gather(
+    _make_sampling,
+    "sampling",
+    _field("temperature", "X", type=click.FloatRange(min=0), note="; 0 always takes the likeliest token."),
+    _field("top_k", "N", type=NOT_NEGATIVE),
+    _field("top_p", "P", type=click.FloatRange(0, 1, min_open=True)),
+    _field("seed", "N", type=NOT_NEGATIVE),
 )
-@field_option(Sampling, "top_k", "N", type=NOT_NEGATIVE)
-@field_option(Sampling, "top_p", "P", type=click.FloatRange(0, 1, min_open=True))
-@field_option(Sampling, "seed", "N", type=NOT_NEGATIVE)
-@option("--max-tokens", type=COUNT, default=256, help="Maximum number of tokens to generate for each text.")
-@option("--stop", multiple=True, metavar="TEXT", help="End the output before this text; may be repeated.")
-@option("--samples", type=COUNT, default=1, help="Number of texts to generate for each prompt.")
-@option("--stream", is_flag=True, help="Print each token as soon as it is generated.")
-@device_option
-@output_option("texts")
-@json_option
-def generate(
-    run: Path,
-    file: Path | None,
-    prompt: str | None,
-    temperature: float,
-    top_k: int,
-    top_p: float,
-    seed: int,
-    max_tokens: int,
-    stop: tuple[str, ...],
-    samples: int,
-    stream: bool,
-    device: str,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+
+
+@dataclass(frozen=True)
+class _GenerateOptions:
+    run: Run
+    file: Annotated[Path | None, click.argument("file", type=PATH, required=False)]
+    prompt: Annotated[str | None, option("--prompt", metavar="TEXT", show_default="empty")]
+    sampling: Annotated[Sampling | None, _sampling_options]
+    max_tokens: Annotated[int, option("--max-tokens", type=COUNT, default=256)]
+    stop: Annotated[tuple[str, ...], option("--stop", multiple=True, metavar="TEXT")]
+    samples: Annotated[int, option("--samples", type=COUNT, default=1)]
+    stream: Annotated[bool, option("--stream", is_flag=True)]
+    device: Device
+    output: Output
+    as_json: AsJson
+
+
+@verb("generate")
+@pass_options(_GenerateOptions)
+def generate(options: _GenerateOptions) -> None:
     """Generate text that continues --prompt, FILE ("-" is standard input) or, without either, an empty prompt.
 
     RUN is the run directory of a language model. FILE is a single prompt if the model was trained on whole files
     (data.documents = "file"); otherwise each line is a prompt. Each generated text is printed after its prompt; a
     line of --- separates the texts.
     """
-    if file is not None and prompt is not None:
+    if options.file is not None and options.prompt is not None:
         raise click.UsageError("--prompt and FILE both set the prompt. Give one of them.")
-    if stream and as_json:
+    if options.stream and options.as_json:
         raise click.UsageError("--stream prints text as it is generated, not one JSON document.")
-    if not all(stop):
+    if not all(options.stop):
         raise click.UsageError("--stop needs a text.")
-    if temperature == 0 and samples > 1:
+    if options.sampling is None and options.samples > 1:
         raise click.UsageError("--temperature 0 always writes the same. With --samples, take one above 0.")
 
     from manyheads.inference.generator import GenerateOptions, Generator
 
-    sampling = Sampling(temperature, top_k, top_p, seed) if temperature else None
-    options = GenerateOptions(sampling=sampling, samples=samples, max_tokens=max_tokens, stop=stop)
-    generator = Generator.load(run, device=device)
-    prompts = [prompt or ""] if file is None else _read_prompts(generator, file)
+    wanted = GenerateOptions(options.sampling, options.samples, options.max_tokens, options.stop)
+    generator = Generator.load(options.run, device=options.device)
+    prompts = [options.prompt or ""] if options.file is None else _read_prompts(generator, options.file)
     _warn_about_prompts(generator, prompts)
-    if as_json:
-        document = [continuation.to_json() for continuation in generator.generate(prompts, options)]
-        with open_output(output) as sink:
+    if options.as_json:
+        document = [continuation.to_json() for continuation in generator.generate(prompts, wanted)]
+        with open_output(options.output) as sink:
             write_json(document, sink)
         return
-    texts = _stream_texts(generator, prompts, options) if stream else _complete_texts(generator, prompts, options)
-    with open_output(output) as sink:
-        _write_texts(texts, sink)
+    write = _stream_texts if options.stream else _complete_texts
+    with open_output(options.output) as sink:
+        _write_texts(write(generator, prompts, wanted), sink)
 
 
 def _read_prompts(generator: Generator, file: Path) -> list[str]:

@@ -15,7 +15,7 @@ def help_of(context: click.Context, verbs: tuple[str, ...]) -> None:
     context = context.find_root()
     for name in verbs:
         if not isinstance(context.command, click.Group):
-            raise click.UsageError(f"there is no verb {name} below {context.command_path}.", context)
+            raise click.UsageError(f"there is no command {name} below {context.command_path}.", context)
         _, command, _ = context.command.resolve_command(context, [name])
         assert command is not None
         context = click.Context(command, info_name=name, parent=context)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from bitext.files import locked_beside, os_errors, replacing, write_atomically
 from bitext.shell import command_line
-from manyheads.cli.options import OUTPUT_FOLDER, PATH, RECIPE, device_option, language_option, option
+from manyheads.cli.options import OUTPUT_FOLDER, PATH, RECIPE, Device, language_option, option, pass_options
 from manyheads.cli.streams import progress_display
 from manyheads.cli.verbs import announce_loading, verb
 from manyheads.errors import DataError, UsageError
@@ -21,52 +22,37 @@ if TYPE_CHECKING:
     from bitext.discover import FoundText
 
 
+@dataclass(frozen=True)
+class _InitOptions:
+    folder: Annotated[Path, click.argument("folder", metavar="DIR", type=OUTPUT_FOLDER)]
+    recipe: Annotated[str | None, option("--from", "recipe", type=RECIPE, metavar="RECIPE")]
+    root: Annotated[Path | None, option("--data", "root", type=PATH, metavar="PATH")]
+    source: Annotated[str | None, language_option("--source", show_default="as the names of the files show")]
+    target: Annotated[str | None, language_option("--target", show_default="as the names of the files show")]
+    minutes: Annotated[float | None, option("--minutes", type=click.FloatRange(min=0, min_open=True), metavar="N")]
+    yes: Annotated[bool, option("--yes", is_flag=True)]
+    device: Device
+
+
 @verb("init")
-@click.argument("folder", metavar="DIR", type=OUTPUT_FOLDER)
-@option("--from", "recipe", type=RECIPE, metavar="RECIPE", help="Recipe, plan or TOML file to copy.")
-@option(
-    "--data",
-    "root",
-    type=PATH,
-    metavar="PATH",
-    help="Folder of parallel text, or one .tsv or .jsonl file; choose the settings by its size.",
-)
-@language_option("--source", "as the names of the files show", "Source language, such as de.")
-@language_option("--target", "as the names of the files show", "Target language, such as en.")
-@option(
-    "--minutes",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="N",
-    help="Choose a model and settings that fit into N minutes of training on this machine.",
-)
-@option("--yes", is_flag=True, help="Split text that has no train and valid files, without confirmation.")
-@device_option
-def init(
-    folder: Path,
-    recipe: str | None,
-    root: Path | None,
-    source: str | None,
-    target: str | None,
-    minutes: float | None,
-    yes: bool,
-    device: str,
-) -> None:
+@pass_options(_InitOptions)
+def init(options: _InitOptions) -> None:
     """Write the configuration file DIR/DIR.toml for you to edit: a copy of a recipe, or settings for your own text.
 
     Settings chosen for your own text are explained in comments. They depend on the size of the text and, with
     --minutes, on the speed of this machine, which is measured in a few seconds. Text that is not divided into train
     and valid yet is divided into DIR/data, after a question (see `manyheads data split`).
     """
-    if (recipe is None) == (root is None):
+    if (options.recipe is None) == (options.root is None):
         raise click.UsageError("give either --from RECIPE to copy, or --data PATH of your own text.")
-    if recipe is not None and (source or target or minutes or yes):
+    if options.recipe is not None and (options.source or options.target or options.minutes or options.yes):
         raise click.UsageError("--source, --target, --minutes and --yes are for your own text (--data).")
-    path = folder / f"{folder.resolve().name}.toml"
+    path = options.folder / f"{options.folder.resolve().name}.toml"
     _refuse_existing(path)
-    if recipe is not None:
-        _copy_recipe(recipe, path)
-    elif root is not None:
-        _configure_text(root, path, source, target, minutes, yes, device)
+    if options.recipe is not None:
+        _copy_recipe(options.recipe, path)
+    elif options.root is not None:
+        _configure_text(options, options.root, path)
 
 
 def _copy_recipe(recipe: str, path: Path) -> None:
@@ -80,22 +66,14 @@ def _copy_recipe(recipe: str, path: Path) -> None:
     click.echo("\n".join([f"{path}: edit it, then", *([build] if plan else _next_steps(path))]))
 
 
-def _configure_text(
-    root: Path,
-    path: Path,
-    source: str | None,
-    target: str | None,
-    minutes: float | None,
-    yes: bool,
-    device: str,
-) -> None:
+def _configure_text(options: _InitOptions, root: Path, path: Path) -> None:
     """Write settings for a text; a text without train and valid is divided first."""
     from bitext.discover import find_text
     from manyheads.data import PROGRAM
 
-    text = find_text(root, source, target, PROGRAM)
+    text = find_text(root, options.source, options.target, PROGRAM)
     if text.undivided:
-        _divide_text(text, root, path, yes)
+        _divide_text(text, root, path, options.yes)
         root = path.parent / "data"
         text = find_text(root, text.source, text.target, PROGRAM)
 
@@ -103,7 +81,9 @@ def _configure_text(
     from manyheads.runs.suggest import suggest
 
     with progress_display() as progress:
-        suggestion = suggest(text, root, path.parent, minutes=minutes, device=device, listener=progress)
+        suggestion = suggest(
+            text, root, path.parent, minutes=options.minutes, device=options.device, listener=progress
+        )
     _write(path, suggestion.toml.encode())
     click.echo(f"{path}: settings for {suggestion.pairs:,} pairs of {text.source} and {text.target} in {root}")
     click.echo("\n".join([*suggestion.lines(), "Edit the file, then", *_next_steps(path)]))

@@ -6,9 +6,10 @@ import shutil
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -16,16 +17,20 @@ from manyheads.cli.options import (
     NOT_NEGATIVE,
     OUTPUT_FILE,
     PATH,
+    AsJson,
+    Device,
+    Languages,
+    Run,
     beam_option,
-    device_option,
-    direction_options,
-    json_option,
+    field_option,
+    gather,
     option,
-    run_argument,
+    pass_options,
 )
 from manyheads.cli.streams import open_output, progress_display, refuse_closed
 from manyheads.cli.verbs import current_settings, in_chosen_language, verb, warn
 from manyheads.errors import UsageError
+from manyheads.inference.inspect_options import InspectOptions
 
 if TYPE_CHECKING:
     from manyheads.views.base import Document
@@ -35,16 +40,17 @@ _MIN_WIDTH, _MAX_WIDTH = 40, 160  # columns
 _SUFFIXES = (".svg", ".png", ".json", ".csv")
 
 
-_view_option = partial(option, "--view", metavar="NAME", show_default="the first view of the list")
-_drawing_option = partial(option, "-o", "--output", type=OUTPUT_FILE, metavar="FILE")
-_width_option = option(
-    "--width",
-    type=click.FloatRange(min=20.0, max=1_000.0),
-    metavar="MM",
-    show_default="as wide as the picture needs",
-    help="Width of an .svg or .png in millimetres for print, without titles: 77 is a column of the ACL format, 160 "
-    "its page.",
-)
+_View = Annotated[str | None, option("--view", metavar="NAME", show_default="the first view of the list")]
+_Drawing = Annotated[Path | None, option("-o", "--output", type=OUTPUT_FILE, metavar="FILE")]
+_Width = Annotated[
+    float | None,
+    option(
+        "--width",
+        type=click.FloatRange(min=20.0, max=1_000.0),
+        metavar="MM",
+        show_default="as wide as the picture needs",
+    ),
+]
 
 
 def _check_drawing(path: Path | None, suffixes: Sequence[str], *, as_json: bool, width: float | None) -> None:
@@ -88,84 +94,64 @@ def _write(output: Path, content: bytes) -> None:
         click.echo(f"wrote {output}", err=True)
 
 
+def _parse_head(context: click.Context, parameter: click.Parameter, value: str) -> int | None:
+    """Return the number of a head; None for the mean of all heads."""
+    if value != "mean" and not value.isdecimal():
+        raise UsageError(f'--head {value} is no number from 0 and not "mean".')
+    return None if value == "mean" else int(value)
+
+
+_field = partial(field_option, InspectOptions)
+_inspect_options = gather(
+    InspectOptions,
+    "inspect",
+    _field("target", "TEXT", flag="--target-text"),
+    _field("prefix", "TEXT", default="", show_default=False, help=None),
+    beam_option,
+    _field("alternatives", type=NOT_NEGATIVE),
+    _field("padding", type=NOT_NEGATIVE),
+    _field("max_tokens", type=NOT_NEGATIVE, help=None),
+)
+
+
+@dataclass(frozen=True)
+class _InspectVerbOptions:
+    run: Run
+    text: Annotated[str | None, click.argument("text", required=False)]
+    view: _View
+    kind: Annotated[
+        str | None,
+        option(
+            "--kind",
+            type=click.Choice(["encoder", "decoder", "cross"]),
+            show_default="the last one that the model has",
+        ),
+    ]
+    layer: Annotated[int, option("--layer", type=int, default=-1)]
+    head: Annotated[int | None, option("--head", default="mean", metavar="[N|mean]", callback=_parse_head)]
+    inspect: Annotated[InspectOptions, _inspect_options]
+    languages: Languages
+    no_occlusion: Annotated[bool, option("--no-occlusion", is_flag=True)]
+    device: Device
+    output: _Drawing
+    width: _Width
+    as_json: AsJson
+
+
 @verb("inspect")
-@run_argument
-@click.argument("text", required=False)
-@_view_option(help="View to show, from the list below.")
-@option(
-    "--kind",
-    type=click.Choice(["encoder", "decoder", "cross"]),
-    show_default="the last one that the model has",
-    help="Attention to show.",
-)
-@option("--layer", type=int, default=-1, help="Layer whose attention to show, from 0; -1 is the last layer.")
-@option(
-    "--head",
-    default="mean",
-    metavar="[N|mean]",
-    help="Head whose attention to show, from 0; mean averages all heads.",
-)
-@option("--target-text", metavar="TEXT", help="Output to inspect instead of the one that the search finds.")
-@option("--prefix", default="", show_default=False, metavar="TEXT", help="Beginning of the output.")
-@beam_option
-@option(
-    "--alternatives",
-    type=NOT_NEGATIVE,
-    default=5,
-    help="Number of alternative tokens to show for each output token.",
-)
-@option(
-    "--padding",
-    type=NOT_NEGATIVE,
-    default=0,
-    help="Number of <pad> tokens to append to the source, to check that the attention masks hide them.",
-)
-@option(
-    "--max-tokens",
-    type=NOT_NEGATIVE,
-    default=0,
-    help="Number of tokens that a language model generates after TEXT.",
-)
-@direction_options
-@option("--no-occlusion", is_flag=True, help="Skip the occlusion view, which runs the model once for each word.")
-@device_option
-@_drawing_option(
-    help="Write to FILE instead of printing, in the format of its suffix: .html (a page of all views), .svg, .png "
-    "(extra plot), .json or .csv.",
-)
-@_width_option
-@json_option
-def inspect(
-    run: Path,
-    text: str | None,
-    view: str | None,
-    kind: str | None,
-    layer: int,
-    head: str,
-    target_text: str | None,
-    prefix: str,
-    beam: int | None,
-    alternatives: int,
-    padding: int,
-    max_tokens: int,
-    target: str,
-    source: str,
-    no_occlusion: bool,
-    device: str,
-    output: Path | None,
-    width: float | None,
-    as_json: bool,
-) -> None:
+@pass_options(_InspectVerbOptions)
+def inspect(options: _InspectVerbOptions) -> None:
     """Show the internals of the model of RUN while it processes TEXT ("-" reads standard input).
 
     RUN is a run directory. Without TEXT, show the weights and the structure of the model itself.
     """
-    _check_drawing(output, (".html", *_SUFFIXES), as_json=as_json, width=width)
+    text, output, language = options.text, options.output, current_settings().language
+    _check_drawing(output, (".html", *_SUFFIXES), as_json=options.as_json, width=options.width)
     page = output if output is not None and output.suffix.lower() == ".html" else None
-    if page is not None and view is not None:
-        raise UsageError(f"--output {page}: a page holds all views. Leave out --view {view}, or write FILE.svg.")
-    if head != "mean" and not head.isdigit():
-        raise UsageError(f'--head {head} is no number from 0 and not "mean".')
+    if page is not None and options.view is not None:
+        raise UsageError(
+            f"--output {page}: a page holds all views. Leave out --view {options.view}, or write FILE.svg."
+        )
 
     from manyheads.inference.inspect import inspect as inspect_run
     from manyheads.views.views import Picture
@@ -173,68 +159,58 @@ def inspect(
 
     if text == "-":
         refuse_closed(sys.stdin, "input", "a text")
-    content = sys.stdin.read().strip("\n") if text == "-" else text
+        text = sys.stdin.read().strip("\n")
     with progress_display() as progress:
         inspection = inspect_run(
-            run,
-            content,
-            target=target_text,
-            prefix=prefix,
-            beam_size=beam,
-            alternatives=alternatives,
-            padding=padding,
-            occlusion=not no_occlusion,
-            max_tokens=max_tokens,
-            languages=(source, target),
-            device=device,
+            options.run,
+            text,
+            replace(options.inspect, occlusion=not options.no_occlusion),
+            languages=options.languages,
+            device=options.device,
             listener=progress,
         )
-    language = current_settings().language
     if page is not None:
-        _write(page, stand_alone(run, inspection, language=language).encode())
+        _write(page, stand_alone(options.run, inspection, language=language).encode())
         return
-    head_number = None if head == "mean" else int(head)
-    picture = Picture(view, kind, layer, head_number, width, language or "en")
-    _deliver(inspection, picture, output, as_json=as_json)
+    picture = Picture(options.view, options.kind, options.layer, options.head, options.width, language or "en")
+    _deliver(inspection, picture, output, as_json=options.as_json)
+
+
+@dataclass(frozen=True)
+class _CurvesOptions:
+    run: Annotated[tuple[Path, ...], click.argument("run", type=PATH, nargs=-1, required=True)]
+    view: _View
+    output: _Drawing
+    width: _Width
+    as_json: AsJson
 
 
 @verb("curves")
-@click.argument("run", type=PATH, nargs=-1, required=True)
-@_view_option(help="View to show, from the list above.")
-@_drawing_option(
-    help="Write to FILE instead of printing, in the format of its suffix: .svg, .png (extra plot), .json or .csv.",
-)
-@_width_option
-@json_option
-def curves(
-    run: tuple[Path, ...],
-    view: str | None,
-    output: Path | None,
-    width: float | None,
-    as_json: bool,
-) -> None:
+@pass_options(_CurvesOptions)
+def curves(options: _CurvesOptions) -> None:
     """Plot the training curves of one or several RUNs, also while the training is still running.
 
     Views: loss, perplexity, scores, learning-rate, gradient-norm, speed, attention-entropy, samples.
     """
+    output, as_json = options.output, options.as_json
     if output is not None and output.suffix.lower() == ".html":
         raise UsageError(
             f"--output {output}: curves are written as pictures. Write FILE.svg, or the page of one run with its "
             "curves: manyheads inspect RUN -o FILE.html."
         )
-    _check_drawing(output, _SUFFIXES, as_json=as_json, width=width)
+    _check_drawing(output, _SUFFIXES, as_json=as_json, width=options.width)
 
     from manyheads.inference.inspect import curves
     from manyheads.notes import verdict_lines
     from manyheads.runs.outcome import training_verdict
     from manyheads.views.views import Picture
 
-    picture = Picture(view, width=width, language=current_settings().language or "en")
-    _deliver(curves(run), picture, output, as_json=as_json)
+    picture = Picture(options.view, width=options.width, language=current_settings().language or "en")
+    _deliver(curves(options.run), picture, output, as_json=as_json)
     if output is None and not as_json:
-        for path in run:
+        for path in options.run:
             for line in map(in_chosen_language, verdict_lines(training_verdict(path))):
-                click.echo(f"{path}: {line}" if len(run) > 1 else line)
+                click.echo(f"{path}: {line}" if len(options.run) > 1 else line)
 
 
 VERBS = {"inspect": inspect, "curves": curves}

@@ -7,11 +7,11 @@ import inspect
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
@@ -41,6 +41,7 @@ class _Engine(click.Choice[str]):
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+_Options = TypeVar("_Options")
 PATH = click.Path(path_type=Path)
 OUTPUT = OutputPath(path_type=Path, readable=False)
 OUTPUT_FOLDER = OutputPath(path_type=Path, file_okay=False, readable=False)
@@ -142,8 +143,6 @@ def _label(parameter: click.Parameter) -> str:
 
 
 option = partial(click.option, cls=_Option, show_default=True)
-executor_options = partial(commands.executor_options, option)
-json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 
 
 class _RecipeOrPath(click.Path):
@@ -160,62 +159,99 @@ class _RecipeOrPath(click.Path):
 
 
 RECIPE = _RecipeOrPath()
-config_argument = click.argument("config", type=RECIPE)
-run_argument = click.argument("run", type=PATH)
-run_option = partial(option, type=PATH, metavar="RUN")
-device_option = option(
-    "--device",
-    default="auto",
-    metavar="NAME",
-    help="Device to compute on: cpu, cuda, cuda:1, or auto (a GPU if there is one, else the CPU).",
-)
-training_device_option = option(
-    "--device",
-    metavar="NAME",
-    show_default="training.device of the configuration",
-    help="Device to compute on: cpu, cuda, cuda:1, or auto.",
-)
-set_option = option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="SECTION.KEY=VALUE",
-    help="Override a setting of the configuration; may be repeated.",
-)
-beam_option = option(
-    "--beam", type=COUNT, show_default="search.beam_size of the run", help="Beam size; 1 is greedy search."
-)
 
 
-def direction_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --to and --from: the direction of a translator of several languages."""
-    which = "for a run of several languages, such as"
-    language = partial(option, default="", show_default=False, metavar="LANGUAGE")
-    target = language("--to", "target", help=f"Target language, {which} fr.")
-    needed = "needed where several are translated into the target"
-    source = language("--from", "source", help=f"Source language, {which} de; {needed}.")
-    return target(source(command))
+def pass_options(owner: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+    """Return the decorator of a verb that takes its arguments and options as one object.
+
+    The class of the object is a dataclass. Each field has its declaration, a decorator of click, in its annotation:
+
+        @dataclass(frozen=True)
+        class _AverageOptions:
+            run: Run
+            last: Annotated[int | None, option("--last", type=COUNT)]
+
+    The help text of an option without `help` is in verbs.toml.
+    """
+
+    def decorate(function: Callable[[_Options], None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**values: Any) -> None:
+            function(owner(**values))
+
+        declarations = [hint.__metadata__[0] for hint in get_type_hints(owner, include_extras=True).values()]
+        return _declare(command, declarations)
+
+    return decorate
 
 
-def output_option(content: str) -> Decorator:
-    """Return `--output`, the file for the content named; "-" means stdout."""
-    text = f"Write the {content} to FILE; - is stdout."
-    return option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", show_default="stdout", help=text)
+def gather(make: Callable[..., object], name: str, *declarations: Decorator) -> Decorator:
+    """Return the decorator that adds options; the command receives what `make` returns for them, as `name`.
+
+    `make` is called with the values of the options by their names, as a dataclass of the library is.
+    """
+    probe = _declare(lambda: None, declarations)
+    names = [parameter.name or "" for parameter in click.command()(probe).params]
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def gathered(**values: Any) -> Any:
+            own = {key: values.pop(key) for key in names}
+            return command(**values, **{name: make(**own)})
+
+        return _declare(gathered, declarations)
+
+    return decorate
 
 
-def language_option(name: str, default: str | None, text: str) -> Decorator:
-    """Return an option for the code of a language; `default` is shown in the help."""
-    return option(name, metavar="LANGUAGE", show_default=default or True, help=text)
+def _declare(command: Callable[..., Any], declarations: Sequence[Decorator]) -> Callable[..., Any]:
+    """Decorate a command, so that its help shows the options in this order."""
+    for declaration in reversed(declarations):
+        command = declaration(command)
+    return command
 
 
-folder_option = partial(option, "-o", "--output", "out", type=OUTPUT_FOLDER, metavar="DIR")
+def _source_and_target(to_language: str, from_language: str) -> tuple[str, str]:
+    return from_language, to_language
+
+
+class Executor(NamedTuple):
+    """Where the shards of a text are computed: see `bitext.commands.executor_options`."""
+
+    workers: int | None = None
+    scheduler: str | None = None
+
+
+def executor_options(work: str, *, threads: str = "") -> Decorator:
+    """Return the decorator with --workers and --scheduler; the command receives an `Executor` as `executor`."""
+    return gather(Executor, "executor", commands.executor_options(option, work, threads=threads))
 
 
 def run_output_option(default: str) -> Decorator:
     """Return `--output`, the run directory to write; `default` is shown in the help."""
-    return option(
-        "-o", "--output", type=OUTPUT, metavar="RUN", show_default=default, help="Run directory to write."
-    )
+    return option("-o", "--output", type=OUTPUT, metavar="RUN", show_default=default)
+
+
+language_option = partial(option, metavar="LANGUAGE")
+beam_option = option("--beam", "beam_size", type=COUNT, show_default="search.beam_size of the run")
+
+# Fields of the options of several verbs.
+Run = Annotated[Path, click.argument("run", type=PATH)]
+InputFile = Annotated[Path, click.argument("file", type=PATH, default="-")]
+ConfigName = Annotated[str, click.argument("config", type=RECIPE)]
+Overrides = Annotated[tuple[str, ...], option("--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE")]
+Device = Annotated[str, option("--device", default="auto", metavar="NAME")]
+Languages = Annotated[  # (source, target); "" leaves out the choice
+    tuple[str, str],
+    gather(
+        _source_and_target,
+        "languages",
+        language_option("--to", "to_language", default="", show_default=False),
+        language_option("--from", "from_language", default="", show_default=False),
+    ),
+]
+Output = Annotated[Path | None, option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", show_default="stdout")]
+AsJson = Annotated[bool, option("--json", "as_json", is_flag=True)]
 
 
 def with_device(overrides: tuple[str, ...], device: str | None) -> tuple[str, ...]:
@@ -234,7 +270,8 @@ def field_option(
         metavar: placeholder of the value; in the help text it replaces a field name such as top_k.
         flag: name of the option; by default the name of the field, with hyphens.
         note: end of the help text, instead of its full stop.
-        settings: further settings of `click.option`; `help` replaces the text of the field.
+        settings: further settings of `click.option`; `help` replaces the text of the field, None by that of
+            verbs.toml.
     """
     default = {field.name: field.default for field in dataclasses.fields(owner)}[name]
     text = _attribute_texts(owner).get(name, "").removesuffix(".")

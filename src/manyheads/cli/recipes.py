@@ -6,12 +6,13 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from manyheads.cli.options import RECIPE, json_option, option, set_option
+from manyheads.cli.options import RECIPE, AsJson, Overrides, option, pass_options
 from manyheads.cli.verbs import echo, echo_json, in_color, verb
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _FIRST_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 
 
 @verb("recipes")
-@json_option
+@option("--json", "as_json", is_flag=True)
 def _recipes(as_json: bool) -> None:
     """List the recipes with the model that each trains and its measured result, then the plans of `build`."""
     from manyheads.config.load import recipe_paths
@@ -53,12 +54,17 @@ def headline(text: str) -> dict[str, Any]:
     return {"description": _FIRST_SENTENCE.split(description, 1)[0].strip(), "measured": measured.strip() or None}
 
 
+@dataclass(frozen=True)
+class _ShowOptions:
+    config: Annotated[str | None, click.argument("config", required=False, type=RECIPE)]
+    overrides: Overrides
+    as_json: AsJson
+    schema: Annotated[bool, option("--schema", is_flag=True)]
+
+
 @verb("show-config")
-@click.argument("config", required=False, type=RECIPE)
-@set_option
-@json_option
-@option("--schema", is_flag=True, help="Print the JSON Schema of configurations, for editors.")
-def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, schema: bool) -> None:
+@pass_options(_ShowOptions)
+def show_config(options: _ShowOptions) -> None:
     """Show every setting as TOML: active those that CONFIG or --set sets, commented out those at their defaults.
 
     CONFIG is a TOML file or the name of a recipe; without it, the defaults are shown. The output is itself a
@@ -67,18 +73,18 @@ def show_config(config: str | None, overrides: tuple[str, ...], as_json: bool, s
     """
     from manyheads.config.load import json_schema, load_config, parse_config, resolve_recipe
 
-    if schema:
-        if config is not None or overrides:
+    if options.schema:
+        if options.config is not None or options.overrides:
             raise click.UsageError("--schema is the same for every configuration; give it alone.")
         echo_json(json_schema())
         return
-    if config is None:
-        if overrides:
+    if options.config is None:
+        if options.overrides:
             raise click.UsageError("--set needs a CONFIG to change.")
         tree = parse_config({"data": {"source": "de", "target": "en"}}, origin="defaults")
     else:
-        tree = load_config(resolve_recipe(config), overrides)
-    echo(tree.model_dump(), _describe(tree), as_json=as_json)
+        tree = load_config(resolve_recipe(options.config), options.overrides)
+    echo(tree.model_dump(), _describe(tree), as_json=options.as_json)
 
 
 def _describe(config: Config) -> Iterator[str]:

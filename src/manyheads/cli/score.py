@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from manyheads.cli.options import PATH, device_option, direction_options, json_option, output_option, run_argument
+from manyheads.cli.options import PATH, AsJson, Device, Languages, Output, Run, pass_options
 from manyheads.cli.streams import (
     ConstraintFiles,
     WarnedLines,
@@ -40,24 +41,20 @@ def _warnings_of(scored: Translation) -> list[str]:
     return [] if scored.hypotheses else [_UNSCORED]
 
 
+@dataclass(frozen=True)
+class _ScoreOptions:
+    run: Run
+    source_file: Annotated[Path, click.argument("source_file", type=PATH, metavar="SOURCE")]
+    target_file: Annotated[Path, click.argument("target_file", type=PATH, metavar="TARGET")]
+    languages: Languages
+    device: Device
+    output: Output
+    as_json: AsJson
+
+
 @verb("score")
-@run_argument
-@click.argument("source_file", type=PATH, metavar="SOURCE")
-@click.argument("target_file", type=PATH, metavar="TARGET")
-@direction_options
-@device_option
-@output_option("scores")
-@json_option
-def score(
-    run: Path,
-    source_file: Path,
-    target_file: Path,
-    target: str,
-    source: str,
-    device: str,
-    output: Path | None,
-    as_json: bool,
-) -> None:
+@pass_options(_ScoreOptions)
+def score(options: _ScoreOptions) -> None:
     """Score given translations: one output line for each line of SOURCE and TARGET.
 
     RUN is the run directory of a translator. A line of the output is the mean log-probability of a token of the
@@ -65,23 +62,25 @@ def score(
     it. Pairs with low scores are often no translations of each other. --json adds the score of each token, and
     warnings.
     """
-    refuse_document(source_file, "copy it to FILE.txt")
-    refuse_document(target_file, "copy it to FILE.txt")
+    refuse_document(options.source_file, "copy it to FILE.txt")
+    refuse_document(options.target_file, "copy it to FILE.txt")
     from manyheads.inference.translation.translator import Translator
 
-    size = lines_at_once(source_file, "score")
-    translator = Translator.load(run, device=device)
+    size = lines_at_once(options.source_file, "score")
+    translator = Translator.load(options.run, device=options.device)
+    source, target = options.languages
     if target or source or translator.config.data.pairs:
         translator = translator.to(source=source, target=target)
-    targets, warned = ConstraintFiles(prefix=target_file), WarnedLines(list)
-    with open_output(output) as sink, line_progress("scoring", source_file, sink) as advance:
+    targets, warned = ConstraintFiles(prefix=options.target_file), WarnedLines(list)
+    with open_output(options.output) as sink, line_progress("scoring", options.source_file, sink) as advance:
         results = translate_batches(
             lambda sources, prefixes: translator.score(sources, prefixes),
-            batches(input_lines(source_file), size),
+            batches(input_lines(options.source_file), size),
             targets,
             advance,
         )
-        write_results(collect_warnings(results, warned, _warnings_of), sink, _score_lines, as_json=as_json)
+        checked = collect_warnings(results, warned, _warnings_of)
+        write_results(checked, sink, _score_lines, as_json=options.as_json)
     print_warnings(warned)
 
 

@@ -5,71 +5,65 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import strftime
 
 import click
 
-from manyheads.cli.options import (
-    COUNT,
-    ENGINE,
-    NOT_NEGATIVE,
-    OUTPUT,
-    PATH,
-    device_option,
-    field_option,
-    json_option,
-    option,
-)
+from manyheads.cli.options import COUNT, ENGINE, NOT_NEGATIVE, OUTPUT, PATH, field_option, gather, option
 from manyheads.cli.streams import refuse_closed
 from manyheads.cli.verbs import current_settings, echo, verb, verb_group, verb_with_subverbs
 from manyheads.errors import require
 from manyheads.serving.settings import ServeSettings
 
 _REQUIRED_MODULES = ("starlette", "uvicorn", "httptools", "python_multipart", "prometheus_client")  # extra serve
+_field = partial(field_option, ServeSettings)
 
 
 @verb_with_subverbs("serve")
 @click.argument("runs", nargs=-1, required=True, type=PATH, metavar="RUN...")
-@field_option(ServeSettings, "host", "ADDRESS")
-@field_option(ServeSettings, "port", "PORT", type=click.IntRange(0, 65535))
-@field_option(ServeSettings, "public")
-@field_option(ServeSettings, "keys", "FILE", type=PATH)
-@field_option(
+@gather(
     ServeSettings,
-    "host_names",
-    "NAME",
-    flag="--host-name",
-    multiple=True,
-    show_default="any name; on a loopback address only the machine's own",
+    "settings",
+    _field("host", "ADDRESS"),
+    _field("port", "PORT", type=click.IntRange(0, 65535)),
+    _field("public"),
+    _field("keys", "FILE", type=PATH),
+    _field(
+        "host_names",
+        "NAME",
+        flag="--host-name",
+        multiple=True,
+        show_default="any name; on a loopback address only the machine's own",
+    ),
+    _field("cors_origins", "ORIGIN", flag="--cors-origin", multiple=True),
+    _field("suggestions", "FILE", type=OUTPUT),
+    _field("trust_forwarded_for"),
+    _field("metrics_token", "TOKEN", envvar="MANYHEADS_METRICS_TOKEN", show_envvar=True),
+    _field("char_limit", "N", type=COUNT),
+    _field("batch_limit", "N", type=COUNT),
+    _field("alternatives_limit", "N", type=NOT_NEGATIVE),
+    _field("body_limit", "BYTES", type=COUNT),
+    _field("queue", "N", type=COUNT),
+    _field("timeout", "SECONDS", type=click.FloatRange(min=0, min_open=True)),
+    _field("keep_alive", "SECONDS", type=COUNT),
+    _field(
+        "req_limit",
+        "N",
+        type=NOT_NEGATIVE,
+        show_default="120; unlimited on a loopback address without --trust-forwarded-for",
+    ),
+    _field("max_batch_tokens", "N", type=COUNT),
+    _field("max_wait_ms", "MS", type=click.FloatRange(min=0)),
+    _field("beam", "N", type=COUNT, show_default="search.beam_size of the run"),
+    _field("glossary", "FILE", type=PATH),
+    _field("match_source", flag="--match-source/--no-match-source"),
+    _field("engine", type=ENGINE),
+    _field("precision", type=click.Choice(["fp32", "bf16", "int8"])),
+    _field("device", "NAME", help=None),
 )
-@field_option(ServeSettings, "cors_origins", "ORIGIN", flag="--cors-origin", multiple=True)
-@field_option(ServeSettings, "suggestions", "FILE", type=OUTPUT)
-@field_option(ServeSettings, "trust_forwarded_for")
-@field_option(ServeSettings, "metrics_token", "TOKEN", envvar="MANYHEADS_METRICS_TOKEN", show_envvar=True)
-@field_option(ServeSettings, "char_limit", "N", type=COUNT)
-@field_option(ServeSettings, "batch_limit", "N", type=COUNT)
-@field_option(ServeSettings, "alternatives_limit", "N", type=NOT_NEGATIVE)
-@field_option(ServeSettings, "body_limit", "BYTES", type=COUNT)
-@field_option(ServeSettings, "queue", "N", type=COUNT)
-@field_option(ServeSettings, "timeout", "SECONDS", type=click.FloatRange(min=0, min_open=True))
-@field_option(ServeSettings, "keep_alive", "SECONDS", type=COUNT)
-@field_option(
-    ServeSettings,
-    "req_limit",
-    "N",
-    type=NOT_NEGATIVE,
-    show_default="120; unlimited on a loopback address without --trust-forwarded-for",
-)
-@field_option(ServeSettings, "max_batch_tokens", "N", type=COUNT)
-@field_option(ServeSettings, "max_wait_ms", "MS", type=click.FloatRange(min=0))
-@field_option(ServeSettings, "beam", "N", type=COUNT, show_default="search.beam_size of the run")
-@field_option(ServeSettings, "glossary", "FILE", type=PATH)
-@field_option(ServeSettings, "match_source", flag="--match-source/--no-match-source")
-@field_option(ServeSettings, "engine", type=ENGINE)
-@field_option(ServeSettings, "precision", type=click.Choice(["fp32", "bf16", "int8"]))
-@device_option
-def serve(runs: tuple[Path, ...], **options: object) -> None:
+def serve(runs: tuple[Path, ...], settings: ServeSettings) -> None:
     """Serve translators through LibreTranslate's REST interface, and classifiers and language models beside them.
 
     Two translators that meet in a language also serve their two outer languages by way of it: de-en and en-fr give
@@ -82,7 +76,6 @@ def serve(runs: tuple[Path, ...], **options: object) -> None:
         require(module, extra="serve", purpose="The server")
     from manyheads.serving.server import serve as run
 
-    settings = ServeSettings(**options)  # type: ignore[arg-type]  # click has checked the types
     quiet, lock = current_settings().quiet, threading.Lock()
 
     def log(line: str) -> None:
@@ -103,12 +96,7 @@ def keys() -> None:
 @verb("serve keys add", keys)
 @click.argument("file", type=PATH)
 @click.argument("name")
-@option(
-    "--req-limit",
-    type=click.IntRange(0),
-    show_default="--req-limit of the server",
-    help="Maximum requests per minute with this key; 0 is unlimited.",
-)
+@option("--req-limit", type=click.IntRange(0), show_default="--req-limit of the server")
 def add(file: Path, name: str, req_limit: int | None) -> None:
     """Create a key named NAME and print it; it cannot be shown again.
 
@@ -122,7 +110,7 @@ def add(file: Path, name: str, req_limit: int | None) -> None:
 
 @verb("serve keys list", keys)
 @click.argument("file", type=PATH)
-@json_option
+@option("--json", "as_json", is_flag=True)
 def show(file: Path, as_json: bool) -> None:
     """List the names and request limits of the keys."""
     from manyheads.serving.keys import KeyFile

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
 from bitext.shell import command_line
 from manyheads.cli.options import (
     COUNT,
-    config_argument,
-    device_option,
-    json_option,
+    AsJson,
+    ConfigName,
+    Device,
+    Overrides,
+    Run,
     option,
-    run_argument,
+    pass_options,
     run_output_option,
-    set_option,
-    training_device_option,
     with_device,
 )
 from manyheads.cli.streams import progress_display
@@ -35,16 +36,21 @@ from manyheads.cli.verbs import (
 _RUNS = Path("runs")
 
 
+@dataclass(frozen=True)
+class _TrainOptions:
+    config: ConfigName
+    overrides: Overrides
+    output: Annotated[Path | None, run_output_option("runs/ and the name of CONFIG")]
+    device: Annotated[
+        str | None, option("--device", metavar="NAME", show_default="training.device of the configuration")
+    ]
+    force: Annotated[bool, option("--force", is_flag=True)]
+    as_json: AsJson
+
+
 @verb_with_subverbs("train")
-@config_argument
-@set_option
-@run_output_option("runs/ and the name of CONFIG")
-@training_device_option
-@option("--force", is_flag=True, help="Resume even if the settings or the text have changed since the run began.")
-@json_option
-def _train(
-    config: str, overrides: tuple[str, ...], output: Path | None, device: str | None, force: bool, as_json: bool
-) -> None:
+@pass_options(_TrainOptions)
+def _train(options: _TrainOptions) -> None:
     """Train a model; run the same command again to resume.
 
     CONFIG is a TOML file or the name of a recipe. Ctrl-C saves a checkpoint and stops.
@@ -52,8 +58,8 @@ def _train(
     from manyheads.config.load import load_config, resolve_recipe
 
     start_time = time.perf_counter()
-    path = resolve_recipe(config)
-    settings = load_config(path, with_device(overrides, device))
+    path = resolve_recipe(options.config)
+    config = load_config(path, with_device(options.overrides, options.device))
 
     # imports torch: only once the configuration is valid
     announce_loading()
@@ -63,19 +69,18 @@ def _train(
     from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
 
-    unit = "texts" if settings.spec.reads_labels else "tokens"
+    unit = "texts" if config.spec.reads_labels else "tokens"
     with progress_display(unit) as progress:
-        summary = train_run(
-            settings, output or _RUNS / path.stem, listener=progress, force=force, start_time=start_time
-        )
+        out = options.output or _RUNS / path.stem
+        summary = train_run(config, out, listener=progress, force=options.force, start_time=start_time)
     if not is_main_process():
         return
     translate_card(summary.out)
     early = ", stopped early" if summary.stopped_early else ""
     evaluate = command_line(
-        "manyheads", "evaluate", summary.out, *(() if settings.data.test else ("--split", "valid"))
+        "manyheads", "evaluate", summary.out, *(() if config.data.test else ("--split", "valid"))
     )
-    limit = settings.training.max_minutes
+    limit = config.training.max_minutes
     of_limit = (
         f" of updates; {duration(summary.used)} of {duration(60 * limit)} with preparation and validation"
         if summary.used is not None and limit is not None
@@ -89,52 +94,52 @@ def _train(
         f"Next: {evaluate}",
     ]
     document = {**asdict(summary), "out": str(summary.out), "verdict": ". ".join(verdict)}
-    echo(document, lines, as_json=as_json)
+    echo(document, lines, as_json=options.as_json)
+
+
+@dataclass(frozen=True)
+class _AverageOptions:
+    run: Run
+    last: Annotated[int | None, option("--last", type=COUNT, show_default="all checkpoints of the run")]
+    output: Annotated[Path | None, run_output_option("RUN-averaged")]
+    as_json: AsJson
 
 
 @verb("train average", _train)
-@run_argument
-@option(
-    "--last",
-    type=COUNT,
-    show_default="all checkpoints of the run",
-    help="Number of checkpoints to average, counted from the last one.",
-)
-@run_output_option("RUN-averaged")
-@json_option
-def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> None:
+@pass_options(_AverageOptions)
+def average(options: _AverageOptions) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
     from manyheads.notes import verdict_lines
     from manyheads.runs.outcome import judge_average
     from manyheads.runs.resume import average as average_run
 
-    written = average_run(run, last=last, out=output)
-    verdict = judge_average(written, run)
-    following = command_line("manyheads", "evaluate", written, "--against", run)
+    written = average_run(options.run, last=options.last, out=options.output)
+    verdict = judge_average(written, options.run)
+    following = command_line("manyheads", "evaluate", written, "--against", options.run)
     lines = [f"{written}: averaged. Next: {following}", *verdict_lines([verdict])]
-    echo({"run": str(written), "verdict": verdict}, lines, as_json=as_json)
+    echo({"run": str(written), "verdict": verdict}, lines, as_json=options.as_json)
+
+
+@dataclass(frozen=True)
+class _DemoOptions:
+    pair: Annotated[str, option("--pair", type=click.Choice(["de-en", "ko-en"]), default="de-en")]
+    output: Annotated[Path | None, run_output_option("runs/demo-PAIR")]
+    device: Device
 
 
 @verb("demo")
-@option(
-    "--pair",
-    type=click.Choice(["de-en", "ko-en"]),
-    default="de-en",
-    help="Source and target language: German-English or Korean-English.",
-)
-@run_output_option("runs/demo-PAIR")
-@device_option
-def demo(pair: str, output: Path | None, device: str) -> None:
+@pass_options(_DemoOptions)
+def demo(options: _DemoOptions) -> None:
     """Train a small translator on built-in text in about a minute, score it, and translate with it."""
     announce_loading()
     from manyheads.runs.demo import demo as run_demo
 
-    output = output or _RUNS / f"demo-{pair}"
+    output = options.output or _RUNS / f"demo-{options.pair}"
     with progress_display() as progress:
         run_demo(
-            pair,
+            options.pair,
             output,
-            device=device,
+            device=options.device,
             listener=progress,
             write=lambda line: progress.write(in_chosen_language(line)),
             program=program_name(),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import click
 
@@ -16,15 +16,17 @@ from bitext.lines import text_line
 from manyheads.cli.options import (
     ENGINE,
     PATH,
-    device_option,
-    direction_options,
+    AsJson,
+    Device,
+    Executor,
+    InputFile,
+    Languages,
+    Output,
+    Overrides,
+    Run,
     executor_options,
-    json_option,
     option,
-    output_option,
-    run_argument,
-    run_option,
-    set_option,
+    pass_options,
 )
 from manyheads.cli.search_options import search_options
 from manyheads.cli.streams import (
@@ -43,11 +45,11 @@ from manyheads.cli.streams import (
 )
 from manyheads.cli.verbs import verb
 from manyheads.reports import Advance, no_advance
+from manyheads.search.options import SearchOptions
 
 if TYPE_CHECKING:
     from manyheads.inference.translation.translate_file import Shard
     from manyheads.inference.translation.translator import Translation, Translator
-    from manyheads.search.options import SearchOptions
 
 _BROKEN_LINES = (
     "sentences go on in the next line, and each line was translated by itself. Put each sentence on one line"
@@ -64,92 +66,46 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
     return names
 
 
+@dataclass(frozen=True)
+class _TranslateOptions:
+    run: Run
+    file: InputFile
+    languages: Languages
+    search: Annotated[SearchOptions, search_options]
+    prefix_file: Annotated[Path | None, option("--prefix-file", type=PATH, metavar="FILE")]
+    forbid_file: Annotated[Path | None, option("--forbid-file", type=PATH, metavar="FILE")]
+    require_file: Annotated[Path | None, option("--require-file", type=PATH, metavar="FILE")]
+    glossary: Annotated[Path | None, option("--glossary", type=PATH, metavar="FILE")]
+    ensemble: Annotated[tuple[Path, ...], option("--ensemble", type=PATH, metavar="RUN", multiple=True)]
+    columns: Annotated[tuple[str, ...], option("--columns", metavar="NAMES", callback=_parse_columns)]
+    form: Annotated[str | None, option("--format", "form", type=click.Choice(["text"]))]
+    stream: Annotated[bool, option("--stream", is_flag=True)]
+    engine: Annotated[str, option("--engine", type=ENGINE, default="auto")]
+    device: Device
+    precision: Annotated[str, option("--precision", default="fp32", type=click.Choice(["fp32", "bf16", "int8"]))]
+    executor: Annotated[Executor, executor_options("translate FILE", threads=", with all its threads")]
+    output: Output
+    overrides: Overrides
+    as_json: AsJson
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Files that are read line by line."""
+        files = (self.file, self.prefix_file, self.forbid_file, self.require_file)
+        return [path for path in files if path is not None]
+
+    @property
+    def in_shards(self) -> bool:
+        """Whether inputs and output are files, which are translated in shards, and not pipes or devices."""
+        if self.stream or self.as_json or self.output is None or str(self.output) == "-" or is_stream(self.output):
+            return False
+        files = [*self.inputs, *([self.glossary] if self.glossary else [])]
+        return all(path.is_file() and not is_stream(path) for path in files)
+
+
 @verb("translate")
-@run_argument
-@click.argument("file", type=PATH, default="-")
-@direction_options
-@search_options
-@option(
-    "--prefix-file",
-    type=PATH,
-    metavar="FILE",
-    help="File with the beginning of each output, one line for each input line.",
-)
-@option(
-    "--forbid-file",
-    type=PATH,
-    metavar="FILE",
-    help="File of phrases that must not occur in the output, separated by tabs, one line for each input line.",
-)
-@option(
-    "--require-file",
-    type=PATH,
-    metavar="FILE",
-    help="File of phrases that must occur in the output, separated by tabs, one line for each input line.",
-)
-@option(
-    "--glossary",
-    type=PATH,
-    metavar="FILE",
-    help="File of terms and the translations that they must have: a term, a tab, its translation, one pair a line.",
-)
-@run_option("--ensemble", multiple=True, help="Another run to ensemble with; may be repeated.")
-@option(
-    "--columns",
-    metavar="NAMES",
-    callback=_parse_columns,
-    help="Write a table for spreadsheets, tab-separated values with a header: the translation and the columns "
-    "named, such as score,truncated,repeated,confidence. The score is that of --n-best; truncated and repeated are "
-    "0 or 1; the confidence is from 0 to 1.",
-)
-@option(
-    "--format",
-    "form",
-    type=click.Choice(["text"]),
-    help="Read FILE as plain text, line by line, also if its name is that of a document, such as app.po.",
-)
-@option("--stream", is_flag=True, help="Print the greedy output word by word, as it is decoded.")
-@option(
-    "--engine",
-    type=ENGINE,
-    default="auto",
-    help="Inference engine: native is the C code, torch are torch operators; auto takes the C code where it can "
-    "compute.",
-)
-@device_option
-@option(
-    "--precision",
-    default="fp32",
-    type=click.Choice(["fp32", "bf16", "int8"]),
-    help="Number format of the computation; fp32 is exact, bf16 and int8 are faster.",
-)
-@executor_options("translate FILE", threads=", with all its threads")
-@output_option("translations")
-@set_option
-@json_option
-def translate(
-    run: Path,
-    file: Path,
-    target: str,
-    source: str,
-    options: SearchOptions,
-    prefix_file: Path | None,
-    forbid_file: Path | None,
-    require_file: Path | None,
-    glossary: Path | None,
-    ensemble: tuple[Path, ...],
-    columns: tuple[str, ...],
-    form: str | None,
-    stream: bool,
-    engine: str,
-    device: str,
-    precision: str,
-    workers: int | None,
-    scheduler: str | None,
-    output: Path | None,
-    overrides: tuple[str, ...],
-    as_json: bool,
-) -> None:
+@pass_options(_TranslateOptions)
+def translate(options: _TranslateOptions) -> None:
     """Translate FILE or standard input: one output line for each input line, empty lines included.
 
     RUN is a run directory. FILE may be compressed (.gz, .xz or .zst), and so may the file of --output, as its name
@@ -158,28 +114,11 @@ def translate(
     The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
     is given again: finished shards are saved beside the output file.
     """
-    _check_options(options, columns=columns, as_json=as_json)
-    if stream and (
-        as_json
-        or options.n_best > 1
-        or options.beam_size not in (None, 1)
-        or options.alignment
-        or options.match_source
-        or options.min_confidence
-        or forbid_file
-        or require_file
-        or glossary
-        or columns
-    ):
-        raise click.UsageError(
-            "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
-            "--match-source, --min-confidence, --forbid-file, --require-file, --glossary and --columns.",
-        )
-    if form is None:
-        refuse_document(file, "--format text")
-    inputs = [path for path in (file, prefix_file, forbid_file, require_file) if path is not None]
-    in_shards = not stream and not as_json and _all_files([*inputs, *([glossary] if glossary else [])], output)
-    if (workers is not None or scheduler is not None) and not in_shards:
+    _check_options(options)
+    if options.form is None:
+        refuse_document(options.file, "--format text")
+    in_shards = options.in_shards
+    if options.executor != Executor() and not in_shards:
         raise click.UsageError(
             "--workers and --scheduler need FILE and --output FILE, no pipes, without --json and --stream."
         )
@@ -192,64 +131,85 @@ def translate(
         warnings_of,
     )
 
+    source, target = options.languages
     job = TranslationJob(
-        run=run,
-        overrides=overrides,
-        ensemble=ensemble,
-        engine=engine,
-        device=device,
-        precision=precision,
+        run=options.run,
+        overrides=options.overrides,
+        ensemble=options.ensemble,
+        engine=options.engine,
+        device=options.device,
+        precision=options.precision,
         target=target,
         source=source,
-        options=replace(options, token_scores=as_json),
-        columns=columns,
-        glossary=glossary,
+        options=replace(options.search, token_scores=options.as_json),
+        columns=options.columns,
+        glossary=options.glossary,
     )
-    size = lines_at_once(file, "translate")
+    size = lines_at_once(options.file, "translate")
     translator = job.open()
-    constraints = ConstraintFiles(prefix_file, forbid_file, require_file, check=translator.check_forced)
+    constraints = ConstraintFiles(
+        options.prefix_file, options.forbid_file, options.require_file, check=translator.check_forced
+    )
     warned = WarnedLines(list)
-    lines = _watch_breaks(input_lines(file), warned)
-    if in_shards and output is not None:
-        with line_progress("translating", file) as advance:
+    lines = _watch_breaks(input_lines(options.file), warned)
+    if in_shards and options.output is not None:
+        with line_progress("translating", options.file) as advance:
             translate_file(
                 job,
                 translator,
                 _shards_of(lines, constraints),
-                output,
-                inputs=inputs,
-                workers=workers,
-                scheduler=scheduler,
+                options.output,
+                inputs=options.inputs,
+                workers=options.executor.workers,
+                scheduler=options.executor.scheduler,
                 warn=partial(note_warning, warned),
                 advance=advance,
             )
         print_warnings(warned)
         return
-    with open_output(output) as sink:
-        if stream:
-            _write_stream(translator, lines, constraints, options, sink, warned)
+    with open_output(options.output) as sink:
+        if options.stream:
+            _write_stream(translator, lines, constraints, options.search, sink, warned)
         else:
-            sink.writelines(map(text_line, header_lines(columns)))
-            lines_of = partial(output_lines, n_best=options.n_best, columns=columns)
-            with line_progress("translating", file, sink) as advance:
+            sink.writelines(map(text_line, header_lines(options.columns)))
+            lines_of = partial(output_lines, n_best=options.search.n_best, columns=options.columns)
+            with line_progress("translating", options.file, sink) as advance:
                 results = translate_batches(
                     partial(translator.translate, options=job.options), batches(lines, size), constraints, advance
                 )
-                write_results(collect_warnings(results, warned, warnings_of), sink, lines_of, as_json=as_json)
+                checked = collect_warnings(results, warned, warnings_of)
+                write_results(checked, sink, lines_of, as_json=options.as_json)
     print_warnings(warned)
 
 
-def _check_options(options: SearchOptions, *, columns: tuple[str, ...], as_json: bool) -> None:
+def _check_options(options: _TranslateOptions) -> None:
     """Raise `click.UsageError` for options that exclude each other."""
-    beam, n_best = options.beam_size, options.n_best
-    if beam is not None and n_best > beam and not options.sampling:
+    search, as_json = options.search, options.as_json
+    beam, n_best = search.beam_size, search.n_best
+    if beam is not None and n_best > beam and not search.sampling:
         raise click.UsageError(f"--n-best {n_best} needs at least --beam {n_best}, not {beam}.")
-    if options.alignment and n_best > 1 and not as_json:
+    if search.alignment and n_best > 1 and not as_json:
         raise click.UsageError("--alignment is that of the best translation. With --n-best use --json.")
-    if options.alternatives and not as_json:
+    if search.alternatives and not as_json:
         raise click.UsageError("--alternatives needs --json.")
-    if columns and (as_json or n_best > 1):
+    if options.columns and (as_json or n_best > 1):
         raise click.UsageError("--columns makes a table of the best translations: without --json and --n-best.")
+    if options.stream and (
+        as_json
+        or n_best > 1
+        or beam not in (None, 1)
+        or search.alignment
+        or search.match_source
+        or search.min_confidence
+        or options.forbid_file
+        or options.require_file
+        or options.glossary
+        or options.columns
+    ):
+        raise click.UsageError(
+            "--stream prints the greedy output alone: without --json, --n-best, --beam, --alignment, "
+            "--match-source, --min-confidence, --forbid-file, --require-file, --glossary and --columns.",
+        )
 
 
 def _watch_breaks(lines: Iterator[str], warned: WarnedLines) -> Iterator[str]:
@@ -260,13 +220,6 @@ def _watch_breaks(lines: Iterator[str], warned: WarnedLines) -> Iterator[str]:
     yield from breaks.watch(lines)
     if breaks.many:
         note_warning(warned, _BROKEN_LINES, breaks.broken)
-
-
-def _all_files(inputs: Sequence[Path], output: Path | None) -> bool:
-    """Return whether inputs and output are files, which are translated in shards, and not pipes or devices."""
-    if output is None or str(output) == "-" or is_stream(output):
-        return False
-    return all(path.is_file() and not is_stream(path) for path in inputs)
 
 
 def _shards_of(lines: Iterator[str], constraints: ConstraintFiles) -> Iterator[Shard]:

@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from manyheads.cli.options import OUTPUT, PATH, device_option, json_option, option
+from manyheads.cli.options import OUTPUT, PATH, AsJson, Device, language_option, option, pass_options
 from manyheads.cli.verbs import announce_loading, current_settings, echo_result, translate_card, verb
 
 
+@dataclass(frozen=True)
+class _TuneOptions:
+    model: Annotated[str, click.argument("model", type=click.Path())]
+    corrections: Annotated[Path, click.argument("corrections", type=PATH)]
+    output: Annotated[Path, option("-o", "--output", type=OUTPUT, metavar="RUN", required=True)]
+    general: Annotated[
+        tuple[Path, ...],
+        option(
+            "--general", type=PATH, metavar="FILE", multiple=True, show_default="the text that RUN was trained on"
+        ),
+    ]
+    no_replay: Annotated[bool, option("--no-replay", is_flag=True)]
+    accept: Annotated[bool, option("--accept", is_flag=True)]
+    source: Annotated[str | None, language_option("--source", show_default="as the model states")]
+    target: Annotated[str | None, language_option("--target", show_default="as the model states")]
+    device: Device
+    as_json: AsJson
+
+
 @verb("tune")
-@click.argument("model", type=click.Path())
-@click.argument("corrections", type=PATH)
-@option("-o", "--output", type=OUTPUT, metavar="RUN", required=True, help="Run directory to write.")
-@option(
-    "--general",
-    type=PATH,
-    metavar="FILE",
-    multiple=True,
-    show_default="the text that RUN was trained on",
-    help="General text, so that the model does not forget it: a file of pairs, a file of sources, which the model "
-    "translates itself, or two files of lines (give the option twice).",
-)
-@option("--no-replay", is_flag=True, help="Train on the corrections alone.")
-@option("--accept", is_flag=True, help="Use the tuned model whatever the proof says.")
-@option("--source", metavar="LANGUAGE", show_default="as the model states", help="Source language, such as de.")
-@option("--target", metavar="LANGUAGE", show_default="as the model states", help="Target language, such as en.")
-@device_option
-@json_option
-def tune(
-    model: str,
-    corrections: Path,
-    output: Path,
-    general: tuple[Path, ...],
-    no_replay: bool,
-    accept: bool,
-    source: str | None,
-    target: str | None,
-    device: str,
-    as_json: bool,
-) -> None:
+@pass_options(_TuneOptions)
+def tune(options: _TuneOptions) -> None:
     """Tune a translator on corrected translations, and use the result only if a proof shows no harm.
 
     MODEL is a run directory, or a model that `import` reads, such as an Argos package. CORRECTIONS holds sources
@@ -55,20 +48,20 @@ def tune(
 
     with open_progress(current_settings()) as progress:
         result = tune_model(
-            model,
-            corrections,
-            output,
-            general=general,
-            replay=not no_replay,
-            accept=accept,
-            source=source,
-            target=target,
-            device=device,
+            options.model,
+            options.corrections,
+            options.output,
+            general=options.general,
+            replay=not options.no_replay,
+            accept=options.accept,
+            source=options.source,
+            target=options.target,
+            device=options.device,
             listener=progress,
         )
     if not result.exit_code:
-        translate_card(output)
-    echo_result(result, as_json=as_json)
+        translate_card(options.output)
+    echo_result(result, as_json=options.as_json)
     raise click.exceptions.Exit(result.exit_code)
 
 

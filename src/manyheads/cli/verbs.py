@@ -35,6 +35,7 @@ _REMOVED = {  # a verb or option of an earlier version -> what to use in its pla
 }
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("verbs.toml").read_text("utf-8"))
 SECTIONS: dict[str, list[str]] = TEXTS.pop("sections")  # title -> verbs, in the order of the help
+_SHARED_HELP: dict[str, str] = TEXTS.pop("options")  # name of an option -> help, where a verb has no other
 
 
 @dataclass
@@ -162,14 +163,14 @@ class VerbGroup(Verb, click.Group):
         """Find a verb; raise `click.UsageError` with the most similar name for an unknown verb."""
         if args[0] not in self.list_commands(ctx) and not ctx.resilient_parsing:
             if args[0] in _REMOVED:
-                raise click.UsageError(f"the verb {args[0]} is gone. {_REMOVED[args[0]]}", ctx)
+                raise click.UsageError(f"the command {args[0]} is gone. {_REMOVED[args[0]]}", ctx)
             near = _nearest_verb(ctx, args[0])
-            raise click.UsageError(f"no verb {args[0]}{f'; did you mean {near}?' if near else '.'}", ctx)
+            raise click.UsageError(f"no command {args[0]}{f'; did you mean {near}?' if near else '.'}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the name and the help line of each verb."""
-        with formatter.section("Verbs"):
+        with formatter.section("Commands"):
             formatter.write_dl([(name, verb.get_short_help_str(70)) for name, verb in self.commands.items()])
 
 
@@ -219,7 +220,7 @@ class VerbWithSubverbs(VerbGroup):
         near = get_close_matches(first, self.commands, 1, cutoff=0.75) if word else []
         if near and not Path(first).exists() and not extra.get("resilient_parsing"):
             context = click.Context(self, info_name=info_name, parent=parent)
-            raise click.UsageError(f"no file or verb {first}; did you mean {self.name} {near[0]}?", context)
+            raise click.UsageError(f"no file or command {first}; did you mean {self.name} {near[0]}?", context)
         return super().make_context(info_name, args, parent, **extra)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -243,9 +244,13 @@ def command(kind: type[_Command], path: str, group: click.Group | None = None) -
         group: group of the command; None for a command of the program.
     """
     name, texts = path.rpartition(" ")[2], TEXTS[path]
+    help_texts = _SHARED_HELP | texts.get("options", {})
 
     def add_to_group(function: Callable[..., Any]) -> _Command:
         made = click.command(name, cls=kind, epilog=texts["epilog"], short_help=texts["help"])(function)
+        for parameter in made.params:
+            if isinstance(parameter, click.Option) and parameter.help is None:
+                parameter.help = help_texts[parameter.opts[-1].removeprefix("--")]
         if group is not None:
             group.add_command(made)
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
@@ -20,20 +21,14 @@ from manyheads.views.documents import Inspection, ModelInspection
 from manyheads.views.metrics import read_metrics
 
 Loaded = Translator | Classifier | Generator
+_DEFAULTS = InspectOptions()
 
 
 def inspect(
     run: str | Path | Loaded,
     text: str | None = None,
+    options: InspectOptions = _DEFAULTS,
     *,
-    target: str | None = None,
-    prefix: str | Sequence[int] = (),
-    beam_size: int | None = None,
-    alternatives: int = 5,
-    neighbours: int = 5,
-    padding: int = 0,
-    occlusion: bool = True,
-    max_tokens: int = 0,
     languages: tuple[str, str] = ("", ""),
     device: str = "auto",
     listener: Listener = NO_LISTENER,
@@ -43,7 +38,7 @@ def inspect(
     `run` is a run directory or a loaded model, `text` a sentence to translate, or a text to classify or to read.
     `languages` are source and target of a translator of several languages; "" leaves out the choice.
     `device` is for a run directory: "cpu", "cuda", "cuda:1"; "auto" is a GPU if there is one. `listener` receives
-    the progress. All other arguments are those of `InspectOptions`.
+    the progress.
 
     Raises:
         RunError: there is no such run, or its task has nothing to inspect.
@@ -59,19 +54,8 @@ def inspect(
         if not isinstance(loaded, Loaded):
             raise UsageError("inspect takes a run directory, a Translator, a Classifier or a Generator.")
         return inspect_weights(loaded, path, name)
-    options = InspectOptions(
-        target=target,
-        prefix=prefix,
-        beam_size=beam_size,
-        alternatives=alternatives,
-        neighbours=neighbours,
-        padding=padding,
-        occlusion=occlusion,
-        max_tokens=max_tokens,
-        run=name,
-    )
-    with listener.phase("inspecting, also without each word" if occlusion else "inspecting"):
-        return inspect_loaded(loaded, text, options)
+    with listener.phase("inspecting, also without each word" if options.occlusion else "inspecting"):
+        return inspect_loaded(loaded, text, replace(options, run=name))
 
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:

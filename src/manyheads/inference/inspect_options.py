@@ -1,4 +1,4 @@
-"""Options of an inspection, changes of the inspected model, and its settings."""
+"""Options of an inspection, and changes of the inspected model."""
 
 from __future__ import annotations
 
@@ -6,12 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from manyheads.config.schema import Config
 from manyheads.errors import UsageError
-from manyheads.inference.translation.options import encode_forced
-from manyheads.search.options import Ids
-from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
-from manyheads.views.parts import ModelFacts
 
 _MOST_TOKENS = 256  # maximum length of a text; the attention weights grow with its square
 
@@ -21,13 +16,13 @@ class InspectOptions:
     """Options of an inspection.
 
     Attributes:
-        target: translation: output to inspect instead of searching for one.
+        target: output to inspect instead of the one that the search finds.
         prefix: beginning of the output, as text or token ids; the search continues from there. An end mark as its
             last id ends the output.
         beam_size: beam size; None takes the setting of the run.
-        alternatives: number of likeliest other tokens for each token.
+        alternatives: number of alternative tokens to show for each output token.
         neighbours: number of nearest tokens in the embedding for each token.
-        padding: translation: number of `<pad>` to append to the source, to check that the masks hide them.
+        padding: number of <pad> tokens to append to the source, to check that the attention masks hide them.
         occlusion: whether to leave out each word once, which takes a further pass for each word.
         max_tokens: language models: number of tokens to generate after the text.
         temperature: divides the logits of the predictions, from 0.1 to 3; it does not change the search.
@@ -75,38 +70,6 @@ def check_length(tokens: int, what: str, most: int, *, may_be_empty: bool = Fals
         )
     if not tokens and not may_be_empty:
         raise UsageError(f"the {what} is empty: there is nothing to look at.")
-
-
-def prefix_ids(prefix: str | Sequence[int], tokenizer: Tokenizer) -> tuple[Ids, bool]:
-    """Return the ids of a prefix without its end mark, and whether it has one.
-
-    Raises:
-        UsageError: the prefix is impossible as the beginning of an output.
-    """
-    if isinstance(prefix, str):
-        return encode_forced(tokenizer, prefix, "prefix"), False
-    ids = tokenizer.check(prefix)
-    ends = bool(ids) and ids[-1] == EOS
-    body = ids[:-1] if ends else ids
-    if set(body) & {BOS, EOS, PAD}:
-        raise UsageError("the prefix has a begin, end or padding mark in its middle; nothing can come after that.")
-    return tuple(body), ends
-
-
-def facts(config: Config) -> ModelFacts:
-    """Return the settings of the model of a run; a missing encoder or decoder has 0 layers."""
-    model = config.model
-    encoder_layers, decoder_layers = config.layers
-    return ModelFacts(
-        task=config.spec.page,
-        d_model=model.d_model,
-        d_ff=model.d_ff,
-        num_heads=model.num_heads,
-        num_encoder_layers=encoder_layers,
-        num_decoder_layers=decoder_layers,
-        norm=model.norm,
-        positions=model.positions,
-    )
 
 
 class HeadName(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from manyheads.inference.classifier import Classifier
-from manyheads.inference.inspect_options import InspectOptions, check_length, facts
+from manyheads.inference.inspect_options import InspectOptions, check_length
 from manyheads.inference.loading import evaluating
 from manyheads.inference.texts import encode_texts
 from manyheads.inspection.common import neighbours, text_of, without_each_word
@@ -19,7 +19,7 @@ from manyheads.tensors.capture import capture
 from manyheads.tensors.examples import make_texts
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.views.documents import ClassificationInspection
-from manyheads.views.parts import ClassProbability, Occluded, Occlusion
+from manyheads.views.parts import ClassProbability, ModelFacts, Occluded, Occlusion
 
 _DEFAULTS = InspectOptions()
 _MIN_PROBABILITY = 1e-300  # smallest probability whose logarithm is taken
@@ -43,7 +43,7 @@ def inspect_classification(
     marked = rows[0].tolist()
     return ClassificationInspection(
         run=options.run,
-        model=facts(classifier.config),
+        model=ModelFacts.of(classifier.config),
         text=text_of(tokenizer, marked, classifier.joined(text), classifier.config.data.language),
         attention=reading.attention,
         label=classifier.labels.names[best],

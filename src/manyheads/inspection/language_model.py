@@ -10,14 +10,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from manyheads.inference.generator import GenerateOptions, Generator, first_token
-from manyheads.inference.inspect_options import InspectOptions, check_length, facts, prefix_ids
+from manyheads.inference.inspect_options import InspectOptions, check_length
 from manyheads.inference.loading import evaluating
 from manyheads.inference.translation.assembly import with_end_mark
+from manyheads.inference.translation.options import prefix_ids
 from manyheads.inspection.common import alternatives_of, neighbours, predictions, text_of, tokens_of
 from manyheads.search.arrays import run_steps
 from manyheads.tensors.capture import capture
 from manyheads.text.tokenizer import EOS
 from manyheads.views.documents import LanguageModelInspection
+from manyheads.views.parts import ModelFacts
 
 _DEFAULTS = InspectOptions()
 
@@ -46,7 +48,7 @@ def inspect_language_model(
     after = functional.log_softmax(logits[-1].double(), -1)
     return LanguageModelInspection(
         run=options.run,
-        model=facts(generator.config),
+        model=ModelFacts.of(generator.config),
         text=text_of(tokenizer, ids, tokenizer.decode(ids), generator.config.data.language),
         inputs=tokens_of(tokenizer, [first, *ids[:-1]]),
         attention=reading.attention,

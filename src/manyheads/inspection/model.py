@@ -15,7 +15,6 @@ from torch import Tensor
 
 import manyheads
 from manyheads.config.schema import Config
-from manyheads.inference.inspect_options import facts
 from manyheads.model.attention import MultiHeadAttention, attend, attention_weights
 from manyheads.model.embedding import TokenEmbedding
 from manyheads.model.layers import FeedForward, PostNorm, PreNorm
@@ -25,6 +24,7 @@ from manyheads.model.transformer import Transformer
 from manyheads.training.loss import cross_entropy_sums
 from manyheads.training.schedule import Schedule
 from manyheads.views.model import Block, LearningRate, ModelInspection, Positions, Symbol, TensorRow
+from manyheads.views.parts import ModelFacts
 
 _SHOWN_POSITIONS = 64
 _POINTS = 200  # on the learning-rate curve
@@ -64,7 +64,7 @@ def inspect_model(
         sizes[row.block] = sizes.get(row.block, 0) + (row.parameters if row.tied_to is None else 0)
     return ModelInspection(
         run=run,
-        model=facts(config),
+        model=ModelFacts.of(config),
         parameters=sum(sizes.values()),
         blocks=tuple(Block(name, count) for name, count in sizes.items()),
         tensors=tensors,

@@ -16,8 +16,9 @@ from torch.nn import functional
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.rescoring import review
 from manyheads.errors import UsageError
-from manyheads.inference.inspect_options import InspectOptions, check_length, facts, prefix_ids
+from manyheads.inference.inspect_options import InspectOptions, check_length
 from manyheads.inference.translation.assembly import pharaoh, with_end_mark, word_alignment
+from manyheads.inference.translation.options import prefix_ids
 from manyheads.inference.translation.translator import Translator
 from manyheads.inspection.common import (
     neighbours,
@@ -34,7 +35,7 @@ from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.views.beam_tree import BeamRecorder, BeamTree
 from manyheads.views.codec import Array
 from manyheads.views.documents import TranslationInspection
-from manyheads.views.parts import Alignment, Occluded, Occlusion, Output, Text
+from manyheads.views.parts import Alignment, ModelFacts, Occluded, Occlusion, Output, Text
 
 _DEFAULTS = InspectOptions()
 _BATCH_TOKENS = 2_048  # source and target tokens a batch when words are left out
@@ -89,7 +90,7 @@ def inspect_translation(
     searched = [] if outputs.tree is None else outputs.hypotheses
     return TranslationInspection(
         run=options.run,
-        model=facts(config),
+        model=ModelFacts.of(config),
         source=source_text,
         target=target_text,
         inputs=tokens_of(target_side, [BOS, *output[:-1]], text),

@@ -7,9 +7,11 @@ Probabilities are 0 to 1, log-probabilities and entropies in nats, ranks count f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
+from manyheads.config.schema import Config
 from manyheads.views.codec import Array
 
 
@@ -25,6 +27,22 @@ class ModelFacts:
     num_decoder_layers: int
     norm: str
     positions: str
+
+    @classmethod
+    def of(cls, config: Config) -> Self:
+        """Return the settings of the model of a run; a missing encoder or decoder has 0 layers."""
+        model = config.model
+        encoder_layers, decoder_layers = config.layers
+        return cls(
+            task=config.spec.page,
+            d_model=model.d_model,
+            d_ff=model.d_ff,
+            num_heads=model.num_heads,
+            num_encoder_layers=encoder_layers,
+            num_decoder_layers=decoder_layers,
+            norm=model.norm,
+            positions=model.positions,
+        )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from manyheads.inference.export_formats import check_format
 from manyheads.inference.export_settings import TextComparison, compare_texts, join_comparisons, setting_lines
 from manyheads.inference.generator import Generator, first_token
 from manyheads.inference.inspect import Loaded, inspect_weights, load_for_inspection
-from manyheads.inference.inspect_options import facts
 from manyheads.inference.native.language_model import with_fixed_bias
 from manyheads.inference.native.weights import FloatArray
 from manyheads.inference.native_engine import tied_matrices
@@ -34,6 +33,7 @@ from manyheads.inference.translation.translator import Translator
 from manyheads.notes import verdict_lines
 from manyheads.reports import Listener
 from manyheads.text.tokenizer import BOS, EOS
+from manyheads.views.parts import ModelFacts
 from manyheads.web.check import compare_packed, translate_packed
 from manyheads.web.html_page import PageModel, model_document, page_of_run
 from manyheads.web.pack import PackedModel, pack_model
@@ -256,7 +256,7 @@ def pack_run(run: Path, precision: str) -> HtmlModel:
 def _description(loaded: Loaded, name: str) -> dict[str, Any]:
     """Return the metadata of a page: the tokenizers, and the settings of the task (JSON)."""
     config = loaded.config
-    page: dict[str, Any] = {"run": name, "facts": asdict(facts(config))}
+    page: dict[str, Any] = {"run": name, "facts": asdict(ModelFacts.of(config))}
     if isinstance(loaded, Translator):
         source, target = loaded.tokenizers.source, loaded.tokenizers.target
         directions = [

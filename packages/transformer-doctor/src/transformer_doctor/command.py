@@ -35,7 +35,7 @@ _GUESSED = "guessed from the code"
 
 
 def model_options(option: Callable[..., Decorator]) -> Decorator:
-    """Return the decorator with the options of a model, each made by `option`; a command gets one `options`."""
+    """Return the decorator with the options of a model, each made by `option`; a command gets one `model`."""
     number = click.IntRange(min=0)
     decorators = (
         option("--vocab-size", callback=_sizes, metavar="N[,N]", show_default=_GUESSED,
@@ -53,8 +53,8 @@ def model_options(option: Callable[..., Decorator]) -> Decorator:
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def command(*args: Any, **values: Any) -> Any:
-            options = ModelOptions(**{field.name: values.pop(field.name) for field in fields(ModelOptions)})
-            return function(*args, options=options, **values)
+            model = ModelOptions(**{field.name: values.pop(field.name) for field in fields(ModelOptions)})
+            return function(*args, model=model, **values)
 
         decorated: Callable[..., Any] = command
         for add in reversed(decorators):
@@ -83,7 +83,7 @@ def transformer_doctor(
     context: click.Context,
     subject: str | None,
     detail: str | None,
-    options: ModelOptions,
+    model: ModelOptions,
     train: Path | None,
     test: Path | None,
     explain: str | None,
@@ -112,9 +112,9 @@ def transformer_doctor(
             raise UsageError("--train and --test are for a submission: transformer-doctor referee MODEL.")
         else:
             if subject == "referee":
-                diagnosis = judge_model(str(detail), options, train, test)
+                diagnosis = judge_model(str(detail), model, train, test)
             else:
-                diagnosis = examine_model(str(subject), options, None, NO_LISTENER)
+                diagnosis = examine_model(str(subject), model, None, NO_LISTENER)
             _print(_json(diagnosis.to_json(language)) if as_json else diagnosis.lines(language), fold=not as_json)
             context.exit(diagnosis.exit_code)
     except DoctorError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from manyheads.config.schema import SearchConfig
 from manyheads.errors import UsageError
 from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions, WordTokens
-from manyheads.text.tokenizer import UNK, Tokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 _MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
 
@@ -101,6 +101,22 @@ def encode_forced(tokenizer: Tokenizer, text: str, what: str) -> Ids:
     if UNK in ids:
         raise UsageError(f'the {what} "{text}" cannot come out: it has symbols that the vocabulary does not hold.')
     return tuple(ids)
+
+
+def prefix_ids(prefix: str | Sequence[int], tokenizer: Tokenizer) -> tuple[Ids, bool]:
+    """Return the ids of a prefix without its end mark, and whether it has one.
+
+    Raises:
+        UsageError: the prefix is impossible as the beginning of an output.
+    """
+    if isinstance(prefix, str):
+        return encode_forced(tokenizer, prefix, "prefix"), False
+    ids = tokenizer.check(prefix)
+    ends = bool(ids) and ids[-1] == EOS
+    body = ids[:-1] if ends else ids
+    if set(body) & {BOS, EOS, PAD}:
+        raise UsageError("the prefix has a begin, end or padding mark in its middle; nothing can come after that.")
+    return tuple(body), ends
 
 
 def normalise(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from manyheads.config.schema import Config
-from manyheads.inference.inspect_options import facts
 from manyheads.views.parts import ModelFacts
 
 
@@ -23,4 +22,4 @@ def test_a_missing_encoder_or_decoder_has_no_layers(task: str, layers: tuple[int
         "norm": "post",
     }
     config = Config.model_validate({"task": task, "data": data, "model": model})
-    assert facts(config) == ModelFacts(task, 16, 24, 2, *layers, "post", config.model.positions)
+    assert ModelFacts.of(config) == ModelFacts(task, 16, 24, 2, *layers, "post", config.model.positions)
