@@ -110,7 +110,7 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageFiles]:
         shorter = {name: texts | {"train": texts["train"][:600]} for name, texts in shorter.items()}
         patch.setattr(builtin, "_load_texts", shorter.__getitem__)
         speed = MachineSpeed(pass_seconds=2e-4, update_seconds=0.02, parameters=8_000_000, free=1.0)
-        for module in ("runs.suggest", "build.estimate"):
+        for module in ("runs.suggest", "improve.build.estimate"):
             patch.setattr(f"manyheads.{module}.measure_speed", lambda config, lengths: speed)
         files = PageFiles(tmp_path_factory.mktemp("page-files"))
         handler = partial(QuietHandler, directory=str(files.complete))
@@ -330,4 +330,4 @@ def test_the_folders_that_the_readme_lists_are_the_packages() -> None:
         drawn = next(block.text for block in unattached_blocks(readme) if block.text.startswith("src/manyheads/"))
         names = set(re.findall(r"^  (\S+)", drawn, re.MULTILINE))
         packages = {f"{path.parent.name}/" for path in (ROOT / "src" / "manyheads").glob("*/__init__.py")}
-        assert names == packages | {"errors.py"}
+        assert names == packages

@@ -27,7 +27,7 @@ from manyheads.config.load import json_schema
 
 ENGLISH = "# One\nHello.\n\n```python\nx = 1\n```\n\n## Two\nMore.\n\n## Three\nMost.\n"
 PACKAGE = DOCS.parent / "src" / "manyheads"
-WORDS = ("web/page", "inspection")  # the folders of the Korean texts of the web page and of the pictures
+WORDS = ("web/page", "views")  # the folders of the Korean texts of the web page and of the pictures
 PAGES = {
     path.relative_to(KOREAN).as_posix(): path.read_text("utf-8")
     for path in sorted(KOREAN.rglob("*.md"))

@@ -28,9 +28,8 @@ from manyheads.evaluation.verdicts import (
     judge_overlap,
     judge_untrained,
     shares_nothing,
-    verdict_lines,
 )
-from manyheads.notes import Note
+from manyheads.notes import Note, verdict_lines
 from transformer_doctor.texts import load_sentences, placeholders
 
 SENTENCES = load_sentences("manyheads.evaluation", "verdicts")

@@ -14,7 +14,7 @@ from manyheads.errors import SaveError
 from manyheads.reports import NO_LISTENER
 from manyheads.runs import demo as demo_module
 from manyheads.runs.demo import _useful_threads, demo
-from manyheads.web import export as html_export
+from manyheads.web import html_export
 
 
 @pytest.fixture

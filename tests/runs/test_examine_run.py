@@ -136,7 +136,7 @@ def test_a_target_that_was_not_shifted_in_training_is_named(
         made = make_batch(*rows, **marks)
         return replace(made, target_in=made.target_out)
 
-    for name in ("tasks.batch_sources", "training.objective"):
+    for name in ("training.batch_sources", "training.objective"):
         monkeypatch.setattr(f"manyheads.{name}.make_batch", unshifted)
     data = {"drop_overlap": False, "test": None}
     training = TRAINING | {"seed": training_seed}

@@ -344,12 +344,14 @@ def test_a_run_killed_around_a_save_ends_like_an_uninterrupted_run(
     assert_same_run(out, finished)
 
 
-@pytest.mark.parametrize("name", ["tokenise", "EncoderDecoder"])
+@pytest.mark.parametrize(
+    ("module", "name"), [("tasks.translation.task", "tokenise"), ("tensors.models", "EncoderDecoder")]
+)
 def test_a_run_interrupted_during_its_preparation_starts_again(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str
 ) -> None:
     out = tmp_path / "run"
-    owner = importlib.import_module("manyheads.tasks.translation.task")
+    owner = importlib.import_module(f"manyheads.{module}")
     with monkeypatch.context() as patch:
         kill_at(patch, owner, name, 1, after=True)
         with pytest.raises(Kill):
