@@ -15,22 +15,19 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
-import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-import machine
-import tiny
 from bitext.lines import read_lines
+from harness import Document, main, option
+from material import WORDS, named, train_run, write
 
 
 def used_seconds(processes: list[psutil.Process]) -> float:
@@ -104,30 +101,28 @@ class MeasuredTranslation:
         return {"seconds": self.seconds, "processor seconds": self.processor_seconds}
 
 
-def measure_speed(run: Path, text: Path, folder: Path) -> dict[str, Any]:
+def measure_speed(run: Path, text: Path, folder: Path) -> Document:
     """Translate a file in every way; exit if outputs differ. The keys "start, ..." are for a file of one line."""
-    line = folder / "line"
-    with text.open(encoding="utf-8") as file:
-        line.write_text(file.readline(), encoding="utf-8")
-    options = ["--beam", "1", "--device", "cpu"]
-    base, short = [str(run), str(text), *options], [str(run), str(line), *options]
-    translations = {"in this process": MeasuredTranslation(base, [], folder / "here")}
-    starts = {}
+    line = write(folder / "line", itertools.islice(read_lines(text), 1))
+    digests, rows = set(), {}
+
+    def translate(name: str, options: list[str], processes: list[psutil.Process]) -> None:
+        command = [str(run), "--beam", "1", "--device", "cpu", *options]
+        short = MeasuredTranslation([*command, str(line)], processes, folder / "start")
+        whole = MeasuredTranslation([*command, str(text)], processes, folder / name)
+        digests.add(whole.digest)
+        rows[name] = whole.to_json() | {f"start, {key}": value for key, value in short.to_json().items()}
+
+    translate("in this process", [], [])
     for workers in (1, 2):
-        name, worker_options = f"workers {workers}", ["--workers", str(workers)]
-        starts[name] = MeasuredTranslation([*short, *worker_options], [], folder / "start")
-        translations[name] = MeasuredTranslation([*base, *worker_options], [], folder / name)
+        translate(f"workers {workers}", ["--workers", str(workers)], [])
     for workers in (1, 2, 4):
         with dask_cluster(folder, workers) as (address, processes):
-            name, worker_options = f"dask {workers}", ["--scheduler", address]
-            MeasuredTranslation([*base, *worker_options], processes, folder / "warm")  # loads the model
-            starts[name] = MeasuredTranslation([*short, *worker_options], processes, folder / "start")
-            translations[name] = MeasuredTranslation([*base, *worker_options], processes, folder / name)
-    if len({translation.digest for translation in translations.values()}) > 1:
+            options = ["--scheduler", address]
+            MeasuredTranslation([str(run), str(text), *options], processes, folder / "warm")  # loads the model
+            translate(f"dask {workers}", options, processes)
+    if len(digests) > 1:
         raise SystemExit("the outputs differ")
-    rows = {name: translation.to_json() for name, translation in translations.items()}
-    for name, translation in starts.items():
-        rows[name] |= {f"start, {key}": value for key, value in translation.to_json().items()}
     return rows
 
 
@@ -149,12 +144,8 @@ def without_start(row: dict[str, float], key: str) -> float:
 
 def measure_memory(lines: int, folder: Path) -> dict[str, float]:
     """Translate many lines of one word with a tiny model on two workers."""
-    run = tiny.train_run(folder)
-    text = folder / "short.de"
-    words = itertools.cycle(tiny.WORDS["de"])
-    with text.open("w", encoding="utf-8") as file:
-        file.writelines(f"{next(words)}\n" for _ in range(lines))
-    command = [str(run), str(text), "--beam", "1", "--device", "cpu", "--workers", "2"]
+    text = write(folder / "short.de", itertools.islice(itertools.cycle(WORDS["de"]), lines))
+    command = [str(train_run(folder)), str(text), "--beam", "1", "--device", "cpu", "--workers", "2"]
     translation = MeasuredTranslation(command, [], folder / "short.en", sampled=True)
     sizes = translation.mib[len(translation.mib) // 10 :] or translation.mib  # without the start
     half = max(1, len(sizes) // 2)
@@ -168,39 +159,15 @@ def measure_memory(lines: int, folder: Path) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("--run", type=Path, help="run directory of a translator")
-    parser.add_argument("--text", type=Path, help="lines to translate")
-    parser.add_argument("--lines", type=int, default=20_000)
-    parser.add_argument("--short-lines", type=int, default=1_000_000)
-    arguments = machine.parse(parser, tiny={"lines": 40, "short_lines": 100}, required=["run", "text"])
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        document = measure(arguments, folder)
-    if arguments.json:
-        print(json.dumps(document))
-        return
-    print(machine.describe(document))
-    for part in ("rows", "two workers against one", "short lines", "extrapolated"):
-        print(f"{part}: {json.dumps(document[part])}")
-
-
-def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Measure speed and memory; return the document."""
-    (folder / "tiny").mkdir()
-    run = arguments.run or tiny.train_run(folder / "tiny")
-    source = arguments.text or folder / "tiny" / "train.de"
-    text = folder / "text"
-    with text.open("w", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in itertools.islice(read_lines(source), arguments.lines))
-    rows = measure_speed(run, text, folder)
+def measure(arguments: argparse.Namespace) -> Document:
+    """Measure speed and memory."""
+    folder, lines = arguments.folder, arguments.lines
+    text = write(folder / "text", itertools.islice(read_lines(arguments.text), lines))
+    rows = measure_speed(arguments.run, text, folder)
+    hours = rows["dask 1"]["processor seconds"] / lines * 1e8 / 3600
     (folder / "short").mkdir()
-    hours = rows["dask 1"]["processor seconds"] / arguments.lines * 1e8 / 3600
     return {
-        "unit": "s",
-        **machine.about("distributed", threads=1),
-        "lines": arguments.lines,
+        "lines": lines,
         "rows": rows,
         "two workers against one": {name: speedup(rows, name) for name in ("workers", "dask")},
         "extrapolated": {"hours of one worker for 10^8 such lines": round(hours, 1)},
@@ -208,5 +175,12 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
+OPTIONS = {
+    "--run": option(Path, "run directory of a translator", tiny=train_run, required=True),
+    "--text": option(Path, "lines to translate", tiny=named("train.de"), required=True),
+    "--lines": option(20_000, "lines of the text", tiny=40),
+    "--short-lines": option(1_000_000, "lines of one word", tiny=100),
+}
+
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="s", packages=["distributed"], threads=1)

@@ -23,15 +23,13 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import sacrebleu
 
-import machine
-import tiny
+from harness import Document, main, option, run_counted
+from material import named, write, write_pairs
 
 REFERENCE = Path(__file__).parent / "speedrun" / "reference.py"
 MOST_REFERENCES = 84  # of processor time for a training; the same again for translating
@@ -65,13 +63,13 @@ def processor_seconds(command: list[str], folder: Path, text: bytes | None = Non
     `text` is its standard input; without one, what it prints goes to standard error.
     """
     output = sys.stderr if text is None else subprocess.PIPE
-    seconds, done = machine.run_counted(command, cwd=folder, input=text or b"", stdout=output)
+    seconds, done = run_counted(command, cwd=folder, input=text or b"", stdout=output)
     if done.returncode != 0:
         raise SystemExit(f"error: {' '.join(command)} ended with exit code {done.returncode}.")
     return seconds, done.stdout or b""
 
 
-def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> dict[str, Any]:
+def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> Document:
     """Train and score an entry in an empty folder; return its record."""
     description = tomllib.loads((entry / "entry.toml").read_text(encoding="utf-8"))
     copied = shutil.copytree(entry, folder / "entry")
@@ -113,53 +111,39 @@ def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> dict[
     }
 
 
+def write_entry(folder: Path, **commands: list[str]) -> Path:
+    """Write the description of an entry with its commands; return its folder."""
+    description = {"name": folder.name, "changed": "nothing", **commands}
+    write(folder / "entry.toml", (f"{name} = {json.dumps(value)}" for name, value in description.items()))
+    return folder
+
+
 def write_tiny(folder: Path) -> Path:
     """Write made-up text, and an entry that copies it; return the folder of the entry."""
-    tiny.write_pairs(folder, valid="val", test=TEST)
-    entry = folder / "copy"
-    entry.mkdir()
-    copy = "import shutil, sys; shutil.copyfileobj(sys.stdin, sys.stdout)"
-    description = {
-        "name": "copy",
-        "changed": "nothing",
-        "train": ["{python}", "-c", "import pathlib, sys; pathlib.Path(sys.argv[1]).mkdir()", "{run}"],
-        "translate": ["{python}", "-c", copy],
-    }
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in description.items())
-    (entry / "entry.toml").write_text(lines, encoding="utf-8")
-    return entry
+    write_pairs(folder, valid="val", test=TEST)
+    train = ["{python}", "-c", "import pathlib, sys; pathlib.Path(sys.argv[1]).mkdir()", "{run}"]
+    copy = ["{python}", "-c", "import shutil, sys; shutil.copyfileobj(sys.stdin, sys.stdout)"]
+    return write_entry(folder / "copy", train=train, translate=copy)
 
 
-def print_record(record: dict[str, Any]) -> None:
-    """Print a record as lines."""
-    for name, value in record.items():
-        print(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
-
-
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("entry", nargs="?", type=Path)
-    parser.add_argument("--root", type=Path, help="folder of Multi30k, compressed or not")
-    parser.add_argument("--run", type=Path, metavar="FOLDER", help="empty folder to keep the training in")
-    arguments: argparse.Namespace = machine.parse(parser, tiny={}, required=["entry", "root"])
+def measure(arguments: argparse.Namespace) -> Document:
+    """Return the record of the entry."""
+    folder = arguments.run or arguments.folder / "run"
+    folder.mkdir(parents=True, exist_ok=True)
     reference = [sys.executable, str(REFERENCE)]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.run or Path(temporary) / "run"
-        folder.mkdir(parents=True, exist_ok=True)
-        if arguments.tiny:
-            arguments.root = Path(temporary)
-            arguments.entry = write_tiny(arguments.root)
-            reference.append("1")
-        else:
-            check_text(arguments.root)
-        record = verify(arguments.entry, arguments.root, folder.resolve(), reference)
-    record = {**record, "unit": "BLEU", **machine.about("sacrebleu", threads=2)}
-    if arguments.json:
-        print(json.dumps(record))
+    if arguments.tiny:
+        reference.append("1")
     else:
-        print_record(record)
-    sys.exit(1 if record["broken rules"] and not arguments.tiny else 0)
+        check_text(arguments.root)
+    return verify(arguments.entry, arguments.root, folder.resolve(), reference)
 
+
+OPTIONS = {
+    "entry": option(Path, "folder of the entry", tiny=write_tiny, required=True),
+    "--root": option(Path, "folder of Multi30k, compressed or not", tiny=named("."), required=True),
+    "--run": option(Path, "empty folder to keep the training in", metavar="FOLDER"),
+}
 
 if __name__ == "__main__":
-    main()
+    record = main(measure, __doc__, OPTIONS, unit="BLEU", packages=["sacrebleu"], threads=2)
+    sys.exit(bool(record["broken rules"]) and not record.get("tiny"))

@@ -9,9 +9,8 @@ a share of the fastest matrix product of the same process.
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import json
-import platform
 import statistics
 import tempfile
 import time
@@ -22,7 +21,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-import machine
+from harness import Document, main, option, settings
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
@@ -35,11 +34,11 @@ from manyheads.training.log import SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import Precision, pick_device, pick_precision, synchronise
 from manyheads.training.update import Updater
+from resident import memory_mib
 
 WARM_UPDATES = 3
 LEARNING_RATE = 1e-4  # low, as nothing is to be learnt
 SIDE = 2_048  # rows and columns of the matrices with which the fastest product is measured
-TINY = ("data.limit=300", "training.batch_tokens=256")
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def measure_training(config: Config, *, rounds: int, updates: int) -> TrainingSp
         ceiling_gflops=product_ceiling(device, precision) / 1e9,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         precision=precision,
-        peak_memory_mib=peak_memory(device) / 2**20,
+        peak_memory_mib=peak_memory_mib(device),
     )
 
 
@@ -165,45 +164,24 @@ def product_ceiling(device: torch.device, precision: Precision, seconds: float =
     return 2 * SIDE**3 / best
 
 
-def peak_memory(device: torch.device) -> float:
-    """Return the peak memory in bytes; 0 if the system does not report it."""
-    if device.type == "cuda":
-        return float(torch.cuda.max_memory_allocated(device))
-    try:
-        import resource  # not on Windows
-    except ImportError:
-        return 0.0
-    unit = 1 if platform.system() == "Darwin" else 1_024
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+def peak_memory_mib(device: torch.device) -> float:
+    """Return the largest memory so far: of a GPU what torch allocated, else the resident size of the process."""
+    return torch.cuda.max_memory_allocated(device) / 2**20 if device.type == "cuda" else memory_mib()
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("config", nargs="?", default="demo-de-en", help="TOML file or recipe (default demo-de-en)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="a setting"
-    )
-    parser.add_argument("--rounds", type=int, default=5, help="measurements (default 5)")
-    parser.add_argument("--updates", type=int, default=10, help="updates of a measurement (default 10)")
-    arguments = machine.parse(parser, tiny={"rounds": 2, "updates": 2})
-    overrides = [*(TINY if arguments.tiny else ()), *arguments.overrides]
-    config = load_config(resolve_recipe(arguments.config), overrides)
+def measure(arguments: argparse.Namespace) -> Document:
+    """Measure a configuration as the arguments say."""
+    config = load_config(resolve_recipe(arguments.config), arguments.overrides)
     found = measure_training(config, rounds=arguments.rounds, updates=arguments.updates)
-    about = machine.about()
-    if arguments.json:
-        print(json.dumps({"unit": "target tokens/s", **about, **asdict(found)}))
-        return
-    print(machine.describe(about))
-    print(
-        f"{found.median:,.0f} target tokens/s ({found.min:,.0f} to {found.max:,.0f}), "
-        f"{found.source_tokens_per_second:,.0f} source tokens/s, {100 * found.padding:.1f} % padding"
-    )
-    print(
-        f"{found.gflops:,.0f} useful GFLOP/s: {100 * found.gflops / found.ceiling_gflops:.0f} % of the "
-        f"{found.ceiling_gflops:,.0f} that a matrix product reaches ({found.precision})"
-    )
-    print(f"{found.parameters:,} parameters, {found.peak_memory_mib:,.0f} MiB at most")
+    return {**asdict(found), "of the ceiling": found.gflops / found.ceiling_gflops}
 
+
+OPTIONS = {
+    "config": option("demo-de-en", "TOML file or recipe"),
+    "--set": settings(["data.limit=300", "training.batch_tokens=256"]),
+    "--rounds": option(5, "measurements", tiny=2),
+    "--updates": option(10, "updates of a measurement", tiny=2),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="target tokens/s")

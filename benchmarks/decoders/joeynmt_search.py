@@ -23,7 +23,7 @@ from joeynmt.vocabulary import Vocabulary  # type: ignore[import-not-found]
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
+from decoders.measured_decoding import Rows, before, serve_torch
 
 SPECIAL = SimpleNamespace(
     **{f"{name}_token": f"<{name}>" for name in ("unk", "pad", "bos", "eos")},
@@ -45,44 +45,33 @@ def main() -> None:
     folder, run = Path(sys.argv[1]), Path(sys.argv[2])
     model = open_model(run)
 
-    def prepare(request: DecodingRequest) -> Decode:
-        torch.set_num_threads(request.threads)
+    def translate(rows: Rows, beam: int) -> Rows:
+        max_length = max(map(len, rows)) + 1
+        source = torch.full((len(rows), max_length), SPECIAL.pad_id)
+        for row, ids in zip(source, rows, strict=True):
+            row[: len(ids) + 1] = torch.tensor([*ids, SPECIAL.eos_id])
+        batch = Batch(
+            src=source,
+            src_length=(source != SPECIAL.pad_id).sum(1),
+            src_prompt_mask=None,
+            trg=None,
+            trg_prompt_mask=None,
+            indices=torch.arange(len(rows)),
+            device=source.device,
+            pad_index=SPECIAL.pad_id,
+            eos_index=SPECIAL.eos_id,
+            is_train=False,
+        )
+        outputs, _, _ = search(
+            model=model,
+            batch=batch,
+            max_output_length=2 * (max_length - 1) + 20,
+            beam_size=beam,
+            beam_alpha=1.0,
+        )
+        return [[i for i in before(SPECIAL.eos_id, row) if i != SPECIAL.pad_id] for row in outputs.tolist()]
 
-        @torch.inference_mode()
-        def translate(rows: Rows) -> Rows:
-            max_length = max(map(len, rows)) + 1
-            source = torch.full((len(rows), max_length), SPECIAL.pad_id)
-            for row, ids in zip(source, rows, strict=True):
-                row[: len(ids) + 1] = torch.tensor([*ids, SPECIAL.eos_id])
-            batch = Batch(
-                src=source,
-                src_length=(source != SPECIAL.pad_id).sum(1),
-                src_prompt_mask=None,
-                trg=None,
-                trg_prompt_mask=None,
-                indices=torch.arange(len(rows)),
-                device=source.device,
-                pad_index=SPECIAL.pad_id,
-                eos_index=SPECIAL.eos_id,
-                is_train=False,
-            )
-            outputs, _, _ = search(
-                model=model,
-                batch=batch,
-                max_output_length=2 * (max_length - 1) + 20,
-                beam_size=request.beam,
-                beam_alpha=1.0,
-            )
-            return [without_marks(row) for row in outputs.tolist()]
-
-        return lambda rows, request: by_length(rows, translate)
-
-    serve(prepare, folder)
-
-
-def without_marks(row: list[int]) -> list[int]:
-    """Return the tokens before the end symbol."""
-    return [i for i in (row[: row.index(SPECIAL.eos_id)] if SPECIAL.eos_id in row else row) if i != SPECIAL.pad_id]
+    serve_torch(translate, folder)
 
 
 def open_model(run: Path) -> nn.Module:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
+from decoders.measured_decoding import Rows, before, serve_torch
 from manyheads.data.batch import pad_rows
 from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
@@ -17,9 +17,8 @@ def main() -> None:
     folder, run = Path(sys.argv[1]), sys.argv[2]
     model = Translator.load(run, device="cpu").model.eval()
 
-    @torch.inference_mode()
-    def loop(rows: Rows) -> Rows:
-        """Decode until every sentence has ended or reached its maximum length."""
+    def translate(rows: Rows, beam: int) -> Rows:
+        """Decode greedily until every sentence has ended or reached its maximum length."""
         memory, mask = model.encode(pad_rows(rows, PAD, last=EOS))
         target = torch.full((len(rows), 1), BOS)
         ended = torch.zeros(len(rows), dtype=torch.bool)
@@ -29,14 +28,9 @@ def main() -> None:
             ended |= next_tokens == EOS
             if bool(ended.all()):
                 break
-        outputs = [row[1:] for row in target.tolist()]
-        return [row[: row.index(EOS)] if EOS in row else row for row in outputs]
+        return [before(EOS, row[1:]) for row in target.tolist()]
 
-    def prepare(request: DecodingRequest) -> Decode:
-        torch.set_num_threads(request.threads)
-        return lambda rows, request: by_length(rows, loop)
-
-    serve(prepare, folder)
+    serve_torch(translate, folder)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,19 @@ def examination_row(run_examine: Callable[[], Any]) -> Row:
     }
 
 
+def judged(row: Row, wanted: set[str]) -> Row:
+    """Return whether a finding names the defect, whether any was made, and those that do not name it."""
+    every = {name for name, _, _ in row.get("found", [])}
+    strong = {name for name, severity, _ in row.get("found", []) if severity != "note"}
+    named = bool(wanted & every)
+    return {
+        "defect": bool(wanted),
+        "named": named,
+        "noticed": named or bool(strong),
+        "beside": sorted(strong - wanted),
+    }
+
+
 def other_weights(model: Any) -> tuple[str, Callable[[nn.Module], None]]:
     """Return another kind of weights: an output layer of zeros, or larger weights where it is tied or unknown."""
     get = getattr(model, "get_output_embeddings", None)

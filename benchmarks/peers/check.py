@@ -24,7 +24,6 @@ FOLDER = BENCHMARKS.parent / "build" / "peers"
 PACKAGES = {
     "joeynmt": ["joeynmt==2.3.0", "importlib_metadata"],
     "eole": ["eole==0.6.4", "aiohttp"],
-    "accelerate": ["accelerate"],
 }
 SCRIPTS = {
     "train_peers": ["joeynmt", "eole"],
@@ -56,8 +55,7 @@ def python_with(name: str) -> str | None:
 def run(script: str, toolkits: list[str], pythons: dict[str, str | None]) -> dict[str, Any]:
     """Run a script with `--tiny`; return its JSON document."""
     options = [part for name in toolkits if (python := pythons[name]) for part in (f"--{name}", python)]
-    runner = pythons["accelerate"] or sys.executable
-    command = [runner, str(BENCHMARKS / f"{script}.py"), "--tiny", "--json", *options]
+    command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--tiny", "--json", *options]
     completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     document: dict[str, Any] = json.loads(completed.stdout)
     return document

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from transformers import MarianConfig, MarianMTModel
 
 from manyheads.config.schema import ModelConfig
@@ -48,22 +47,12 @@ def main() -> None:
     torch.manual_seed(prepared.config.training.seed)
     model = marian(prepared.config.model, prepared.size)
 
-    def loss(batch: Batch, smoothing: float) -> Tensor:
-        logits = model(
-            input_ids=batch.source,
-            attention_mask=batch.source != PAD,
-            decoder_input_ids=batch.target_in,
-            use_cache=False,
-        ).logits
-        return functional.cross_entropy(
-            logits.flatten(0, 1).float(),
-            batch.target_out.flatten(),
-            ignore_index=PAD,
-            label_smoothing=smoothing,
-            reduction="sum",
-        )
+    def logits(batch: Batch) -> Tensor:
+        mask = batch.source != PAD
+        inputs = {"input_ids": batch.source, "attention_mask": mask, "decoder_input_ids": batch.target_in}
+        return model(**inputs, use_cache=False).logits
 
-    train(model, loss, prepared, precision)
+    train(model, logits, prepared, precision)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-"""Made-up data for `--tiny`: pairs of sentences, labelled sentences, a run and an encoder."""
+"""Texts and runs: files of lines, recipes that are trained, translations; and made-up ones for `--tiny`."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from bitext.lines import read_lines
+from harness import Option, option
 
 WORDS = {
     "de": ["der", "die", "das", "ein", "kein", "Hund", "Vogel", "Mann", "Haus", "Garten", "sieht", "hört", "sucht",
@@ -24,6 +29,43 @@ SMALLEST = (  # settings that turn a recipe for translation into a run of two up
 )
 
 
+def read_rows(files: Sequence[Path], most: int | None = None) -> list[tuple[str, ...]]:
+    """Return the first lines that stand beside each other in some files, plain or compressed."""
+    return list(islice(zip(*map(read_lines, files), strict=True), most))
+
+
+def write(path: Path, lines: Iterable[str]) -> Path:
+    """Write lines to a file, whose folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    return path
+
+
+def train_recipe(recipe: str, overrides: Sequence[str], run: Path, listener: Any = None) -> Any:
+    """Train a recipe or a TOML file with some settings; return what was trained."""
+    from manyheads.config.load import load_config, resolve_recipe
+    from manyheads.runs.train import train
+    from manyheads.training.log import SilentListener
+
+    return train(load_config(resolve_recipe(recipe), overrides), run, listener=listener or SilentListener())
+
+
+def translations(translator: Any, sources: Sequence[str]) -> list[str]:
+    """Return the outputs of a translator, in groups of lines."""
+    from manyheads.tasks.translation.grouped import translate_in_groups
+
+    return [result.translation for result in translate_in_groups(translator, sources)]
+
+
+# --- made-up texts and runs ---
+
+
+def named(name: str) -> Callable[[Path], Path]:
+    """Return a function that names a file of a folder, as an option of `--tiny`."""
+    return lambda folder: folder / name
+
+
 def sentences(count: int, seed: int) -> list[list[int]]:
     """Return sentences of 3 to 12 words, as indices into the lists of words."""
     rng = random.Random(seed)
@@ -35,8 +77,7 @@ def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
     for seed, (split, count) in enumerate({"train": 300, valid: 20, test: 20}.items()):
         rows = sentences(count, seed)
         for language, words in WORDS.items():
-            lines = "".join(f"{' '.join(words[index] for index in row)} .\n" for row in rows)
-            (folder / f"{split}.{language}").write_text(lines, encoding="utf-8")
+            write(folder / f"{split}.{language}", (f"{' '.join(words[index] for index in row)} ." for row in rows))
     return folder
 
 
@@ -44,8 +85,7 @@ def write_labelled(folder: Path) -> Path:
     """Write 60 labelled sentences for train and 20 for dev; the label is 1 if the sentence has the word "dog"."""
     for seed, (split, count) in enumerate({"train": 60, "dev": 20}.items()):
         rows = ([WORDS["en"][index] for index in row] for row in sentences(count, seed))
-        lines = "".join(f"{int('dog' in row)}\t{' '.join(row)}\n" for row in rows)
-        (folder / f"{split}.tsv").write_text(lines, encoding="utf-8")
+        write(folder / f"{split}.tsv", (f"{int('dog' in row)}\t{' '.join(row)}" for row in rows))
     return folder
 
 
@@ -90,3 +130,14 @@ def train_run(folder: Path) -> Path:
     }  # fmt: skip
     train(Config.model_validate(values), folder / "run")
     return folder / "run"
+
+
+# --- options that several scripts have ---
+
+RUN = option(Path, "run directory", tiny=train_run, required=True)
+ROOT = option(Path, "folder of the text", tiny=lambda folder: write_pairs(folder, valid="val"), required=True)
+
+
+def out(default: str) -> Option:
+    """Describe the option --out."""
+    return option(Path(default), "folder of the runs", tiny=named("runs"))
