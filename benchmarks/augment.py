@@ -94,7 +94,6 @@ def measure_arm(arm: str, seed: int, arguments: argparse.Namespace) -> Document:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train and score all arms with all seeds."""
     rows = {arm: [measure_arm(arm, seed, arguments) for seed in arguments.seeds] for arm in arguments.arms}
     means = {arm: over_seeds(own)["mean"] for arm, own in rows.items()}
     names = means[arguments.arms[0]]

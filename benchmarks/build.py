@@ -43,7 +43,6 @@ TEST = "test_2016_flickr"
 
 
 def plan_toml(plan: Document) -> str:
-    """Return a plan in TOML."""
     from manyheads.config.load.toml import to_toml
 
     lines = [f"{key} = {to_toml(value)}" for key, value in plan.items() if key not in ("text", "steps")]
@@ -113,7 +112,6 @@ def write_texts(plan: Document, arguments: argparse.Namespace, out: Path) -> Non
 
 
 def measure_plan(arguments: argparse.Namespace, seed: int, out: Path) -> dict[str, float]:
-    """Build a plan, and score its models with beam 1 and 5."""
     plan = read_plan(arguments.measure)
     if arguments.tiny and "lines" in plan:
         plan |= {"pairs": 10, "lines": 20}
@@ -135,7 +133,6 @@ def measure_plan(arguments: argparse.Namespace, seed: int, out: Path) -> dict[st
 
 
 def with_fewer_updates(training: Document, share: float) -> Document:
-    """Return settings of a training with this share of the updates."""
     return {key: max(1, round(value * share)) if key == "steps" else value for key, value in training.items()}
 
 
@@ -234,7 +231,6 @@ def kills(arguments: argparse.Namespace, seed: int, out: Path) -> dict[str, floa
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure with all seeds; with --tiny, several plans."""
     rows: dict[str, list[dict[str, float]]] = {}
     for name in ["back-translation", "student", "kills"] if arguments.measure is None else [arguments.measure]:
         arguments.measure, rows[name] = name, []

@@ -35,7 +35,6 @@ SENTENCE = "Der kleine Hund schläft heute im Garten."
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Run a number of busy processes of normal priority inside a `with` block."""
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -46,7 +45,6 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def run_manyheads(*arguments: str | Path) -> None:
-    """Run the program, whose output is progress."""
     subprocess.run([sys.executable, "-m", "manyheads", *arguments, "--quiet"], stdout=sys.stderr, check=True)
 
 
@@ -67,7 +65,6 @@ def requests_per_second(run: Path, seconds: float) -> float:
 
 
 def demos_per_second(out: Path) -> float:
-    """Run the whole demo, and return 1 / its seconds."""
     start = time.perf_counter()
     run_manyheads("demo", "-o", out)
     return 1 / (time.perf_counter() - start)

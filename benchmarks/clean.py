@@ -74,7 +74,6 @@ def misread(text: str, codec: str) -> str:
 
 
 def write_corpus(folder: Path, pairs: Pairs, languages: Sequence[str]) -> Path:
-    """Write pairs and a configuration; return the configuration."""
     for side, language in enumerate(languages):
         write(folder / f"train.{language}", (pair[side].replace("\n", " ") for pair in pairs))
     source, target = languages
@@ -113,7 +112,6 @@ def measure_rates(folder: Path, pairs: Pairs, classes: list[str], languages: Seq
 
 
 def measure_trainings(source: Path, clean: Pairs, dirty: Pairs, arguments: argparse.Namespace) -> dict[str, float]:
-    """Train on the clean, the dirty and the cleaned text; return the BLEU of each on the dev text."""
     folder, languages = arguments.out or arguments.folder, arguments.languages
     write_corpus(folder / "clean", clean, languages)
     clean_seconds(write_corpus(folder / "dirty", dirty, languages), folder / "cleaned")
@@ -131,7 +129,6 @@ def measure_trainings(source: Path, clean: Pairs, dirty: Pairs, arguments: argpa
 
 
 def load_corpus(arguments: argparse.Namespace) -> tuple[Path, Pairs, list[str]]:
-    """Return the folder of the corpus, its pairs, and lines in other languages."""
     source, languages = arguments.data / arguments.corpus, arguments.languages
     pairs = read_rows([next(source.glob(f"train.{language}*")) for language in languages])
     if arguments.half:
@@ -144,7 +141,6 @@ def load_corpus(arguments: argparse.Namespace) -> tuple[Path, Pairs, list[str]]:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure the parts that `--parts` names."""
     arguments.languages = arguments.languages or arguments.corpus.removesuffix("-20k").split("-")[-2:]
     source, pairs, foreign = load_corpus(arguments)
     dirty, classes = plant_noise(pairs, foreign, arguments.seed)

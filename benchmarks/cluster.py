@@ -31,7 +31,6 @@ from material import WORDS, named, train_run, write
 
 
 def used_seconds(processes: list[psutil.Process]) -> float:
-    """Return the processor time of processes so far."""
     times = [process.cpu_times() for process in processes]
     return sum(used.user + used.system for used in times)
 
@@ -92,7 +91,6 @@ class MeasuredTranslation:
         self.digest = hashlib.sha256(output.read_bytes()).hexdigest()
 
     def sample(self, processes: list[psutil.Process]) -> None:
-        """Record the memory of processes and their children."""
         with suppress(psutil.Error):  # one has just ended
             running = [each for process in processes for each in (process, *process.children(recursive=True))]
             self.mib.append(sum(each.memory_full_info().uss for each in running) / 2**20)
@@ -138,7 +136,6 @@ def speedup(rows: dict[str, dict[str, float]], name: str) -> dict[str, float]:
 
 
 def without_start(row: dict[str, float], key: str) -> float:
-    """Return the seconds of a command without those of its start."""
     return max(row[key] - row[f"start, {key}"], 0.01)
 
 
@@ -160,7 +157,6 @@ def measure_memory(lines: int, folder: Path) -> dict[str, float]:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure speed and memory."""
     folder, lines = arguments.folder, arguments.lines
     text = write(folder / "text", itertools.islice(read_lines(arguments.text), lines))
     rows = measure_speed(arguments.run, text, folder)

@@ -48,7 +48,6 @@ def worst_found(confidence: Array, chrf: Array) -> float:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Translate the sources, and compare the confidence in each translation with its sentence chrF."""
     translator = Translator.load(arguments.run, device="cpu")
     rows = read_rows([arguments.source, arguments.reference], arguments.lines)
     sources, references = zip(*(row for row in rows if all(map(str.strip, row))), strict=True)

@@ -113,10 +113,7 @@ def write_exports(run: Path, folder: Path, names: Sequence[str]) -> list[str]:
 
 
 class Contender(ContenderProcess):
-    """A contender that waits for requests."""
-
     def __init__(self, name: str, folder: Path, run: Path, threads: int, pythons: Mapping[str, str | None]) -> None:
-        """Start the process."""
         self.decoder = DECODERS[name]
         self.threads = threads
         arguments = [folder, run, self.decoder.variant]
@@ -124,12 +121,10 @@ class Contender(ContenderProcess):
         super().__init__(name, self.decoder, log, arguments, threads=threads, pythons=pythons)
 
     def settings(self, mode: str) -> list[str]:
-        """Return the workers x threads to try in a mode."""
         several = [setting.format(threads=self.threads) for setting in self.decoder.settings]
         return several if mode == "file" else sorted({"1x1", f"1x{self.threads}"})
 
     def decode(self, request: DecodingRequest) -> tuple[float, Rows]:
-        """Decode once; return seconds and outputs."""
         answer = self.ask(json.dumps(asdict(request)))
         return answer["seconds"], answer["outputs"]
 
@@ -160,12 +155,10 @@ class Measurement:
         self.request = replace(self.request, setting=min(seconds, key=lambda setting: seconds[setting]))
 
     def run_round(self) -> None:
-        """Decode the text once; store speed and outputs."""
         seconds, self.outputs = self.contender.decode(self.request)
         self.speeds.append(len(self.outputs) / seconds)
 
     def row(self, ours: Measurement | None, references: list[str], translator: Translator) -> Document:
-        """Return the figures of all rounds."""
         tokenizer = translator.tokenizers.target
         outputs = [tokenizer.decode(output) for output in self.outputs]
         row = {
@@ -209,7 +202,6 @@ def measure_mode(
     translator: Translator,
     rounds: int,
 ) -> list[Document]:
-    """Measure all contenders in one mode with one beam; return their rows."""
     measurements = [
         Measurement(
             contender, replace(request, sentences=sentence_count(request.mode, contender.name, request.sentences))
@@ -225,7 +217,6 @@ def measure_mode(
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure all modes and beams."""
     pythons, folder, run = {"joeynmt": arguments.joeynmt}, arguments.folder, arguments.run.resolve()
     translator = Translator.load(run, device="cpu")
     sources, references = (side[: arguments.sentences] for side in ScoredText().pairs(translator.config))

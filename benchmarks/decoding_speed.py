@@ -83,13 +83,11 @@ def _count_tokens(translator: Translator, sources: Sequence[str], beam: int, bat
 
 
 def _summarise(beam: int, batch: int, sentences: int, tokens: int, seconds: Sequence[float]) -> Mode:
-    """Return the speeds of all rounds, each given by its seconds."""
     speeds = spread([sentences / value for value in seconds], digits=6)
     return Mode(beam, batch, **speeds, tokens_per_second=speeds["median"] * tokens / sentences, sentences=sentences)
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure a run as the arguments say."""
     keep_decoding_small()
     modes = measure_decoding(
         Translator.load(arguments.run, device=arguments.device, precision=arguments.precision),

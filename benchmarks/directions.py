@@ -26,8 +26,6 @@ Direction = tuple[str, str]
 
 
 class Messages(SilentListener):
-    """Print messages and validations."""
-
     def message(self, text: str) -> None:
         print(text)
 
@@ -58,7 +56,6 @@ def train(arguments: argparse.Namespace, directions: Sequence[Direction], name: 
 
 
 def scores(run: Path, direction: Direction) -> dict[str, Any]:
-    """Return BLEU, its signature, and the number of outputs in another language."""
     document = evaluate(run, languages=direction, listener=Messages()).to_json()
     other = document["defects"].get("in-another-language", 0)
     signature = document["signature"]["bleu"]
@@ -71,7 +68,6 @@ def scores(run: Path, direction: Direction) -> dict[str, Any]:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train and score all translators."""
     out = arguments.out
     directions = [pair for language in arguments.languages for pair in (("en", language), (language, "en"))]
     runs = {"one model": directions} | {"-".join(direction): [direction] for direction in directions}

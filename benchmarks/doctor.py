@@ -48,7 +48,6 @@ TINY = [
 
 
 def measured_rows(part: str, options: argparse.Namespace) -> list[Document]:
-    """Return the rows of the cases of a part that the options select."""
     names, run = PARTS[part]
     chosen = sound.names(["float32 own"]) if part == "sound" and options.tiny else names()
     if options.only:
@@ -90,7 +89,6 @@ def alarms(rows: Sequence[Document]) -> Document:
 
 
 def library_of(case: str) -> str:
-    """Return the library that the model of a case comes from."""
     group, name, *_ = case.split(" ")
     return "transformers" if group == "library" else name
 
@@ -118,23 +116,19 @@ def shares(part: str, rows: Sequence[Document]) -> Document:
 
 
 def failures(rows: Iterable[Document]) -> dict[str, str]:
-    """Return the error of each case."""
     return {row["case"]: row.get("failure") or row["crash"] for row in rows}
 
 
 def finding_names(row: Document) -> list[str]:
-    """Return the names of the findings of a row."""
     return [name for name, _, _ in row["found"]]
 
 
 def time_summary(rows: Sequence[Document]) -> dict[str, float]:
-    """Return the median and the longest time of the examinations."""
     seconds = [row["seconds"] for row in rows]
     return {"median": statistics.median(seconds), "longest": max(seconds)} if seconds else {}
 
 
 def measure(options: argparse.Namespace) -> Document:
-    """Run the cases of the parts that --part names."""
     warnings.simplefilter("ignore")
     document = {}
     for part in options.part:

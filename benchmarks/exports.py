@@ -58,7 +58,6 @@ def write_export(folder: Path, loaded: LoadedModel, precision: str) -> CTranslat
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Write the exports, translate with each, and time all in turn."""
     loaded = load_run(arguments.run)
     pairs = available_pairs(loaded.config, "valid", 500)
     if not pairs:

@@ -229,7 +229,6 @@ def recipe_settings(arguments: argparse.Namespace, *overrides: str) -> list[str]
 
 
 def compare_updates(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Compare updates of both on the same batches."""
     overrides = recipe_settings(arguments, "model.dropout=0", "training.precision=fp32")
     config = load_config(resolve_recipe(arguments.recipe), overrides)
     return parity(config, str(arguments.model), arguments.parity)
@@ -254,7 +253,6 @@ def side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Compare speed and accuracy, or single updates."""
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     document = side_by_side(arguments) if arguments.tiny or not arguments.parity else {}

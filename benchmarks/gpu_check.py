@@ -57,7 +57,6 @@ def row(check: str, result: str, expected: str = "", passed: bool | None = None)
 
 
 def recipe_config(*overrides: str) -> Config:
-    """Return the settings of the recipe with some replaced."""
     return load_config(resolve_recipe("demo-de-en"), overrides)
 
 
@@ -159,7 +158,6 @@ def speed_rows(
 
 
 def reset_peak_memory(device: torch.device) -> None:
-    """Reset the peak memory of a GPU."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
@@ -172,7 +170,6 @@ def native_precisions(device: torch.device) -> list[str]:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Run all checks; exit without the device."""
     try:
         device = pick_device(arguments.device)
     except ConfigError:

@@ -37,7 +37,6 @@ Rows = list[Document]
 
 
 def equal(chromium: Chromium, pages: Pages, arguments: argparse.Namespace) -> Rows:
-    """Compare translations of the page and of Python."""
     rows = []
     for precision, path in pages.items():
         page, _ = chromium.open_export(path)
@@ -52,7 +51,6 @@ def equal(chromium: Chromium, pages: Pages, arguments: argparse.Namespace) -> Ro
 def compare(
     python_translations: list[Translation], page_translations: list[dict[str, Any]], references: list[str]
 ) -> Document:
-    """Compare translations of Python with those of the page."""
     pairs = list(zip(python_translations, page_translations, strict=True))
     differences = [
         {
@@ -132,7 +130,6 @@ PARTS = {"equal": equal, "speed": speed}
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Export the pages, and measure the parts that --parts names."""
     pages = {precision: arguments.folder / f"{precision}.html" for precision in arguments.precisions}
     for precision, path in pages.items():
         path.write_text(html_document(arguments.run, pack_run(arguments.run, precision)), encoding="utf-8")

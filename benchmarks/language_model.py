@@ -42,8 +42,6 @@ Trained = tuple[LogitsFunction, NDArray[np.int32], int]  # the model, the held-o
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each after a norm."""
-
     def __init__(self) -> None:
         super().__init__()
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -100,7 +98,6 @@ class Result:
 
 
 def plain_loop(text: str, steps: int, seed: int) -> Trained:
-    """Train for a number of updates."""
     torch.manual_seed(seed)
     ids_of_symbols = {symbol: i for i, symbol in enumerate(sorted(set(text)))}
     ids = torch.tensor([ids_of_symbols[symbol] for symbol in text])
@@ -130,7 +127,6 @@ def plain_loop(text: str, steps: int, seed: int) -> Trained:
 
 
 def manyheads_run(text: str, settings: Sequence[str], run: Path) -> Trained:
-    """Train the recipe."""
     trained = train_recipe("shakespeare-char", settings, run)
     generator = Generator.load(run, device="cpu")
     model = generator.model  # loaded at the first use
@@ -166,7 +162,6 @@ def write_tiny(root: Path) -> Path:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure both sides in turn; return their medians."""
     text = "".join(f"{line}\n" for line in read_lines(existing(arguments.root / "input.txt")))
     overrides = [f"data.root={arguments.root}", "training.device=cpu", *arguments.overrides]
     plain_loop(text, 3, 0)  # warm-up: what torch loads once is not timed

@@ -26,8 +26,6 @@ LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}
 
 
 def in_words(change: Callable[[str], str], every: int = 1) -> Callable[[str], str]:
-    """Return a function that changes every n-th word of a text."""
-
     def change_text(text: str) -> str:
         return " ".join(word if at % every else change(word) for at, word in enumerate(text.split(" ")))
 

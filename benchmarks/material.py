@@ -139,5 +139,4 @@ ROOT = option(Path, "folder of the text", tiny=lambda folder: write_pairs(folder
 
 
 def out(default: str) -> Option:
-    """Describe the option --out."""
     return option(Path(default), "folder of the runs", tiny=named("runs"))

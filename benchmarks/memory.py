@@ -38,8 +38,6 @@ def train_here(side: str, recipe: str, overrides: Sequence[str], updates: int, e
     settling_updates = min(200, updates // 5)
 
     class MemoryListener(SilentListener):
-        """Record the resident size and the processor time."""
-
         def __init__(self) -> None:
             self.sizes: dict[int, int] = {}
             self.start_seconds = 0.0
@@ -69,7 +67,6 @@ def train_here(side: str, recipe: str, overrides: Sequence[str], updates: int, e
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train on each side."""
     results = {}
     for side in arguments.sides:
         with mock.patch.dict(os.environ, dict.fromkeys(CACHES, "1024") if side == "torch" else {}):

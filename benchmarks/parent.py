@@ -26,13 +26,11 @@ Pair = tuple[str, ...]
 
 
 def pairs_of(root: Path, source: str) -> list[Pair]:
-    """Read the pairs of a folder, source and English, of train and dev."""
     parts = [[next(root.glob(f"{name}.{language}*")) for language in (source, "en")] for name in ("train", "dev")]
     return [pair for files in parts for pair in read_rows(files)]
 
 
 def write_parts(folder: Path, source: str, parts: dict[str, list[Pair]]) -> None:
-    """Write pairs as the files of each part."""
     for name, pairs in parts.items():
         for language, lines in zip((source, "en"), zip(*pairs, strict=True), strict=True):
             write(folder / f"{name}.{language}", lines)
@@ -72,7 +70,6 @@ def train_model(arguments: argparse.Namespace, name: str, run: Path, *changes: s
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train the parent, then train and score all children."""
     numbers, rows = write_text(arguments, arguments.out), []
     parent = train_model(
         arguments,

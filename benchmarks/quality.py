@@ -48,7 +48,6 @@ def train_and_score(
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train and score every seed and number of updates."""
     rows: list[Document] = []
     over = {}
     for updates in arguments.updates or [None]:

@@ -38,14 +38,11 @@ def write_corpus(folder: Path, pairs: int) -> None:
 
 
 def train_once(folder: Path, updates: int) -> dict[str, float]:
-    """Prepare and train in this process."""
     from manyheads.config.schema import Config
     from manyheads.runs.train import train
     from manyheads.training.log import SilentListener
 
     class SizeListener(SilentListener):
-        """Record the time of the first update, and the resident size at each update."""
-
         def __init__(self) -> None:
             self.first = 0.0
             self.sizes: list[float] = []

@@ -57,8 +57,6 @@ class Answer:
 
 
 class Server:
-    """A server process with some options."""
-
     def __init__(self, run: Path, options: Sequence[str]) -> None:
         command = [sys.executable, "-m", "manyheads", "serve", str(run), "--port", "0", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
@@ -82,13 +80,11 @@ class Server:
 
     @property
     def computed(self) -> float:
-        """Return the processor time of the server in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def resident(self) -> float:
-        """Return the resident memory of the server in MiB."""
         return round(memory_mib("VmRSS", self.process.pid), 1)
 
 
@@ -122,7 +118,6 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     def send(self, request: bytes, sent: float) -> asyncio.Future[Answer]:
-        """Send a request."""
         self.last_used, self.answer = sent, asyncio.get_running_loop().create_future()
         self.transport.write(request)
         return self.answer
@@ -151,8 +146,6 @@ class Connection(asyncio.Protocol):
 
 
 class ConnectionPool:
-    """Reusable connections to a server."""
-
     def __init__(self, server: Server, pair: tuple[str, str]) -> None:
         self.server = server
         self.pair = pair
@@ -172,7 +165,6 @@ class ConnectionPool:
         return asyncio.ensure_future(self.translate_on_new_connection(request, now))
 
     async def translate_on_new_connection(self, request: bytes, sent: float) -> Answer:
-        """Send a request on a new connection."""
         try:
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: Connection(self.idle), "127.0.0.1", self.server.port
@@ -223,7 +215,6 @@ class ConnectionPool:
 
 
 def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the median, the 99th percentile and the largest latency in ms."""
     times = sorted(1000 * answer.seconds for answer in answers)
     if not times:
         return {}
@@ -235,7 +226,6 @@ def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def measure_offline(arguments: argparse.Namespace, lines: Sequence[str], translator: Translator) -> Document:
-    """Measure sentences/s without a server."""
     options = SearchOptions(split="sentences", token_scores=False)
     translator.translate(lines[:200], options=options)
     side = {"offline": partial(translator.translate, lines, options=options)}
@@ -245,7 +235,6 @@ def measure_offline(arguments: argparse.Namespace, lines: Sequence[str], transla
 
 
 async def measure_closed(clients: ConnectionPool, lines: Sequence[str], offline: float) -> list[Document]:
-    """Measure throughput with several numbers of clients and of texts a request."""
     rows = []
     for count, texts in ((32, 1), (60, 1), (8, 16), (4, 50)):
         requests = max(count * 2, PASSES * len(lines) // texts)
@@ -304,7 +293,6 @@ async def measure_overload(
 
 
 async def measure_memory(clients: ConnectionPool, lines: Sequence[str], requests: int) -> Document:
-    """Measure resident memory in the course of many requests."""
     await clients.closed_loop(lines, 32, 1, range(min(2_000, requests // 10)))
     sizes = [clients.server.resident]
     for _ in range(10):
@@ -314,7 +302,6 @@ async def measure_memory(clients: ConnectionPool, lines: Sequence[str], requests
 
 
 async def measure_server(clients: ConnectionPool, lines: list[str], offline: float, seconds: float) -> Document:
-    """Measure throughput, half load and overload."""
     rows = await measure_closed(clients, lines, offline)
     capacity = max(row["sentences/s"] for row in rows if row["texts"] == 1)
     answers = await clients.open_loop(lines, capacity / 2, min(30.0, seconds))
@@ -329,7 +316,6 @@ async def measure_server(clients: ConnectionPool, lines: list[str], offline: flo
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure all parts."""
     lines = list(islice(read_lines(arguments.lines), arguments.most))
     translator = Translator.load(arguments.run, engine=arguments.engine)
     offline = measure_offline(arguments, lines, translator)

@@ -45,7 +45,6 @@ CONTENT = {  # SHA-256 of the text of the official files
 
 
 def read_text(root: Path, name: str) -> bytes:
-    """Return the content of a file, which may be compressed."""
     packed = root / f"{name}.gz"
     return gzip.decompress(packed.read_bytes()) if packed.exists() else (root / name).read_bytes()
 
@@ -70,7 +69,6 @@ def processor_seconds(command: list[str], folder: Path, text: bytes | None = Non
 
 
 def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> Document:
-    """Train and score an entry in an empty folder; return its record."""
     description = tomllib.loads((entry / "entry.toml").read_text(encoding="utf-8"))
     copied = shutil.copytree(entry, folder / "entry")
     data = folder / "data"
@@ -127,7 +125,6 @@ def write_tiny(folder: Path) -> Path:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Return the record of the entry."""
     folder = arguments.run or arguments.folder / "run"
     folder.mkdir(parents=True, exist_ok=True)
     reference = [sys.executable, str(REFERENCE)]

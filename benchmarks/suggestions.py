@@ -42,8 +42,6 @@ ADVERTS = (
 
 
 class Line(NamedTuple):
-    """A line with the output of the run and its reference."""
-
     source: str
     output: str
     reference: str
@@ -63,11 +61,9 @@ class Maker:
         self.rng = random.Random(seed)
 
     def other(self) -> Line:
-        """Return any line."""
         return self.rng.choice(self.lines)
 
     def noise(self) -> str:
-        """Return noise of a keyboard."""
         return keyboard_noise(1, self.rng.randrange(2**30))[0]
 
     def with_word(self, line: Line, word: str) -> str:
@@ -206,7 +202,6 @@ def held_back(
 
 
 def lines_of(arguments: argparse.Namespace, translator: Translator) -> list[Line]:
-    """Return lines of all pairs with the outputs of the run, in a random order."""
     lines = []
     for files in arguments.pairs:
         texts = read_rows(files)

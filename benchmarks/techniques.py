@@ -48,7 +48,6 @@ ROWS = {
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train and score all rows with all seeds, `--jobs` at the same time."""
     arguments.threads = max(1, (os.cpu_count() or 1) // arguments.jobs)
     environment = os.environ | {"OMP_NUM_THREADS": str(arguments.threads)}
 

@@ -106,7 +106,6 @@ def absent_terms(links: Links, lines: Sequence[str]) -> list[Term]:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train both arms, and translate the examples with and without their terms."""
     runs = {arm: arguments.out / arm for arm in ARMS}
     if arguments.tiny:
         augment_phrases._MOST_FREQUENT = 1  # of the few words, each is more frequent

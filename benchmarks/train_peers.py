@@ -98,7 +98,6 @@ class TrainingProcess(ContenderProcess):
         return float(answer["tokens"] / answer["seconds"])
 
     def validation_loss(self) -> float:
-        """Return the validation loss in nats a target token, in fp32 and without label smoothing."""
         return float(self.ask("validate")["nll"])
 
     def row(self, contenders: list[TrainingProcess]) -> Document:
@@ -120,7 +119,6 @@ class TrainingProcess(ContenderProcess):
 
 
 def run_rounds(contenders: list[TrainingProcess], seconds: float, updates: int) -> None:
-    """Measure rounds for about the given number of seconds for each contender."""
     start, rounds = time.perf_counter(), 0
     while rounds < MIN_ROUNDS or time.perf_counter() - start < seconds * len(contenders):
         for contender in contenders:
@@ -147,7 +145,6 @@ def validation_losses(contenders: list[TrainingProcess], tokens: int) -> Documen
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Train all contenders in turn, then validate those on the same batches."""
     pythons = {"eole": arguments.eole, "joeynmt": arguments.joeynmt}
     names = available({name: CONTENDERS[name] for name in arguments.contenders}, pythons)
     if not names:

@@ -170,7 +170,6 @@ def peak_memory_mib(device: torch.device) -> float:
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure a configuration as the arguments say."""
     config = load_config(resolve_recipe(arguments.config), arguments.overrides)
     found = measure_training(config, rounds=arguments.rounds, updates=arguments.updates)
     return {**asdict(found), "of the ceiling": found.gflops / found.ceiling_gflops}

@@ -58,7 +58,6 @@ def bleu(run: Path, pairs: Texts) -> float:
 
 
 def plain(result: Tuning, seconds: float) -> dict[str, Any]:
-    """Return the figures of a tuning."""
     proof = result.proof
     figures = {name: proof[name]["bleu"] for name in ("held_out", "corrections", "general") if name in proof}
     return {
@@ -75,7 +74,6 @@ def plain(result: Tuning, seconds: float) -> dict[str, Any]:
 
 
 def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuning, dict[str, Any]]:
-    """Tune, and return the result and its figures."""
     corrections = write(folder / "corrections.tsv", map("\t".join, pairs))
     start = time.perf_counter()
     result = tune(str(model), corrections, folder / "tuned", device="cpu", **options)
@@ -260,7 +258,6 @@ MEASURES = {
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Measure the parts that --parts names."""
     rows = {}
     for part in arguments.parts:
         rows[part] = MEASURES[part](arguments, (arguments.out or arguments.folder) / part)

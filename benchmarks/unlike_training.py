@@ -39,14 +39,12 @@ def keyboard_noise(count: int, seed: int = 1) -> list[str]:
 
 
 def warned_share(translator: Translator, texts: list[str]) -> float:
-    """Return the share of texts that are unlike the training sources."""
     assert translator.sources is not None, "the run has no model of its sources: train it with this version"
     lines = translator.splitter().lines(texts)
     return sum(translator.sources.is_unlike(line.parts) for line in lines) / len(lines)
 
 
 def measure(arguments: argparse.Namespace) -> Document:
-    """Return the share of each file that is unlike the training sources."""
     translator = Translator.load(arguments.run, device="cpu")
     rows = {"usual": warned_share(translator, list(islice(read_lines(arguments.usual), 10 * arguments.lines)))}
     outside = {str(path): list(islice(read_lines(path), arguments.lines)) for path in arguments.outside}

@@ -41,7 +41,6 @@ def main() -> None:
 
 
 def vocabulary(exported: Path, side: str) -> list[str]:
-    """Return the token of each id."""
     shared = exported / "shared_vocabulary.json"
     path = shared if shared.exists() else exported / f"{side}_vocabulary.json"
     tokens: list[str] = json.loads(path.read_text())

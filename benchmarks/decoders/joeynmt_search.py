@@ -75,7 +75,6 @@ def main() -> None:
 
 
 def open_model(run: Path) -> nn.Module:
-    """Return JoeyNMT's model with the weights of a run."""
     config = json.loads((run / "config.json").read_text())["model"]
     if (config["norm"], config["positions"], config["tied_embeddings"]) != ("post", "sinusoidal", "all"):
         raise SystemExit("JoeyNMT can take over: norm = post, positions = sinusoidal, tied_embeddings = all")
@@ -95,7 +94,6 @@ def open_model(run: Path) -> nn.Module:
 
 
 def describe(settings: dict[str, Any], layers: int) -> dict[str, Any]:
-    """Return JoeyNMT's configuration of the encoder or the decoder."""
     return {
         "type": "transformer",
         "num_layers": layers,
@@ -110,7 +108,6 @@ def describe(settings: dict[str, Any], layers: int) -> dict[str, Any]:
 
 
 def renamed_weights(weights: dict[str, Tensor], settings: dict[str, Any]) -> dict[str, Tensor]:
-    """Return the weights under JoeyNMT's names."""
     embedding = weights["source_embedding.tokens.weight"]
     result = {f"{name}.lut.weight": embedding for name in ("src_embed", "trg_embed")}
     result["decoder.output_layer.weight"] = embedding
@@ -128,7 +125,6 @@ def renamed_weights(weights: dict[str, Tensor], settings: dict[str, Any]) -> dic
 
 
 def renamed_layer(layer: dict[str, Tensor], side: str) -> dict[str, Tensor]:
-    """Return the weights, or the biases, of a layer under JoeyNMT's names."""
     result = {
         "feed_forward.layer_norm": layer["around_feed_forward.norm"],
         "feed_forward.pwff_layer.0": layer["feed_forward.expand"],

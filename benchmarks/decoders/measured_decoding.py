@@ -39,12 +39,10 @@ class DecodingRequest:
 
     @property
     def workers(self) -> int:
-        """Number of parallel workers."""
         return int(self.setting.partition("x")[0])
 
     @property
     def threads(self) -> int:
-        """Number of threads of each worker."""
         return int(self.setting.partition("x")[2])
 
 
@@ -73,7 +71,6 @@ def serve(prepare: Callable[[DecodingRequest], Decode], folder: Path) -> None:
 
 
 def calls(rows: Rows, request: DecodingRequest) -> list[Rows]:
-    """Return the rows of each call."""
     size = {"single": 1, "batch": BATCH, "file": len(rows)}[request.mode]
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
@@ -102,5 +99,4 @@ def by_length(rows: Rows, decode: Callable[[Rows], Rows]) -> Rows:
 
 
 def before(mark: int, row: list[int]) -> list[int]:
-    """Return the tokens before a mark."""
     return row[: row.index(mark)] if mark in row else row

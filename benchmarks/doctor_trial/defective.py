@@ -37,7 +37,6 @@ def names() -> list[str]:
 
 
 def possible_defects(host: str) -> list[str]:
-    """Return the defects that can be planted in a host."""
     training = [name for name in TRAINING if host != "decoder" or name not in NOT_FOR_DECODERS]
     return [*HOSTS[host][2], *training]
 

@@ -55,7 +55,6 @@ class Case:
 
 @cache
 def cases() -> dict[str, Case]:
-    """Return the cases by name."""
     found: dict[str, Case] = {}
     base = case = Case("", "")
     last = ""

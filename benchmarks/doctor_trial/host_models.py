@@ -67,8 +67,6 @@ class Head(nn.Module):
 
 
 class Heads(nn.Module):
-    """Several heads side by side."""
-
     def __init__(self, defects: Defects, ahead: bool = False) -> None:
         super().__init__()
         self.heads = nn.ModuleList(Head(defects, ahead) for _ in range(HEADS))
@@ -79,8 +77,6 @@ class Heads(nn.Module):
 
 
 class Norm(nn.Module):
-    """Layer normalization, written out."""
-
     def __init__(self) -> None:
         super().__init__()
         self.gain, self.shift = nn.Parameter(torch.ones(WIDTH)), nn.Parameter(torch.zeros(WIDTH))
@@ -90,8 +86,6 @@ class Norm(nn.Module):
 
 
 class Residual(nn.Module):
-    """Pre-norm residual connection."""
-
     def __init__(self, defects: Defects) -> None:
         super().__init__()
         self.norm, self.dropout, self.defects = Norm(), nn.Dropout(0.1), defects
@@ -184,8 +178,6 @@ class Annotated(nn.Module):
 
 
 class AnnotatedTrainer(Trainer):
-    """Training of `Annotated`."""
-
     def logits(self, source: Tensor, inputs: Tensor) -> Tensor:
         return self.model(source, inputs, *self.model.masks(source, inputs))
 

@@ -123,7 +123,6 @@ def small_values(fields: Mapping[str, Any], scale: int) -> dict[str, Any]:
 
 
 def small_number(name: str, value: int, scale: int, layers: int, heads: int | None) -> int:
-    """Return a small value of a field."""
     if name.endswith("token_id"):
         return value if value < VOCABULARY else MARKS.get(name, 3)
     if re.search(r"(kv_heads|key_value_heads|num_kv|n_kv)", name):

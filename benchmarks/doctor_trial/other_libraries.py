@@ -18,19 +18,16 @@ Peer = tuple[nn.Module, dict[str, Any]]
 
 
 def ids(length: int) -> Tensor:
-    """Return two rows of ids."""
     return torch.randint(3, VOCABULARY, (2, length))
 
 
 @torch.no_grad()
 def call_both(model: nn.Module) -> Any:
-    """Call a model with a source and a target."""
     return model(ids(7), ids(5))
 
 
 @torch.no_grad()
 def call_one(model: nn.Module) -> Any:
-    """Call a model with one row of ids."""
     return model(ids(7))
 
 
@@ -202,7 +199,6 @@ def host(name: str) -> Peer:
 
 @torch.no_grad()
 def call_annotated(model: Any) -> Any:
-    """Call a model that takes masks."""
     source, target = ids(7), ids(5)
     return model(source, target, *model.masks(source, target))
 

@@ -30,7 +30,6 @@ def names(variants: Sequence[str] = VARIANTS) -> list[str]:
 
 
 def sound_case(name: str) -> list[Row]:
-    """Examine a sound model in each of its variants."""
     subject, variants = name.split(" / ")
     group, model_name = subject.split(" ", 1)
     make = library_model if group == "library" else peer_model
@@ -39,7 +38,6 @@ def sound_case(name: str) -> list[Row]:
 
 
 def variant_row(made: Made | Row, variant: str) -> Row:
-    """Examine a model in one precision, with one kind of weights."""
     if isinstance(made, dict):
         return made
     torch.manual_seed(1)
@@ -148,14 +146,12 @@ def other_weights(model: Any) -> tuple[str, Callable[[nn.Module], None]]:
 
 @torch.no_grad()
 def zero(head: nn.Linear) -> None:
-    """Set the weights of an output layer to zero."""
     for parameter in head.parameters():
         parameter.zero_()
 
 
 @torch.no_grad()
 def strengthen(model: nn.Module) -> None:
-    """Multiply all matrices."""
     for parameter in model.parameters():
         if parameter.dim() > 1:
             parameter.mul_(STRONG)

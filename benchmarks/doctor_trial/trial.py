@@ -78,7 +78,6 @@ def fresh_rows(names: Sequence[str], run: Callable[[str], list[Row]], limits: Li
 
 
 def send_rows(run: Callable[[str], list[Row]], name: str, memory: int, sender: Connection) -> None:
-    """Run a case in this process, and send its rows or its error."""
     import torch
 
     torch.set_num_threads(1)

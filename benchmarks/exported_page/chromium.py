@@ -16,7 +16,6 @@ TIMEOUT = 120_000  # milliseconds, enough for a page on a busy machine
 
 
 def script(name: str) -> str:
-    """Return the text of a script of this folder."""
     return (FOLDER / name).read_text(encoding="utf-8")
 
 

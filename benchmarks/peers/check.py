@@ -53,7 +53,6 @@ def python_with(name: str) -> str | None:
 
 
 def run(script: str, toolkits: list[str], pythons: dict[str, str | None]) -> dict[str, Any]:
-    """Run a script with `--tiny`; return its JSON document."""
     options = [part for name in toolkits if (python := pythons[name]) for part in (f"--{name}", python)]
     command = [sys.executable, str(BENCHMARKS / f"{script}.py"), "--tiny", "--json", *options]
     completed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

@@ -102,13 +102,11 @@ class ContenderProcess:
         self.process.communicate()
 
     def ask(self, command: str) -> dict[str, Any]:
-        """Send a command and return the answer."""
         assert self.process.stdin is not None
         print(command, file=self.process.stdin, flush=True)
         return self.receive()
 
     def receive(self) -> dict[str, Any]:
-        """Wait for the next answer and return it."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:

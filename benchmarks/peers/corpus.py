@@ -60,7 +60,6 @@ class PreparedCorpus:
 
     @property
     def config(self) -> Config:
-        """Return the settings of the comparison."""
         return self.task.config
 
     @property
@@ -109,7 +108,6 @@ def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> 
 
 
 def open_prepared(folder: Path) -> PreparedCorpus:
-    """Open a folder that `prepare_corpus` wrote."""
     run = RunDirectory.existing(folder / "run")
     config = run.config()
     corpus = open_corpus(config, run)

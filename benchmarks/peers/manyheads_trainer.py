@@ -23,8 +23,6 @@ from peers.measured_updates import MeasuredUpdates
 
 
 class MeasuredTrainer(Trainer):
-    """A Trainer that pauses between rounds."""
-
     measured_updates: MeasuredUpdates
 
     def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
@@ -46,7 +44,6 @@ class NoStorage:
 
 
 def validation_loss(model: EncoderDecoder, prepared: PreparedCorpus) -> float:
-    """Return the validation loss in nats a target token, in fp32."""
     model.eval()
     nats, tokens = corpus_nll(model, *prepared.valid, bos=BOS, eos=EOS)
     model.train()

@@ -18,7 +18,6 @@ LogitsFunction = Callable[[Batch], Tensor]  # batch -> logits (B, T, V)
 
 
 def train(model: nn.Module, logits: LogitsFunction, prepared: PreparedCorpus, precision: str) -> None:
-    """Train until the measuring process ends."""
     training = prepared.config.training
     schedule = Schedule(training, prepared.config.model.d_model)
     optimizer = torch.optim.Adam(model.parameters(), 0.0, training.betas, training.epsilon, fused=True)
@@ -48,7 +47,6 @@ def loss(logits: Tensor, batch: Batch, smoothing: float) -> Tensor:
 
 
 def validation_loss(model: nn.Module, logits: LogitsFunction, prepared: PreparedCorpus) -> float:
-    """Return the validation loss in nats a target token, in fp32."""
     model.eval()
     nats, tokens = 0.0, 0
     with torch.inference_mode():
