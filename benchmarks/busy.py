@@ -21,13 +21,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count, takewhile
 from pathlib import Path
 
-from harness import Document, about, main, option, script, settings, with_settings
+from harness import Document, about, in_turn, main, option, script, settings, with_settings
 from serve import ConnectionPool, serving
 
 PARTS = ("training", "scoring", "single", "server")
+TINY_PARTS = ["training", "single", "server"]  # `scoring` is the command of `single` with other options
 CLIENTS = 2
 TINY = ("training.steps=4", "training.warmup_steps=2", "training.valid_sentences=0", "data.limit=300")
 SENTENCE = "Der kleine Hund schläft heute im Garten."
@@ -64,13 +66,9 @@ def requests_per_second(run: Path, seconds: float) -> float:
         return asyncio.run(count_answers(seconds)) / seconds
 
 
-def demos_per_second(out: Path) -> float:
-    start = time.perf_counter()
-    run_manyheads("demo", "-o", out)
-    return 1 / (time.perf_counter() - start)
-
-
-def measurements(run: Path, arguments: argparse.Namespace, demo: Path) -> dict[str, Callable[[], float]]:
+def measurements(
+    run: Path, arguments: argparse.Namespace, demo: Callable[[], None]
+) -> dict[str, Callable[[], float]]:
     """Return a function for each part that measures its rate once."""
     training = [
         "training_speed",
@@ -86,7 +84,7 @@ def measurements(run: Path, arguments: argparse.Namespace, demo: Path) -> dict[s
         "scoring": lambda: script(*decoding, "--batch", 0, "--beam", 3)["rows"][0]["median"],
         "single": lambda: script(*decoding, "--batch", 1, "--beam", 1)["rows"][0]["median"],
         "server": lambda: requests_per_second(run, arguments.seconds),
-        "demo": lambda: demos_per_second(demo),
+        "demo": lambda: 1 / in_turn({"demo": demo}, 1, warm_up=0)["demo"][0],
     }
 
 
@@ -112,7 +110,9 @@ def measure(arguments: argparse.Namespace) -> Document:
         run_manyheads("train", "demo-de-en", "-o", run, *with_settings(arguments.overrides))
     rates: dict[int, dict[str, float]] = {}
     for busy in sorted({0, *arguments.busy}):
-        parts = measurements(run, arguments, arguments.folder / f"demo-{busy}")
+        parts = measurements(
+            run, arguments, partial(run_manyheads, "demo", "-o", arguments.folder / f"demo-{busy}")
+        )
         rates[busy] = {}
         with busy_processes(busy):
             for part in arguments.parts:
@@ -127,12 +127,7 @@ OPTIONS = {
     "--updates": option(60, "updates of training to time", tiny=2),
     "--sentences": option(500, "sentences to translate", tiny=10),
     "--seconds": option(5.0, "seconds of requests to the server", tiny=0.5),
-    "--parts": option(
-        [*PARTS],
-        "programs to measure",
-        choices=[*PARTS, "demo"],
-        tiny=["training", "single", "server"],  # `scoring` is the command of `single` with other options
-    ),
+    "--parts": option([*PARTS], "programs to measure", choices=[*PARTS, "demo"], tiny=TINY_PARTS),
     "--run": option(Path, "finished run of demo-de-en (default: train one first)"),
     "--set": settings(TINY),
 }

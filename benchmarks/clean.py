@@ -1,14 +1,14 @@
 """Measure `manyheads data clean` on a corpus with planted noise: what it finds, what it loses, how fast it is.
 
     python benchmarks/clean.py --data DIR [--corpus tatoeba-de-en] [--foreign multi30k] [--parts rates trainings]
-        [--languages de en] [--pairs N] [--half 1] [--steps 2500] [--width N] [--out DIR] [--json]
+        [--languages de en] [--pairs N] [--steps 2500] [--width N] [--out DIR] [--json]
 
 DIR holds folders of corpora, each with train.{language}.gz. Of the pairs, 20 % get the target of another pair, and
 5 % each are copies, have a side in French or Czech, have a side that is cut, or are misread UTF-8. Parts:
     rates       share of each class that is found, share of clean pairs that is lost; pairs a second of one core,
                 reading and writing counted, with the rules alone and with the lexical score
     trainings   BLEU of --recipe trained on the clean, the dirty and the cleaned text, each with --steps updates
-The defaults were chosen on this corpus, so its figures are no held-out ones; --half takes every second pair.
+The defaults were chosen on this corpus, so its figures are no held-out ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import Document, main, manyheads, option, with_settings
-from material import read_rows, write, write_pairs
+from material import read_rows, write, write_dev_pairs
 
 SHUFFLED_SHARE, NOISE_SHARE = 0.2, 0.05
 CODECS = ("latin-1", "cp1252")
@@ -61,16 +61,11 @@ def plant_noise(pairs: Pairs, foreign: list[str], seed: int) -> tuple[Pairs, lis
                     pairs[index] = (cut(source, rng), target) if on_source_side else (source, cut(target, rng))
                 case _:
                     codec = rng.choice(CODECS)
-                    pairs[index] = misread(source, codec), misread(target, codec)
+                    pairs[index] = tuple(text.encode().decode(codec, errors="replace") for text in pairs[index])
                     if pairs[index] == (source, target):
                         continue
             classes[index], remaining = noise, remaining - 1
     return pairs, classes
-
-
-def misread(text: str, codec: str) -> str:
-    """Return a text whose UTF-8 is decoded with another encoding."""
-    return text.encode().decode(codec, errors="replace")
 
 
 def write_corpus(folder: Path, pairs: Pairs, languages: Sequence[str]) -> Path:
@@ -131,8 +126,6 @@ def measure_trainings(source: Path, clean: Pairs, dirty: Pairs, arguments: argpa
 def load_corpus(arguments: argparse.Namespace) -> tuple[Path, Pairs, list[str]]:
     source, languages = arguments.data / arguments.corpus, arguments.languages
     pairs = read_rows([next(source.glob(f"train.{language}*")) for language in languages])
-    if arguments.half:
-        pairs = pairs[arguments.half - 1 :: 2]
     if arguments.tiny:
         return source, pairs, ["Un homme est dans la rue et il parle avec une femme."]
     third = sorted({"fr", "cs"} - {*languages})
@@ -153,17 +146,12 @@ def measure(arguments: argparse.Namespace) -> Document:
 
 
 OPTIONS = {
-    "--data": option(
-        Path, "folder of the corpora", tiny=lambda folder: write_pairs(folder, valid="dev"), required=True
-    ),
+    "--data": option(Path, "folder of the corpora", tiny=write_dev_pairs, required=True),
     "--corpus": option("tatoeba-de-en", "corpus to plant noise in", tiny="."),
-    "--languages": option(
-        str, "source and target (default: from the name of the corpus)", nargs=2, tiny=["de", "en"]
-    ),
+    "--languages": option(str, "source and target (default: by the corpus)", nargs=2, tiny=["de", "en"]),
     "--foreign": option("multi30k", "corpus with train.fr.gz and train.cs.gz"),
     "--parts": option(["rates"], "parts to measure", choices=["rates", "trainings"]),
     "--pairs": option(100_000, "pairs"),
-    "--half": option(int, "take every second pair (default: all)", choices=[1, 2]),
     "--seed": option(1, "seed of the noise and of the trainings"),
     "--recipe": option("tatoeba-de-en", "recipe of the trainings"),
     "--width": option(int, "model.d_model of the trainings (default: that of the recipe)"),

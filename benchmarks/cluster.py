@@ -13,7 +13,6 @@ the memory of all processes is sampled, and its largest value in the last half i
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import os
 import subprocess
@@ -62,93 +61,83 @@ def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[psutil.
         yield address, [psutil.Process(process.pid) for process in processes[1:]]
 
 
-class MeasuredTranslation:
-    """Run one command that translates a file, and measure it.
+def translate(
+    command: list[str], workers: list[psutil.Process], output: Path, mib: list[float] | None = None
+) -> dict[str, float]:
+    """Run one command that translates a file; return wall time, and the processor time of it and of all workers.
 
-    Attributes:
-        seconds: wall time.
-        processor_seconds: processor time of the command and of all workers.
-        mib: memory that belongs to the processes alone (USS), four times a second if `sampled`: sampling costs
+    Args:
+        command: options of `translate`.
+        workers: processes that work for it.
+        output: file to write.
+        mib: gets the memory that belongs to the processes alone (USS), four times a second: sampling costs
             processor time, which two workers on two cores would lack.
-        digest: SHA-256 of the output.
     """
-
-    def __init__(
-        self, command: list[str], workers: list[psutil.Process], output: Path, sampled: bool = False
-    ) -> None:
-        self.mib: list[float] = []
-        before, start = used_seconds(workers), time.perf_counter()
-        process = psutil.Popen([sys.executable, "-m", "manyheads", "-q", "translate", *command, "-o", str(output)])
-        while sampled and process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            self.sample([process, *workers])
-            time.sleep(0.25)
-        _, status, usage = os.wait4(process.pid, 0)
-        if status:
-            raise SystemExit(f"translate ended with {os.waitstatus_to_exitcode(status)}")
-        own = usage.ru_utime + usage.ru_stime  # and of the processes that it has ended
-        self.seconds = round(time.perf_counter() - start, 2)
-        self.processor_seconds = round(own + used_seconds(workers) - before, 2)
-        self.digest = hashlib.sha256(output.read_bytes()).hexdigest()
-
-    def sample(self, processes: list[psutil.Process]) -> None:
+    before, start = used_seconds(workers), time.perf_counter()
+    process = psutil.Popen([sys.executable, "-m", "manyheads", "-q", "translate", *command, "-o", str(output)])
+    while mib is not None and process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
         with suppress(psutil.Error):  # one has just ended
-            running = [each for process in processes for each in (process, *process.children(recursive=True))]
-            self.mib.append(sum(each.memory_full_info().uss for each in running) / 2**20)
-
-    def to_json(self) -> dict[str, float]:
-        return {"seconds": self.seconds, "processor seconds": self.processor_seconds}
+            running = [
+                each for parent in (process, *workers) for each in (parent, *parent.children(recursive=True))
+            ]
+            mib.append(sum(each.memory_full_info().uss for each in running) / 2**20)
+        time.sleep(0.25)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"translate ended with {os.waitstatus_to_exitcode(status)}")
+    used = usage.ru_utime + usage.ru_stime + used_seconds(workers) - before  # and of processes that it has ended
+    return {"seconds": round(time.perf_counter() - start, 2), "processor seconds": round(used, 2)}
 
 
 def measure_speed(run: Path, text: Path, folder: Path) -> Document:
     """Translate a file in every way; exit if outputs differ. The keys "start, ..." are for a file of one line."""
     line = write(folder / "line", itertools.islice(read_lines(text), 1))
-    digests, rows = set(), {}
+    command, outputs, rows = [str(run), "--beam", "1", "--device", "cpu"], set(), {}
 
-    def translate(name: str, options: list[str], processes: list[psutil.Process]) -> None:
-        command = [str(run), "--beam", "1", "--device", "cpu", *options]
-        short = MeasuredTranslation([*command, str(line)], processes, folder / "start")
-        whole = MeasuredTranslation([*command, str(text)], processes, folder / name)
-        digests.add(whole.digest)
-        rows[name] = whole.to_json() | {f"start, {key}": value for key, value in short.to_json().items()}
+    def measure_way(name: str, options: list[str], processes: list[psutil.Process]) -> None:
+        short = translate([*command, *options, str(line)], processes, folder / "start")
+        rows[name] = translate([*command, *options, str(text)], processes, folder / name)
+        rows[name] |= {f"start, {key}": value for key, value in short.items()}
+        outputs.add((folder / name).read_bytes())
 
-    translate("in this process", [], [])
+    measure_way("in this process", [], [])
     for workers in (1, 2):
-        translate(f"workers {workers}", ["--workers", str(workers)], [])
+        measure_way(f"workers {workers}", ["--workers", str(workers)], [])
     for workers in (1, 2, 4):
         with dask_cluster(folder, workers) as (address, processes):
             options = ["--scheduler", address]
-            MeasuredTranslation([str(run), str(text), *options], processes, folder / "warm")  # loads the model
-            translate(f"dask {workers}", options, processes)
-    if len(digests) > 1:
+            translate([*command, *options, str(text)], processes, folder / "warm")  # loads the model
+            measure_way(f"dask {workers}", options, processes)
+    if len(outputs) > 1:
         raise SystemExit("the outputs differ")
     return rows
 
 
 def speedup(rows: dict[str, dict[str, float]], name: str) -> dict[str, float]:
     """Return how many times as fast two workers are as one, by wall time and by processor time."""
-    one_worker, two_workers = rows[f"{name} 1"], rows[f"{name} 2"]
-    key = "processor seconds"
+    one, two = rows[f"{name} 1"], rows[f"{name} 2"]
+    wall, processor = (
+        [max(row[key] - row[f"start, {key}"], 0.01) for row in (one, two)]
+        for key in ("seconds", "processor seconds")
+    )
     return {
-        "by the clock, with the start": round(one_worker["seconds"] / two_workers["seconds"], 2),
-        "by the clock": round(without_start(one_worker, "seconds") / without_start(two_workers, "seconds"), 2),
-        "by processor time": round(2 * without_start(one_worker, key) / without_start(two_workers, key), 2),
+        "by the clock, with the start": round(one["seconds"] / two["seconds"], 2),
+        "by the clock": round(wall[0] / wall[1], 2),
+        "by processor time": round(2 * processor[0] / processor[1], 2),
     }
-
-
-def without_start(row: dict[str, float], key: str) -> float:
-    return max(row[key] - row[f"start, {key}"], 0.01)
 
 
 def measure_memory(lines: int, folder: Path) -> dict[str, float]:
     """Translate many lines of one word with a tiny model on two workers."""
     text = write(folder / "short.de", itertools.islice(itertools.cycle(WORDS["de"]), lines))
     command = [str(train_run(folder)), str(text), "--beam", "1", "--device", "cpu", "--workers", "2"]
-    translation = MeasuredTranslation(command, [], folder / "short.en", sampled=True)
-    sizes = translation.mib[len(translation.mib) // 10 :] or translation.mib  # without the start
+    mib: list[float] = []
+    row = translate(command, [], folder / "short.en", mib)
+    sizes = mib[len(mib) // 10 :] or mib  # without the start
     half = max(1, len(sizes) // 2)
     first, last = max(sizes[:half]), max(sizes[half:] or sizes)
     return {
-        **translation.to_json(),
+        **row,
         "lines": lines,
         "largest MiB, first half": round(first, 1),
         "largest MiB, last half": round(last, 1),

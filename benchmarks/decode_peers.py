@@ -49,11 +49,7 @@ from peers.contender_process import ContenderProcess, Program, available
 
 OURS = "manyheads:fp32"
 MODES = ["single", "batch", "file"]
-SLOW = {
-    "no-cache": 10,
-    "joeynmt": 10,
-    "hugging-face": 2,
-}  # decode only a 10th or a half of the sentences: a rate is measured
+SLOW = {"no-cache": 10, "joeynmt": 10, "hugging-face": 2}  # decode a 10th or a half of the sentences
 
 
 @dataclass(frozen=True)

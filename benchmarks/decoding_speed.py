@@ -69,7 +69,14 @@ def measure_decoding(
         tokens[mode] = _count_tokens(translator, chosen[mode], *mode)
 
     timed = in_turn({mode: partial(translate, mode) for mode in modes}, rounds)
-    return [_summarise(*mode, len(chosen[mode]), tokens[mode], seconds) for mode, seconds in timed.items()]
+    results = []
+    for mode, seconds in timed.items():
+        count = len(chosen[mode])
+        speeds = spread([count / value for value in seconds], digits=6)
+        results.append(
+            Mode(*mode, **speeds, tokens_per_second=speeds["median"] * tokens[mode] / count, sentences=count)
+        )
+    return results
 
 
 def _count_tokens(translator: Translator, sources: Sequence[str], beam: int, batch: int) -> int:
@@ -80,11 +87,6 @@ def _count_tokens(translator: Translator, sources: Sequence[str], beam: int, bat
             tokens += sum(len(hypothesis.tokens) for hypothesis in result.hypotheses[:1])
     synchronise(translator.model.output.weight.device)
     return tokens
-
-
-def _summarise(beam: int, batch: int, sentences: int, tokens: int, seconds: Sequence[float]) -> Mode:
-    speeds = spread([sentences / value for value in seconds], digits=6)
-    return Mode(beam, batch, **speeds, tokens_per_second=speeds["median"] * tokens / sentences, sentences=sentences)
 
 
 def measure(arguments: argparse.Namespace) -> Document:

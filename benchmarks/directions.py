@@ -19,18 +19,9 @@ from typing import Any
 
 from harness import FOLDER, Document, main, option
 from manyheads.runs.evaluate import evaluate
-from manyheads.training.log import SilentListener
 from material import out, train_recipe, write_pairs
 
 Direction = tuple[str, str]
-
-
-class Messages(SilentListener):
-    def message(self, text: str) -> None:
-        print(text)
-
-    def validation(self, report: Any) -> None:
-        print(f"update {report.step}: validation loss {report.loss:.3f}")
 
 
 def train(arguments: argparse.Namespace, directions: Sequence[Direction], name: str, *start: str) -> None:
@@ -52,11 +43,11 @@ def train(arguments: argparse.Namespace, directions: Sequence[Direction], name: 
         f"training.save_every={max(1, updates // 4)}",
         *start,
     ]
-    train_recipe(str(FOLDER / "directions.toml"), settings, arguments.out / name, Messages())
+    train_recipe(str(FOLDER / "directions.toml"), settings, arguments.out / name)
 
 
 def scores(run: Path, direction: Direction) -> dict[str, Any]:
-    document = evaluate(run, languages=direction, listener=Messages()).to_json()
+    document = evaluate(run, languages=direction).to_json()
     other = document["defects"].get("in-another-language", 0)
     signature = document["signature"]["bleu"]
     return {

@@ -70,11 +70,12 @@ def alarms(rows: Sequence[Document]) -> Document:
         return any(fnmatch(row["model"], finding["model"]) and name == finding["name"] for finding in known)
 
     findings = [(row, *found) for row in examined for found in row["found"] if found[1] != "note"]
+    cases = [case.split(" ") for case in {row["case"] for row in examined}]
     crashes = [row for row in rows if "crash" in row and not is_true(row, "refused")]
     return {
         "examinations": len(examined),
         "checks": sum(row["asked"] for row in examined),
-        "models": Counter(library_of(case) for case, _ in {(row["case"], row["model"]) for row in examined}),
+        "models": Counter(words[1] if words[0] == "peer" else "transformers" for words in cases),
         "untrue": [
             {"case": row["case"], "name": name, "severity": severity, "evidence": evidence}
             for row, name, severity, evidence in findings
@@ -86,11 +87,6 @@ def alarms(rows: Sequence[Document]) -> Document:
         "models that cannot compute in their precision": sum("not called" in row for row in rows),
         "seconds": time_summary(examined),
     }
-
-
-def library_of(case: str) -> str:
-    group, name, *_ = case.split(" ")
-    return "transformers" if group == "library" else name
 
 
 def shares(part: str, rows: Sequence[Document]) -> Document:
@@ -106,9 +102,10 @@ def shares(part: str, rows: Sequence[Document]) -> Document:
                 share = sum(row[name] for row in defects) / len(defects)
                 figures[kind] |= {name: share, f"{name} at least": target}
     done = [row for row in rows if "found" in row]
+    missed = [row for row in done if row["defect"] and not row["named"]]
     return {
         "shares": figures,
-        "missed": {row["case"]: finding_names(row) for row in done if row["defect"] and not row["named"]},
+        "missed": {row["case"]: [name for name, _, _ in row["found"]] for row in missed},
         "beside": {row["case"]: row["beside"] for row in done if row["beside"]},
         "failures": failures(row for row in rows if "found" not in row),
         "seconds": time_summary(done),
@@ -117,10 +114,6 @@ def shares(part: str, rows: Sequence[Document]) -> Document:
 
 def failures(rows: Iterable[Document]) -> dict[str, str]:
     return {row["case"]: row.get("failure") or row["crash"] for row in rows}
-
-
-def finding_names(row: Document) -> list[str]:
-    return [name for name, _, _ in row["found"]]
 
 
 def time_summary(rows: Sequence[Document]) -> dict[str, float]:

@@ -202,13 +202,6 @@ def copy_head(ours: Any, theirs: MeanClassifier) -> None:
             module.p = 0.0
 
 
-def train_manyheads(config: Config, out: Path) -> dict[str, Any]:
-    """Fine-tune with manyheads; return accuracies by epoch, and seconds of the updates."""
-    listener = AccuracyListener()
-    trained = train(config, out, listener=listener)
-    return {"accuracies": listener.accuracies, "seconds": trained.seconds, "updates": trained.step}
-
-
 def labelled_texts(config: Config) -> Iterator[tuple[list[str], list[int]]]:
     """Yield texts and class ids of train, then of valid, filtered as for manyheads."""
     with tempfile.TemporaryDirectory() as folder:
@@ -228,21 +221,21 @@ def recipe_settings(arguments: argparse.Namespace, *overrides: str) -> list[str]
     return [*root_and_model, *OFF, *arguments.overrides, *(steps if arguments.steps else ()), *overrides]
 
 
-def compare_updates(arguments: argparse.Namespace) -> dict[str, Any]:
-    overrides = recipe_settings(arguments, "model.dropout=0", "training.precision=fp32")
-    config = load_config(resolve_recipe(arguments.recipe), overrides)
-    return parity(config, str(arguments.model), arguments.parity)
-
-
 def side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
     """Fine-tune with manyheads, then with transformers; return accuracy and speed."""
     overrides = recipe_settings(arguments)
     config = load_config(resolve_recipe(arguments.recipe), overrides)
-    train, dev = labelled_texts(config)
+    texts, dev = labelled_texts(config)
     precision = torch.bfloat16 if arguments.bf16 else torch.float32
+    listener = AccuracyListener()
+    trained = train(config, arguments.out or arguments.folder / "run", listener=listener)
     results = {
-        "manyheads": train_manyheads(config, arguments.out or arguments.folder / "run"),
-        "transformers": train_transformers(config, str(arguments.model), train, dev, precision),
+        "manyheads": {
+            "accuracies": listener.accuracies,
+            "seconds": trained.seconds,
+            "updates": trained.step,
+        },
+        "transformers": train_transformers(config, str(arguments.model), texts, dev, precision),
     }
     for result in results.values():
         best, last = max(result["accuracies"]), result["accuracies"][-1]
@@ -256,7 +249,11 @@ def measure(arguments: argparse.Namespace) -> Document:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     document = side_by_side(arguments) if arguments.tiny or not arguments.parity else {}
-    return document | ({"parity": compare_updates(arguments)} if arguments.parity else {})
+    if arguments.parity:
+        overrides = recipe_settings(arguments, "model.dropout=0", "training.precision=fp32")
+        config = load_config(resolve_recipe(arguments.recipe), overrides)
+        document["parity"] = parity(config, str(arguments.model), arguments.parity)
+    return document
 
 
 OPTIONS = {

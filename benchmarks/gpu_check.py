@@ -20,29 +20,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from decoding_speed import measure_decoding
 from harness import Document, main, option, settings
-from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError
-from manyheads.tasks.corpus import read_corpus
-from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation import Translator
-from manyheads.training.distributed import ALONE
-from manyheads.training.log import SilentListener
-from manyheads.training.precision import pick_device
-from manyheads.training.update import Updater
+from manyheads.training.precision import Precision, pick_device
 from material import SMALLEST, train_recipe
-from training_speed import measure_training, peak_memory_mib
+from training_speed import measure_training, peak_memory_mib, prepared_updates
 
 LOSS_TOLERANCE = {"fp32": 1e-3, "bf16": 3e-2}  # relative difference
 EQUAL_TRANSLATIONS = {"fp32": 0.98, "bf16": 0.80}  # share of sentences
@@ -60,33 +53,19 @@ def recipe_config(*overrides: str) -> Config:
     return load_config(resolve_recipe("demo-de-en"), overrides)
 
 
-def first_losses(config: Config, device: torch.device, precision: str, updates: int) -> list[float]:
+def first_losses(config: Config, device: torch.device, precision: Precision, updates: int) -> list[float]:
     """Train from the same random weights without dropout; return the loss of each update, nats a token."""
-    torch.manual_seed(config.training.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
-        model = task.model().to(device).train()
-        objective, batches = task.objective(model), task.updates(ALONE)
-        updater = Updater(
-            objective,
-            config.training,
-            device=device,
-            precision="bf16" if precision == "bf16" else "fp32",
-            world=ALONE,
-        )
-        losses = []
-        for position, indices in enumerate(batches.epoch(0)[:updates]):
-            micro_batches = batches.batches(0, position, indices)
-            tokens = sum(batch.target_tokens for batch in micro_batches)
-            sums: list[Tensor] = [result.nll for result in updater.gradients(micro_batches, tokens)]
-            losses.append(sum(float(nll) for nll in sums) / tokens)
+    losses = []
+    with prepared_updates(config, device, precision) as (_, updater, batches):
+        for parts in islice(batches, updates):
+            tokens = sum(part.target_tokens for part in parts)
+            losses.append(sum(float(result.nll) for result in updater.gradients(parts, tokens)) / tokens)
             updater.apply(RATE)
     return losses
 
 
 def loss_rows(
-    device: torch.device, precisions: Sequence[str], updates: int, overrides: Sequence[str]
+    device: torch.device, precisions: Sequence[Precision], updates: int, overrides: Sequence[str]
 ) -> Iterator[Document]:
     """Yield the comparison of the first losses with those of float32 on the CPU."""
     config = recipe_config("model.dropout=0", *overrides)
@@ -104,7 +83,7 @@ def loss_rows(
 
 
 def translation_rows(
-    run: Path, device: torch.device, precisions: Sequence[str], sentences: int
+    run: Path, device: torch.device, precisions: Sequence[Precision], sentences: int
 ) -> Iterator[Document]:
     """Yield the comparison of translations on the device with those of float32 on the CPU."""
     on_cpu = Translator.load(run, device="cpu")
@@ -130,7 +109,11 @@ def best_tokens(translator: Translator, sources: Sequence[str], beam_size: int) 
 
 
 def speed_rows(
-    run: Path, device: torch.device, precisions: Sequence[str], arguments: argparse.Namespace, large: Sequence[str]
+    run: Path,
+    device: torch.device,
+    precisions: Sequence[Precision],
+    arguments: argparse.Namespace,
+    large: Sequence[str],
 ) -> Iterator[Document]:
     """Yield speed and peak memory of training and decoding."""
     for precision in precisions:
@@ -163,7 +146,7 @@ def reset_peak_memory(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def native_precisions(device: torch.device) -> list[str]:
+def native_precisions(device: torch.device) -> list[Precision]:
     """Return the precisions that the device computes without emulation."""
     emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
     return ["fp32"] if emulated else ["fp32", "bf16"]

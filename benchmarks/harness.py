@@ -104,12 +104,7 @@ COMMON = {
 
 
 def parse(description: str | None, options: Mapping[str, Option]) -> argparse.Namespace:
-    """Parse the command line, and limit the instruction set.
-
-    Args:
-        description: text of --help.
-        options: by name; those without dashes are arguments, which may be missing.
-    """
+    """Parse the command line, and limit the instruction set; options without dashes are arguments."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -140,16 +135,11 @@ def limit_instructions(isa: str) -> None:
     limits = INSTRUCTION_SETS[isa]
     if all(os.environ.get(name) == value for name, value in limits.items()):
         return
-    if instructions_without_limits() not in ("AVX512", isa.upper()):
+    command = [sys.executable, "-c", "import torch; print(torch.backends.cpu.get_cpu_capability())"]
+    unlimited = {name: value for name, value in os.environ.items() if name not in LIMITS}
+    if subprocess.check_output(command, env=unlimited, text=True).strip() not in ("AVX512", isa.upper()):
         raise SystemExit(f"--isa {isa}: the processor here ({processor()}) has no such instructions.")
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | limits)
-
-
-def instructions_without_limits() -> str:
-    """Return the instruction set that torch uses on this processor without the limits."""
-    command = [sys.executable, "-c", "import torch; print(torch.backends.cpu.get_cpu_capability())"]
-    environment = {name: value for name, value in os.environ.items() if name not in LIMITS}
-    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def main(
@@ -194,12 +184,7 @@ def main(
 
 
 def about(*packages: str, threads: int | None = None) -> Document:
-    """Describe processor, instruction set, threads and versions.
-
-    Args:
-        packages: further packages whose versions are reported.
-        threads: number of threads of the measured processes; None: that of this process.
-    """
+    """Describe processor, instruction set, threads of the measured processes, and versions of packages."""
     import torch
 
     names = ("manyheads", "torch", *packages)
@@ -274,13 +259,37 @@ def _call(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         return function(*arguments)
 
 
-def run_counted(command: Sequence[str | Path], **options: Any) -> tuple[float, subprocess.CompletedProcess[Any]]:
-    """Run a command; return the processor seconds of all processes that it started, and what `subprocess.run` does.
+def environment(folder: Path, *requirements: str, beside: Path | None = None) -> Path:
+    """Return the Python of an environment with some packages, which is made unless it is there.
 
     Args:
-        command: program and arguments.
-        options: those of `subprocess.run`.
+        folder: its folder.
+        requirements: packages, and options of `pip install`.
+        beside: a folder of packages that are seen too.
+
+    Raises:
+        subprocess.CalledProcessError: a package cannot be installed.
     """
+    python, complete = folder / "bin" / "python", folder / "complete"
+    if not complete.exists() or complete.read_text() != f"{sys.executable} {requirements}":
+        subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
+        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(python)]
+        if beside is not None:
+            line = f"import site; site.addsitedir({str(beside)!r})\n"
+            (site_packages(python) / "beside.pth").write_text(line, encoding="utf-8")
+        install = [*pip, "install", *requirements]
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        complete.write_text(f"{sys.executable} {requirements}")
+    return python
+
+
+def site_packages(python: Path) -> Path:
+    """Return the folder of the packages of an environment."""
+    return next((python.parents[1] / "lib").glob("python*/site-packages"))
+
+
+def run_counted(command: Sequence[str | Path], **options: Any) -> tuple[float, subprocess.CompletedProcess[Any]]:
+    """Run a command; return the processor seconds of all processes that it started, and the completed process."""
     before = os.times()
     done = subprocess.run([sys.executable, "-c", RUN_TO_THE_LAST_PROCESS, *command], **options)
     after = os.times()

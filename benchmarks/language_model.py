@@ -16,7 +16,6 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -80,23 +79,6 @@ class PlainGPT(nn.Module):
         return functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
 
 
-@dataclass(frozen=True)
-class Result:
-    """The figures of one side.
-
-    Attributes:
-        loss: nats a character on blocks side by side.
-        sliding: nats a character over a sliding window.
-        seconds: time from the file to the loss.
-        tokens_per_second: characters trained on, over those seconds.
-    """
-
-    loss: float
-    sliding: float
-    seconds: float
-    tokens_per_second: float
-
-
 def plain_loop(text: str, steps: int, seed: int) -> Trained:
     torch.manual_seed(seed)
     ids_of_symbols = {symbol: i for i, symbol in enumerate(sorted(set(text)))}
@@ -146,13 +128,18 @@ def mean_loss(model: LogitsFunction, tokens: NDArray[np.int32], step: int) -> fl
     return total / windows.predicted
 
 
-def measure_side(side: Callable[[], Trained]) -> Result:
+def measure_side(side: Callable[[], Trained]) -> dict[str, float]:
     """Time a side, which trains, and return its figures."""
     start = time.perf_counter()
     model, held_out, steps = side()
     loss = mean_loss(model, held_out, BLOCK)
     seconds = time.perf_counter() - start
-    return Result(loss, mean_loss(model, held_out, BLOCK // 2), seconds, steps * BLOCK * ROWS / seconds)
+    return {
+        "loss": loss,  # nats a character on blocks side by side
+        "sliding": mean_loss(model, held_out, BLOCK // 2),  # over a sliding window
+        "seconds": seconds,  # from the file to the loss
+        "tokens_per_second": steps * BLOCK * ROWS / seconds,
+    }
 
 
 def write_tiny(root: Path) -> Path:
@@ -165,7 +152,7 @@ def measure(arguments: argparse.Namespace) -> Document:
     text = "".join(f"{line}\n" for line in read_lines(existing(arguments.root / "input.txt")))
     overrides = [f"data.root={arguments.root}", "training.device=cpu", *arguments.overrides]
     plain_loop(text, 3, 0)  # warm-up: what torch loads once is not timed
-    results: dict[str, list[Result]] = {"plain loop": [], "manyheads": []}
+    results: dict[str, list[dict[str, float]]] = {"plain loop": [], "manyheads": []}
     for seed in range(1, arguments.repeats + 1):
         run, own = arguments.folder / f"run {seed}", [*overrides, f"training.seed={seed}"]
         results["plain loop"].append(measure_side(partial(plain_loop, text, arguments.steps, seed)))
@@ -173,7 +160,7 @@ def measure(arguments: argparse.Namespace) -> Document:
     return {
         "repeats": arguments.repeats,
         "rows": {
-            name: {key: statistics.median(getattr(result, key) for result in own) for key in asdict(own[0])}
+            name: {key: statistics.median(result[key] for result in own) for key in own[0]}
             for name, own in results.items()
         },
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bitext.lines import read_lines
-from harness import Option, option
+from harness import FOLDER, Option, option
 
 WORDS = {
     "de": ["der", "die", "das", "ein", "kein", "Hund", "Vogel", "Mann", "Haus", "Garten", "sieht", "hört", "sucht",
@@ -42,13 +42,12 @@ def write(path: Path, lines: Iterable[str]) -> Path:
     return path
 
 
-def train_recipe(recipe: str, overrides: Sequence[str], run: Path, listener: Any = None) -> Any:
+def train_recipe(recipe: str, overrides: Sequence[str], run: Path) -> Any:
     """Train a recipe or a TOML file with some settings; return what was trained."""
     from manyheads.config.load import load_config, resolve_recipe
     from manyheads.runs.train import train
-    from manyheads.training.log import SilentListener
 
-    return train(load_config(resolve_recipe(recipe), overrides), run, listener=listener or SilentListener())
+    return train(load_config(resolve_recipe(recipe), overrides), run)
 
 
 def translations(translator: Any, sources: Sequence[str]) -> list[str]:
@@ -81,6 +80,10 @@ def write_pairs(folder: Path, valid: str = "valid", test: str = "test") -> Path:
     return folder
 
 
+def write_dev_pairs(folder: Path) -> Path:
+    return write_pairs(folder, valid="dev")
+
+
 def write_labelled(folder: Path) -> Path:
     """Write 60 labelled sentences for train and 20 for dev; the label is 1 if the sentence has the word "dog"."""
     for seed, (split, count) in enumerate({"train": 60, "dev": 20}.items()):
@@ -91,44 +94,22 @@ def write_labelled(folder: Path) -> Path:
 
 def write_encoder(folder: Path) -> Path:
     """Write a BERT of width 16 with random weights, and its tokenizer, in the format of transformers."""
-    import tokenizers
     import transformers
 
     symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     ids = {piece: i for i, piece in enumerate([*symbols, *WORDS["en"]])}
-    pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece(ids, unk_token="[UNK]"))
-    pieces.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    pieces.normalizer = tokenizers.normalizers.BertNormalizer()
-    pieces.decoder = tokenizers.decoders.WordPiece()
-    pieces.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=pieces, **{f"{name}_token": piece for name, piece in special.items()}
-    )
     config = transformers.BertConfig(
         vocab_size=len(ids), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24,
         max_position_embeddings=64, pad_token_id=0,
     )  # fmt: skip
     transformers.BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    transformers.BertTokenizerFast(vocab=ids).save_pretrained(folder)
     return folder
 
 
 def train_run(folder: Path) -> Path:
     """Train a translator of width 16 for ten updates: post-norm, sinusoidal, all embeddings tied, as MarianMT."""
-    from manyheads.config.schema import Config
-    from manyheads.runs.train import train
-
-    values: dict[str, Any] = {
-        "data": {"root": str(write_pairs(folder)), "source": "de", "target": "en", "test": "test"},
-        "tokenizer": {"vocab_size": 300},
-        "model": {
-            "d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1,
-            "norm": "post", "positions": "sinusoidal", "tied_embeddings": "all",
-        },
-        "training": {"steps": 10, "batch_tokens": 500, "save_every": 10, "valid_sentences": 20, "device": "cpu"},
-    }  # fmt: skip
-    train(Config.model_validate(values), folder / "run")
+    train_recipe(str(FOLDER / "tiny_run.toml"), [f"data.root={write_pairs(folder)}"], folder / "run")
     return folder / "run"
 
 
@@ -136,6 +117,13 @@ def train_run(folder: Path) -> Path:
 
 RUN = option(Path, "run directory", tiny=train_run, required=True)
 ROOT = option(Path, "folder of the text", tiny=lambda folder: write_pairs(folder, valid="val"), required=True)
+
+
+def pairs_option(split: str) -> Option:
+    settings = {"nargs": 2, "action": "append", "metavar": ("SOURCE", "TARGET")}
+    files = [named(f"{split}.{language}") for language in WORDS]
+    tiny = {"tiny": lambda folder: [[file(folder) for file in files]], "required": True}
+    return option(Path, "lines that the run was not trained on, and references", **settings, **tiny)
 
 
 def out(default: str) -> Option:

@@ -27,8 +27,19 @@ SIDES = ("ours", "torch", "returned")
 CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 
 
-def train_here(side: str, recipe: str, overrides: Sequence[str], updates: int, every: int) -> Document:
-    """Train in this process; return the resident size at each point, and the processor time after settling."""
+def train_here(
+    side: str, recipe: str, overrides: Sequence[str], updates: int, every: int, run: Path | None = None
+) -> Document:
+    """Train in this process; return the resident size at each point, and the times.
+
+    Args:
+        side: one of `SIDES`.
+        recipe: recipe or TOML file.
+        overrides: settings.
+        updates: number of updates.
+        every: updates between two measurements.
+        run: where to train, or to go on with an earlier training; None: a folder that is removed.
+    """
     import manyheads.runs.train
     from manyheads.config.load import load_config, resolve_recipe
     from manyheads.training.log import SilentListener, StepReport
@@ -40,9 +51,10 @@ def train_here(side: str, recipe: str, overrides: Sequence[str], updates: int, e
     class MemoryListener(SilentListener):
         def __init__(self) -> None:
             self.sizes: dict[int, int] = {}
-            self.start_seconds = 0.0
+            self.start_seconds = self.first = 0.0
 
         def step(self, report: StepReport) -> None:
+            self.first = self.first or time.perf_counter()
             if report.step == settling_updates:
                 self.start_seconds = time.process_time()
             if report.step % every == 0 or report.step in (1, settling_updates, updates):
@@ -53,14 +65,16 @@ def train_here(side: str, recipe: str, overrides: Sequence[str], updates: int, e
     plan = [f"training.steps={updates}", "training.log_every=1", f"training.save_every={updates}"]
     plan += ["training.valid_sentences=0", f"training.warmup_steps={max(1, updates // 10)}"]
     config = load_config(resolve_recipe(recipe), [*plan, *overrides])
-    listener = MemoryListener()
+    listener, start = MemoryListener(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        manyheads.runs.train.train(config, Path(folder) / "run", listener=listener)
+        manyheads.runs.train.train(config, run or Path(folder) / "run", listener=listener, force=run is not None)
     sizes = listener.sizes
-    largest = max(size for step, size in sizes.items() if step >= settling_updates)
+    settled = [size for step, size in sizes.items() if step >= settling_updates]
     return {
+        "seconds_to_the_first_update": round(listener.first - start, 1),
         "mib": sizes,
-        "growth_percent": round(100 * (largest / sizes[settling_updates] - 1), 1),
+        "largest_mib_with_files": round(memory_mib()),
+        "growth_percent": round(100 * (max(settled) / settled[0] - 1), 1),
         "cpu_seconds_per_update": round(listener.seconds / (updates - settling_updates), 4),
         "loss": listener.loss,
     }

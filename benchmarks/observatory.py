@@ -1,7 +1,6 @@
 """Examine the text models of released versions of transformers: which class has which defect, and since when.
 
     python -m benchmarks.observatory FOLDER --releases 5.14.1 5.17.0    examine, one file of results a release
-    python -m benchmarks.observatory FOLDER --list                      the releases that can be installed
     python -m benchmarks.observatory FOLDER                             write observatory/summary.json from them
 
 Each release is installed into an environment of its own under FOLDER, beside one torch for all, and removed after
@@ -25,51 +24,21 @@ from fnmatch import fnmatch
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.harness import Document, main, option, output_of, run_counted
+from benchmarks.harness import Document, environment, main, option, run_counted, site_packages
 
 ROOT = Path(__file__).parents[1]
 SUMMARY = ROOT / "observatory" / "summary.json"
 PUBLISHED = ROOT / "observatory" / "published.toml"
 TRUE_FINDINGS = ROOT / "benchmarks" / "doctor_trial" / "true_findings.toml"
+BINARY = ("--no-compile", "--only-binary", ":all:")
+EXAMINE = "import sys; from benchmarks.doctor_trial import sound; sound.examine_library(*sys.argv[1:])"
 NUMPY_1_BEFORE = (4, 46)  # releases before it were written for numpy 1
 Row = Document
-
-
-def releases() -> list[str]:
-    """Return the releases of transformers that can be installed, the newest first."""
-    command = [sys.executable, "-m", "pip", "--quiet", "index", "versions", "transformers", "--json"]
-    return output_of(*command)["versions"]
 
 
 def number_of(release: str) -> tuple[int, ...]:
     """Return a release as numbers, by which releases are ordered."""
     return tuple(int(part) for part in release.split("."))
-
-
-def environment(folder: Path, *requirements: str, beside: Path | None = None) -> Path:
-    """Return the Python of an environment with some packages; those of another environment are seen from it too.
-
-    Raises:
-        subprocess.CalledProcessError: a package cannot be installed.
-    """
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(python)]
-        subprocess.run(
-            [*pip, "install", "--no-compile", "--only-binary", ":all:", *requirements],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        if beside is not None:
-            line = f"import sys; sys.path.append({str(site_packages(beside))!r})\n"
-            (site_packages(folder) / "beside.pth").write_text(line, encoding="utf-8")
-        (folder / "complete").touch()
-    return python
-
-
-def site_packages(folder: Path) -> Path:
-    return next((folder / "lib").glob("python*/site-packages"))
 
 
 def install_release(folder: Path, release: str) -> Path:
@@ -80,10 +49,10 @@ def install_release(folder: Path, release: str) -> Path:
     """
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     torch = next(line for line in pins if line.startswith("torch=="))
-    shared = folder / torch.replace("==", "-")
-    environment(shared, torch)
-    numpy = ["numpy<2"] if number_of(release) < NUMPY_1_BEFORE else []
-    return environment(folder / release, f"transformers=={release}", "sentencepiece", *numpy, beside=shared)
+    shared = environment(folder / torch.replace("==", "-"), *BINARY, torch)
+    packages = [f"transformers=={release}", "sentencepiece"]
+    packages += ["numpy<2"] if number_of(release) < NUMPY_1_BEFORE else []
+    return environment(folder / release, *BINARY, *packages, beside=site_packages(shared))
 
 
 def examine_release(python: Path, release: str, rows: Path, *options: str) -> Row:
@@ -102,7 +71,7 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
     }
     seconds = 0.0
     if options:
-        examination = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
+        examination = [python, "-c", EXAMINE, rows, *options]
         seconds, _ = run_counted(examination, check=True, env=variables, cwd=ROOT)
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     result = summary(release, [json.loads(line) for line in lines])
@@ -209,8 +178,6 @@ def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row
 
 def measure(options: argparse.Namespace) -> Document:
     """Examine releases; without any, write the summary of those that are examined."""
-    if options.list:
-        return {"releases": releases()}
     if options.tiny:  # a model of the installed release
         tiny = ("60", "ForCausalLM gpt2")
         return {
@@ -232,7 +199,6 @@ OPTIONS = {
     "--releases": option(str, "releases to examine", nargs="+", default=[]),
     "--only": option(str, 'models, such as "ForCausalLM gpt2" (default: all)', nargs="+", default=[]),
     "--ask": option(False, "examine no model: only ask about published findings"),
-    "--list": option(False, "print the releases that can be installed"),
     "--seconds": option(120.0, "seconds a model may take"),
     "--keep": option(False, "keep the environments"),
 }

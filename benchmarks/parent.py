@@ -18,7 +18,7 @@ from statistics import fmean
 
 from harness import Document, main, option
 from manyheads.runs.evaluate import evaluate
-from material import SMALLEST, named, out, read_rows, train_recipe, write, write_pairs
+from material import SMALLEST, named, out, read_rows, train_recipe, write, write_dev_pairs
 
 VALID = 200  # pairs of the child's validation text, a tenth of the training text at most
 COMMON = ("training.max_minutes=none", "training.valid_sentences=0", "data.train=train", "data.valid=valid")
@@ -98,9 +98,7 @@ def measure(arguments: argparse.Namespace) -> Document:
 
 
 OPTIONS = {
-    "--parent": option(
-        Path, "folder of the parent's text", tiny=lambda folder: write_pairs(folder, valid="dev"), required=True
-    ),
+    "--parent": option(Path, "folder of the parent's text", tiny=write_dev_pairs, required=True),
     "--child": option(Path, "folder of the child's text", tiny=named("."), required=True),
     "--languages": option(["de", "ko"], "source languages of parent and child", tiny=["de", "de"]),
     "--recipe": option("tatoeba-ko-en", "settings of the child, and the shape of both"),

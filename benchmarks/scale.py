@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 from pathlib import Path
-from typing import Any
 
-from harness import Document, in_own_process, main, option
+from harness import FOLDER, Document, in_own_process, main, option
 from material import named, write
-from resident import memory_mib
+from memory import train_here
 
 WORDS = 30_000
 
@@ -37,46 +35,19 @@ def write_corpus(folder: Path, pairs: int) -> None:
             write(folder / f"{split}.yy", (line.rstrip("\n").upper() for line in file))
 
 
-def train_once(folder: Path, updates: int) -> dict[str, float]:
-    from manyheads.config.schema import Config
-    from manyheads.runs.train import train
-    from manyheads.training.log import SilentListener
-
-    class SizeListener(SilentListener):
-        def __init__(self) -> None:
-            self.first = 0.0
-            self.sizes: list[float] = []
-
-        def step(self, report: Any) -> None:
-            self.first = self.first or time.perf_counter()
-            self.sizes.append(memory_mib("RssAnon"))
-
-    config = Config.model_validate(
-        {
-            "data": {"root": str(folder), "source": "xx", "target": "yy"},
-            "tokenizer": {"vocab_size": 8_000},
-            "model": {"d_model": 64, "d_ff": 128, "num_encoder_layers": 1, "num_decoder_layers": 1},
-            "training": {
-                "steps": updates, "save_every": 10**6, "log_every": 1, "valid_sentences": 0, "warmup_steps": 10,
-            },
-        }
-    )  # fmt: skip
-    size_listener, start = SizeListener(), time.perf_counter()
-    train(config, folder / "run", listener=size_listener, force=True)
-    return {
-        "seconds to the first update": round(size_listener.first - start, 1),
-        "MiB at the first update": round(size_listener.sizes[0]),
-        "MiB at the last": round(size_listener.sizes[-1]),
-        "largest MiB": round(memory_mib()),
-    }
-
-
 def measure(arguments: argparse.Namespace) -> Document:
     """Train from text, then again from the files of the first training, each time in its own process."""
-    write_corpus(arguments.out, arguments.pairs)
-    results = {}
+    out = arguments.out
+    write_corpus(out, arguments.pairs)
+    results, settings = {}, [f"data.root={out}", "training.save_every=1000000", "training.warmup_steps=10"]
     for name, updates in (("from text", arguments.updates), ("again", 2 * arguments.updates)):
-        results[name] = in_own_process(train_once, arguments.out, updates)
+        found = in_own_process(train_here, "ours", str(FOLDER / "scale.toml"), settings, updates, 1, out / "run")
+        results[name] = {
+            "seconds to the first update": found["seconds_to_the_first_update"],
+            "MiB at the first update": next(iter(found["mib"].values())),
+            "MiB at the last": found["mib"][updates],
+            "largest MiB": found["largest_mib_with_files"],
+        }
         print(name, results[name])
     return {"pairs": arguments.pairs, **results}
 
@@ -84,7 +55,7 @@ def measure(arguments: argparse.Namespace) -> Document:
 OPTIONS = {
     "--pairs": option(1_000_000, "pairs to make up", tiny=300),
     "--out": option(Path, "folder of the corpus and of the run", tiny=named("corpus"), required=True),
-    "--updates": option(50, "updates of the first training; the second one goes on for as many", tiny=3),
+    "--updates": option(50, "updates of the first training; the second one goes on for as many", tiny=5),
 }
 
 if __name__ == "__main__":

@@ -17,20 +17,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import re
 import statistics
-import subprocess
 import sys
+import tempfile
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
+from typing import IO
 
+import psutil
 from uvicorn.loops.auto import auto_loop_factory
 
 from bitext.lines import read_lines
@@ -38,7 +39,6 @@ from harness import Document, in_turn, main, option, spread
 from manyheads import Translator
 from manyheads.search.options import SearchOptions
 from material import RUN, named
-from resident import memory_mib
 
 HEAD = (
     b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -49,55 +49,41 @@ PASSES = 5  # over all lines, so that beginning and end, with few requests in fl
 
 @dataclass(frozen=True)
 class Answer:
-    """A response: status, seconds, and whether it has a Retry-After header."""
-
     status: int
     seconds: float
-    has_retry_after: bool
 
 
 class Server:
-    def __init__(self, run: Path, options: Sequence[str]) -> None:
-        command = [sys.executable, "-m", "manyheads", "serve", str(run), "--port", "0", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if match := re.search(r"ready: .*:(\d+)$", line):
-                self.port = int(match[1])
-                break
-        else:
-            sys.exit("the server did not start")
-        os.set_blocking(self.process.stderr.fileno(), False)
+    """A server process with some options, whose standard error is the file `log`."""
 
-    def empty_log(self) -> None:
-        """Read the log of the server, whose pipe would otherwise fill up."""
-        assert self.process.stderr is not None
-        try:
-            while os.read(self.process.stderr.fileno(), 2**20):
-                pass
-        except BlockingIOError:
-            pass
+    def __init__(self, run: Path, options: Sequence[str], log: IO[bytes]) -> None:
+        command = [sys.executable, "-m", "manyheads", "serve", str(run), "--port", "0", *options]
+        self.process = psutil.Popen(command, stderr=log)
+        while (match := re.search(r"ready: .*:(\d+)\n", Path(log.name).read_text(encoding="utf-8"))) is None:
+            if self.process.poll() is not None:
+                sys.exit("the server did not start")
+            sleep(0.1)
+        self.port = int(match[1])
 
     @property
     def computed(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        times = self.process.cpu_times()
+        return times.user + times.system
 
     @property
     def resident(self) -> float:
-        return round(memory_mib("VmRSS", self.process.pid), 1)
+        return round(self.process.memory_info().rss / 2**20, 1)
 
 
 @contextmanager
 def serving(run: Path, *options: str) -> Iterator[Server]:
-    server = Server(run, options)
-    try:
-        yield server
-    finally:
-        server.process.terminate()
-        server.process.wait()
-        assert server.process.stderr is not None
-        server.process.stderr.close()
+    with tempfile.NamedTemporaryFile() as log:
+        server = Server(run, options, log)
+        try:
+            yield server
+        finally:
+            server.process.terminate()
+            server.process.wait()
 
 
 class Connection(asyncio.Protocol):
@@ -129,19 +115,19 @@ class Connection(asyncio.Protocol):
         if not end or (size is not None and len(body) < int(size[1])):
             return
         self.buffer = b""
-        self.finish(int(head[9:12]), has_retry_after=b"retry-after:" in head.lower())
+        self.finish(int(head[9:12]))
         self.idle.append(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self.idle:
             self.idle.remove(self)
-        self.finish(0, has_retry_after=False)
+        self.finish(0)
 
-    def finish(self, status: int, *, has_retry_after: bool) -> None:
+    def finish(self, status: int) -> None:
         """Handle a response, or the end of the connection."""
         now = perf_counter()
         if self.answer is not None and not self.answer.done():
-            self.answer.set_result(Answer(status, now - self.last_used, has_retry_after))
+            self.answer.set_result(Answer(status, now - self.last_used))
         self.last_used = now
 
 
@@ -170,7 +156,7 @@ class ConnectionPool:
                 lambda: Connection(self.idle), "127.0.0.1", self.server.port
             )
         except OSError:
-            return Answer(0, perf_counter() - sent, has_retry_after=False)
+            return Answer(0, perf_counter() - sent)
         return await connection.send(request, sent)
 
     async def closed_loop(
@@ -191,8 +177,6 @@ class ConnectionPool:
             for number in numbers:
                 start = number * texts % max(1, len(lines) - texts)
                 answers.append(await self.translate(lines[start : start + texts]))
-                if len(answers) % 100 == 0:
-                    self.server.empty_log()
 
         await asyncio.gather(*(client() for _ in range(clients)))
         return answers
@@ -205,8 +189,6 @@ class ConnectionPool:
             due += rng.expovariate(rate)
             await asyncio.sleep(max(0.0, due - perf_counter()))
             answers.append(self.translate([rng.choice(lines)]))
-            if len(answers) % 200 == 0:
-                self.server.empty_log()
         return list(await asyncio.gather(*answers))
 
     def close(self) -> None:
@@ -257,15 +239,12 @@ async def measure_closed(clients: ConnectionPool, lines: Sequence[str], offline:
     return rows
 
 
-async def idle_latency(clients: ConnectionPool, lines: Sequence[str]) -> float:
-    return statistics.median(answer.seconds for answer in await clients.closed_loop(lines, 1, 1, range(30)))
-
-
 async def measure_overload(
     clients: ConnectionPool, lines: Sequence[str], rate: float, factor: int, seconds: float
 ) -> Document:
     """Send `factor` times as many requests as the server can answer, then wait for its recovery."""
-    idle_seconds, before = await idle_latency(clients, lines), clients.server.resident
+    idle = await clients.closed_loop(lines, 1, 1, range(30))
+    idle_seconds, before = statistics.median(answer.seconds for answer in idle), clients.server.resident
     answers = await clients.open_loop(lines, factor * rate, seconds)
     answered = [answer for answer in answers if answer.status == 200]
     refused = [answer for answer in answers if answer.status in (429, 503)]
@@ -283,7 +262,6 @@ async def measure_overload(
         "accepted_per_second": round(len(answered) / seconds, 1),
         "accepted_latency": quantiles(answered),
         "refused_latency": quantiles(refused),
-        "all_told_when": all(answer.has_retry_after for answer in refused),
         "memory_mib": memory,
         "recovery_seconds": round(perf_counter() - start, 3),
         "idle_ms": round(1000 * idle_seconds, 1),

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import cycle
@@ -23,22 +24,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bitext.lines import read_lines
-from harness import Document, main, option
+from harness import FOLDER, Document, main, option
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.runs.corrections import review_corrections
 from manyheads.tasks.translation.translator import Translator
-from material import RUN, read_rows, translations, write
+from material import RUN, pairs_option, read_rows, translations, write
 from unlike_training import keyboard_noise
 
-INSULTS = ("idiot", "stupid", "bad", "rubbish", "wrong", "lol", "boring", "fake", "ugly", "hello", "test")
-COMMENTS = (
-    "This is wrong.", "Please fix this translation.", "I don't know.", "Bad translation!", "no", "OK", "better",
-    "The first word is wrong.", "You should learn German.", "It means something else.", "see above",
-)  # fmt: skip
-ADVERTS = (
-    "Buy cheap watches at http://shop.example", "Win 1000 dollars now, click here!",
-    "Lose 10 kilos in a week with this trick.", "Call +1 555 0100 for a free loan.", "Follow me now.",
-)  # fmt: skip
+TEXTS: dict[str, list[str]] = tomllib.loads((FOLDER / "suggestions.toml").read_text(encoding="utf-8"))
 
 
 class Line(NamedTuple):
@@ -121,7 +114,7 @@ def half_source(maker: Maker, line: Line) -> str:
 
 
 def one_wrong_word(maker: Maker, line: Line) -> str:
-    return maker.with_word(line, maker.rng.choice([maker.rng.choice(INSULTS), maker.noise().split()[0]]))
+    return maker.with_word(line, maker.rng.choice([maker.rng.choice(TEXTS["insults"]), maker.noise().split()[0]]))
 
 
 Kinds = Sequence[tuple[str, Callable[[Maker, Line], str]]]
@@ -146,7 +139,7 @@ KNOWN: Kinds = [
     ("keyboard", lambda maker, line: maker.noise()),
     ("repetition", repetition),
     ("without letters", lambda maker, line: maker.rng.choice(NO_LETTERS)),
-    ("insult", lambda maker, line: " ".join([maker.rng.choice(INSULTS)] * maker.rng.randint(1, 6))),
+    ("insult", lambda maker, line: " ".join([maker.rng.choice(TEXTS["insults"])] * maker.rng.randint(1, 6))),
     ("cut output", cut_output),
     ("mixed words", mixed_words),
     ("half source", half_source),
@@ -154,8 +147,8 @@ KNOWN: Kinds = [
     ("another sentence appended", lambda maker, line: f"{line.output} {maker.other().reference}"),
 ]
 NEW: Kinds = [
-    ("advert", lambda maker, line: maker.rng.choice(ADVERTS)),
-    ("comment", lambda maker, line: maker.rng.choice(COMMENTS)),
+    ("advert", lambda maker, line: maker.rng.choice(TEXTS["adverts"])),
+    ("comment", lambda maker, line: maker.rng.choice(TEXTS["comments"])),
     ("backwards", lambda maker, line: line.output[::-1]),
     ("blanks between letters", lambda maker, line: " ".join(line.output.replace(" ", ""))),
     ("every other word", lambda maker, line: " ".join(line.output.split()[::2])),
@@ -241,15 +234,7 @@ def measure(arguments: argparse.Namespace) -> Document:
 
 OPTIONS = {
     "run": RUN,
-    "--pairs": option(
-        Path,
-        "lines that the run was not trained on",
-        nargs=2,
-        action="append",
-        metavar=("SOURCE", "TARGET"),
-        tiny=lambda folder: [[folder / "test.de", folder / "test.en"]],
-        required=True,
-    ),
+    "--pairs": pairs_option("test"),
     "--foreign": option(Path, "lines in other languages", nargs="+", default=[]),
     "--count": option(1_000, "suggestions of each half", tiny=40),
     "--lines": option(3_000, "lines of each --pairs, at most"),

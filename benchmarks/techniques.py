@@ -12,39 +12,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from harness import Document, main, option, over_seeds, settings
+from harness import FOLDER, Document, main, option, over_seeds, settings
 from material import ROOT, SMALLEST, out
 from quality import train_and_score
 
-BASE = (
-    "model.d_model=128",
-    "model.d_ff=512",
-    "model.num_encoder_layers=2",
-    "model.num_decoder_layers=2",
-    "model.dropout=0.1",
-    "tokenizer.vocab_size=4000",
-    "training.max_minutes=none",
-    "training.epochs=5",
-    "training.save_every=180",
-    "training.average_checkpoints=1",
-    "training.warmup_steps=200",
-)
-ROWS = {
-    "base: Muon, rotary, all tied, dropout 0.1": "",
-    "Adam instead of Muon": "training.optimizer=adam training.learning_rate=4e-3",
-    "sinusoids instead of rotary": "model.positions=sinusoidal",
-    "no tying": "model.tied_embeddings=none",
-    "no label smoothing": "training.label_smoothing=0",
-    "dropout 0.2": "model.dropout=0.2",
-    "R-Drop, alpha 5": "training.r_drop=5",
-    "BPE dropout 0.1": "tokenizer.sampling=0.1",
-    "word dropout 0.1": "model.word_dropout=0.1",
-    "moving average 0.999": "training.ema=0.999",
-    "mean of 5 checkpoints": "training.average_checkpoints=5",
-}
+TABLE = tomllib.loads((FOLDER / "techniques.toml").read_text(encoding="utf-8"))
+ROWS: dict[str, list[str]] = TABLE["rows"]
 
 
 def measure(arguments: argparse.Namespace) -> Document:
@@ -53,7 +30,7 @@ def measure(arguments: argparse.Namespace) -> Document:
 
     def train(name: str, seed: int) -> Document:
         run = arguments.out / f"{list(ROWS).index(name)}" / f"{Path(arguments.recipe).stem}-{seed}"
-        overrides = [*BASE, *ROWS[name].split(), *arguments.overrides]
+        overrides = [*TABLE["base"], *ROWS[name], *arguments.overrides]
         row = train_and_score(arguments.recipe, arguments.root, run, overrides, seed, env=environment)
         print(f"{name}, seed {seed}: {row}")
         return row
@@ -65,7 +42,7 @@ def measure(arguments: argparse.Namespace) -> Document:
 
 
 OPTIONS = {
-    "--recipe": option("multi30k-en-de", "recipe"),
+    "--recipe": option(TABLE["recipe"], "recipe"),
     "--root": ROOT,
     "--seeds": option([1, 2, 3], "seeds", tiny=[1]),
     "--only": option(list(ROWS), "rows to train", choices=list(ROWS), tiny=list(ROWS)[:1]),

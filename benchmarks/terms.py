@@ -20,7 +20,6 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
@@ -32,7 +31,7 @@ from manyheads.data.store import TextStore
 from manyheads.evaluation.scores import score
 from manyheads.tasks.term_hints import Links, link_words
 from manyheads.tasks.translation import Translator, augmented_batches
-from material import SMALLEST, out, read_rows, train_recipe, write_pairs
+from material import SMALLEST, out, pairs_option, read_rows, train_recipe, write_pairs
 
 MARKS = ",.!?;:\"'"
 ARMS = {"plain": "data.terms=0", "hinted": "data.terms=0.5"}
@@ -161,14 +160,7 @@ OPTIONS = {
     "recipe": option(str, "recipe or TOML file", tiny="multi30k-de-en", required=True),
     "--set": settings(lambda folder: [*SMALLEST, f"data.root={write_pairs(folder, valid='val')}"]),
     "--out": out("runs/terms"),
-    "--pairs": option(
-        Path,
-        "held-out sources and references",
-        nargs=2,
-        action="append",
-        tiny=lambda folder: [[folder / "train.de", folder / "train.en"]],
-        required=True,
-    ),
+    "--pairs": pairs_option("train"),
     "--sentences": option(300, "sentences with a term", tiny=2),
     "--rounds": option(3, "measurements of the speed", tiny=1),
 }

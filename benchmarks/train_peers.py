@@ -73,13 +73,7 @@ CONTENDERS = {
 
 
 class TrainingProcess(ContenderProcess):
-    """A contender that waits at the beginning of an update.
-
-    Attributes:
-        speeds: target tokens a second of each round.
-        tokens: target tokens of all rounds.
-        updates: updates of all rounds.
-    """
+    """A contender that waits at the beginning of an update; `speeds` are target tokens a second of each round."""
 
     def __init__(self, contender: str, folder: Path, threads: int, pythons: Mapping[str, str | None]) -> None:
         """Start the process of a toolkit and a precision, such as "marian:bf16", on a prepared folder."""
@@ -128,12 +122,7 @@ def run_rounds(contenders: list[TrainingProcess], seconds: float, updates: int) 
 
 
 def validation_losses(contenders: list[TrainingProcess], tokens: int) -> Document:
-    """Return the validation loss of the contenders on the same batches, after an equal number of tokens.
-
-    Args:
-        contenders: all contenders; those that make batches of their own are left out.
-        tokens: the minimum number of target tokens before validation.
-    """
+    """Return the validation loss of the contenders on the same batches, after an equal number of tokens."""
     comparable = [contender for contender in contenders if contender.toolkit.same_batches]
     goal = max([tokens, *(contender.tokens for contender in comparable)])
     results = {}
@@ -172,9 +161,7 @@ def measure(arguments: argparse.Namespace) -> Document:
 
 OPTIONS = {
     "--root": ROOT,
-    "--contenders": option(
-        list(CONTENDERS), "what to measure", choices=list(CONTENDERS), metavar="TOOLKIT:PRECISION"
-    ),
+    "--contenders": option(list(CONTENDERS), "what to measure", choices=list(CONTENDERS), metavar="NAME"),
     "--eole": option(str, "Python with Eole installed", metavar="PYTHON"),
     "--joeynmt": option(str, "Python with JoeyNMT installed", metavar="PYTHON"),
     "--threads": option(2, "threads", tiny=1),

@@ -14,7 +14,9 @@ import itertools
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,7 +30,7 @@ from manyheads.config.schema import Config
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.tasks.corpus import read_corpus
 from manyheads.tasks.registry import prepare_task
-from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
+from manyheads.training.batches import MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
 from manyheads.training.memory import keep_few_kernels, keep_freed_memory
@@ -71,26 +73,21 @@ def measure_training(config: Config, *, rounds: int, updates: int) -> TrainingSp
     keep_freed_memory()
     device = pick_device(config.training.device)
     precision = pick_precision(config.training.precision, device)
-    torch.manual_seed(config.training.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
-        model = task.model().to(device).train()
+    with prepared_updates(config, device, precision) as (model, updater, batches):
         assert isinstance(model, EncoderDecoder), f'this measures translators, not task = "{config.task}"'
-        updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
-        batches = _endless(task.updates(ALONE), device)
         _time_updates(updater, batches, WARM_UPDATES)
         results = [_time_updates(updater, batches, updates) for _ in range(rounds)]
-        batches.close()
-    source, target = sum(result.source for result in results), sum(result.target for result in results)
-    speeds = [result.target / result.seconds for result in results]
+    source, target, positions = (
+        sum(result[name] for result in results) for name in ("source", "target", "positions")
+    )
+    speeds = [result["target"] / result["seconds"] for result in results]
     speed = statistics.median(speeds)
     return TrainingSpeed(
         median=speed,
         min=min(speeds),
         max=max(speeds),
         source_tokens_per_second=speed * source / target,
-        padding=1 - (source + target) / sum(result.positions for result in results),
+        padding=1 - (source + target) / positions,
         gflops=speed * flops_per_target_token(model, source, target) / 1e9,
         ceiling_gflops=product_ceiling(device, precision) / 1e9,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
@@ -99,25 +96,32 @@ def measure_training(config: Config, *, rounds: int, updates: int) -> TrainingSp
     )
 
 
-def _endless(source: BatchSource, device: torch.device) -> Generator[Sequence[MicroBatch]]:
-    """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
-    for epoch in itertools.count():
-        for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, device):
-            yield parts
+@contextmanager
+def prepared_updates(
+    config: Config, device: torch.device, precision: Precision
+) -> Iterator[tuple[nn.Module, Updater, Iterator[Sequence[MicroBatch]]]]:
+    """Yield a new model, its updater, and the micro-batches of update after update, prefetched as in training."""
+    torch.manual_seed(config.training.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder))
+        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        model = task.model().to(device).train()
+        updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
+        source = task.updates(ALONE)
+
+        def endless() -> Generator[Sequence[MicroBatch]]:
+            for epoch in itertools.count():
+                for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, device):
+                    yield parts
+
+        batches = endless()
+        yield model, updater, batches
+        batches.close()
 
 
-@dataclass
-class _Round:
-    """Time in seconds, token counts and positions (padding included) of one round."""
-
-    seconds: float = 0.0
-    source: int = 0
-    target: int = 0
-    positions: int = 0
-
-
-def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> _Round:
-    result = _Round()
+def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> Counter[str]:
+    """Return seconds, source and target tokens, and positions (padding included) of some updates."""
+    result = Counter[str]()
     synchronise(updater.device)
     start = time.perf_counter()
     for _ in range(updates):
@@ -125,12 +129,11 @@ def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upd
         tokens = sum(part.target_tokens for part in parts)
         losses = updater.gradients(parts, tokens)
         updater.apply(LEARNING_RATE)
-        result.source += sum(part.source_tokens for part in parts)
-        result.target += tokens
-        result.positions += sum(part.num_positions for part, _, _ in losses)
+        source = sum(part.source_tokens for part in parts)
+        positions = sum(part.num_positions for part, _, _ in losses)
+        result.update(source=source, target=tokens, positions=positions)
     synchronise(updater.device)
-    result.seconds = time.perf_counter() - start
-    return result
+    return result | Counter({"seconds": time.perf_counter() - start})
 
 
 def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:

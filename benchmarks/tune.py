@@ -21,11 +21,12 @@ import argparse
 import random
 import re
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import Document, main, option
+from harness import FOLDER, Document, main, option
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
@@ -36,16 +37,10 @@ from manyheads.tasks.translation import Translator
 from material import RUN, read_rows, translations, write
 
 Texts = list[tuple[str, str]]
-TERMS = {  # English word -> the word that a user wants in its place
-    "couch": "settee", "guitar": "gittern", "mountain": "fell", "boat": "skiff", "kitchen": "scullery",
-}  # fmt: skip
-NAMES = {  # source and target of a name that takes the place of "Ein Mann", "A man"
-    "Pater Alojzy": "Father Alojzy", "Herr Wyszkowski": "Mr Wyszkowski", "Pfarrer Łukasz": "Reverend Łukasz",
-    "Bürgermeister Quast": "Mayor Quast", "Küster Zwingmann": "Verger Zwingmann", "Kaplan Nguyen": "Curate Nguyen",
-    "Bruder Xaver": "Brother Xavier", "Doktor Ibrahimović": "Doctor Ibrahimovic", "Onkel Jörg": "Uncle Jorg",
-    "Mesner Pfnür": "Sexton Pfnuer",
-}  # fmt: skip
-FRENCH = ["le", "la", "les", "un", "une", "est", "sont", "dans", "avec", "pour", "qui", "sur", "et", "des"]
+TABLES = tomllib.loads((FOLDER / "tune.toml").read_text(encoding="utf-8"))
+TERMS: dict[str, str] = TABLES["terms"]  # English word -> the word that a user wants in its place
+NAMES: dict[str, str] = TABLES["names"]  # source and target of a name that takes the place of a man
+FRENCH: list[str] = TABLES["french"]
 
 
 def outputs_of(run: Path, sources: Sequence[str]) -> list[str]:
@@ -57,27 +52,25 @@ def bleu(run: Path, pairs: Texts) -> float:
     return score(outputs_of(run, sources), references).bleu
 
 
-def plain(result: Tuning, seconds: float) -> dict[str, Any]:
-    proof = result.proof
-    figures = {name: proof[name]["bleu"] for name in ("held_out", "corrections", "general") if name in proof}
-    return {
+def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuning, dict[str, Any]]:
+    """Tune, and return the result and its figures."""
+    corrections = write(folder / "corrections.tsv", map("\t".join, pairs))
+    start = time.perf_counter()
+    result = tune(str(model), corrections, folder / "tuned", device="cpu", **options)
+    seconds, proof = time.perf_counter() - start, result.proof
+    row = {
         "used": not result.exit_code,
         "seconds": round(seconds),
         "minutes": round(seconds / 60, 2),
         "taken_up": proof.get("taken_up"),
         "reasons": proof["reasons"],
-        **{
-            name: {"before": round(found["baseline"], 2), "after": round(found["score"], 2)}
-            for name, found in figures.items()
-        },
     }
-
-
-def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuning, dict[str, Any]]:
-    corrections = write(folder / "corrections.tsv", map("\t".join, pairs))
-    start = time.perf_counter()
-    result = tune(str(model), corrections, folder / "tuned", device="cpu", **options)
-    return result, plain(result, time.perf_counter() - start)
+    for name in ("held_out", "corrections", "general"):
+        if name not in proof:
+            continue
+        found = proof[name]["bleu"]
+        row[name] = {"before": round(found["baseline"], 2), "after": round(found["score"], 2)}
+    return result, row
 
 
 def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -96,10 +89,6 @@ def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any
         rows[name] = row | {"domain": {"before": before, "after": bleu(result.kept or arguments.run, test)}}
         print(name, rows[name])
     return rows
-
-
-def measure_few(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    return {"50 pairs": tuned(arguments.run, read_rows(arguments.domain, 50), folder)[1]}
 
 
 # --- corrections ---
@@ -238,8 +227,6 @@ def measure_harmful(arguments: argparse.Namespace, folder: Path) -> dict[str, An
     pairs = [(pair.source, pair.target) for pair in available_pairs(config, "valid", 5_000)][: arguments.harmful]
     rows = {}
     for name, change in HARMFUL.items():
-        if arguments.only and arguments.only not in name:
-            continue
         try:
             rows[name] = tuned(arguments.run, change(random.Random(1), pairs), folder / name)[1]
         except ManyheadsError as error:
@@ -252,7 +239,7 @@ def measure_harmful(arguments: argparse.Namespace, folder: Path) -> dict[str, An
 MEASURES = {
     "domain": measure_domain,
     "corrections": measure_corrections,
-    "few": measure_few,
+    "few": lambda arguments, folder: {"50 pairs": tuned(arguments.run, read_rows(arguments.domain, 50), folder)[1]},
     "harmful": measure_harmful,
 }
 
@@ -277,7 +264,6 @@ OPTIONS = {
     "--pairs": option(2_000, "pairs of the other domain"),
     "--lines": option(1_000, "lines of its test text"),
     "--harmful": option(200, "pairs of a harmful set"),
-    "--only": option(str, "only the harmful sets with this text in their name"),
     "--out": option(Path, "folder to keep the runs in (default: a temporary one)"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -14,8 +13,7 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS
 
 
-def main() -> None:
-    folder, run = Path(sys.argv[1]), sys.argv[2]
+def main(folder: Path, run: Path, variant: str) -> None:
     marian_ids = marian_numbers(Translator.load(run, device="cpu").model)  # of each id of ours
     our_ids = {marian_id: i for i, marian_id in enumerate(marian_ids) if i != BOS}
     model = MarianMTModel.from_pretrained(folder / "exports" / "huggingface").eval()
@@ -41,7 +39,3 @@ def main() -> None:
         return [[our_ids[i] for i in before(eos, row)] for row in rows]
 
     serve_torch(translate, folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -52,12 +52,7 @@ BATCH = 64
 
 
 def serve(prepare: Callable[[DecodingRequest], Decode], folder: Path) -> None:
-    """Answer requests until standard input ends.
-
-    Args:
-        prepare: opens the model for the setting of a request; not timed.
-        folder: the folder of the text.
-    """
+    """Answer requests until standard input ends; `prepare` opens the model for a request, and is not timed."""
     answers = answer_stream()
     rows: Rows = json.loads((folder / "sources.json").read_text())
     print(json.dumps({"ready": True}), file=answers)

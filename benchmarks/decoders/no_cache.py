@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -13,8 +12,7 @@ from manyheads.tasks.translation import Translator
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 
-def main() -> None:
-    folder, run = Path(sys.argv[1]), sys.argv[2]
+def main(folder: Path, run: Path, variant: str) -> None:
     model = Translator.load(run, device="cpu").model.eval()
 
     def translate(rows: Rows, beam: int) -> Rows:
@@ -31,7 +29,3 @@ def main() -> None:
         return [before(EOS, row[1:]) for row in target.tolist()]
 
     serve_torch(translate, folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.doctor_trial import library_models
+from benchmarks.doctor_trial import library_models, trial
 from torch import nn
 
 from transformer_doctor import examine
@@ -78,6 +80,17 @@ def library_model(name: str) -> Made | Row:
             run_examine = partial(examine, kind="encoder") if name.split(" ")[0] in ENCODERS else examine
             return model, call_huggingface, run_examine
     return {"left out": first}
+
+
+def examine_library(rows: str, seconds: str, *models: str) -> None:
+    """Examine the text models of the installed transformers, all unless some are named, in processes of their own.
+
+    It needs torch, transformers and the doctor alone, so that the environment of an old release can call it.
+    """
+    warnings.simplefilter("ignore")
+    names = [f"library {name} / float32 own" for name in models or library_models.names()]
+    for _ in trial.run_cases(names, sound_case, trial.Limits(seconds=float(seconds), jobs=1), Path(rows)):
+        pass
 
 
 def peer_model(name: str) -> Made | Row:

@@ -15,6 +15,13 @@ from types import TracebackType
 from typing import Any, Self
 
 BENCHMARKS = Path(__file__).parents[1]
+START = """
+import sys
+from pathlib import Path
+from {} import main
+*paths, word = sys.argv[1:]
+main(*map(Path, paths), word)
+"""
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class Program:
     """A program that is compared.
 
     Attributes:
-        module: the module of this folder that runs in the contender's process.
+        module: the module that runs in the contender's process: its `main` takes two paths or one, and a word.
         package: the package whose version is reported.
         needs: a required package that manyheads does not require.
         own_python: name of the option for the Python that it needs, if it needs one of its own.
@@ -51,13 +58,7 @@ def available(programs: Mapping[str, Program], pythons: Mapping[str, str | None]
 
 
 class ContenderProcess:
-    """The process of a contender. Its first answer says that it is ready.
-
-    Attributes:
-        name: name in messages and tables.
-        version: version of the package.
-        mebibytes: largest resident size so far.
-    """
+    """The process of a contender, and its largest resident size so far. Its first answer says that it is ready."""
 
     def __init__(
         self,
@@ -69,16 +70,7 @@ class ContenderProcess:
         threads: int,
         pythons: Mapping[str, str | None],
     ) -> None:
-        """Start the process.
-
-        Args:
-            name: name in messages and tables.
-            program: what runs.
-            log: file for everything that the process prints.
-            arguments: those of the module.
-            threads: number of threads.
-            pythons: by option, the Pythons of programs that need their own.
-        """
+        """Start the process with the arguments of its `main`; what it prints goes to the file `log`."""
         self.name = name
         self.log = log
         self.mebibytes = 0.0
@@ -86,7 +78,7 @@ class ContenderProcess:
         self.version = version(program.package, python)
         with self.log.open("w") as file:
             self.process = subprocess.Popen(
-                [python or sys.executable, "-m", program.module, *map(str, arguments)],
+                [python or sys.executable, "-c", START.format(program.module), *map(str, arguments)],
                 env=environment(threads, ours=python is None),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -126,12 +118,7 @@ def version(package: str, python: str | None = None) -> str:
 
 
 def environment(threads: int, *, ours: bool) -> dict[str, str]:
-    """Return the environment variables of a contender.
-
-    Args:
-        threads: number of threads.
-        ours: whether the Python of this program runs the contender. Other Pythons do not get our PYTHONPATH.
-    """
+    """Return the environment variables of a contender; Pythons that are not ours do not get our PYTHONPATH."""
     paths = [str(BENCHMARKS)]
     if ours and (path := os.environ.get("PYTHONPATH")):
         paths.append(path)

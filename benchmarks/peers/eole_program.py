@@ -19,8 +19,7 @@ from eole.trainer import Trainer  # type: ignore[import-not-found]
 from peers.measured_updates import MeasuredUpdates, write_configuration
 
 
-def main() -> None:
-    folder, precision = Path(sys.argv[1]), sys.argv[2]
+def main(folder: Path, precision: str) -> None:
     measured = MeasuredUpdates()
     original = Trainer._train_step
 
@@ -36,7 +35,3 @@ def main() -> None:
     path = write_configuration("eole.yaml", folder, precision=precision, sentences=sentences, beta2=beta2)
     sys.argv = ["eole", "train", "-config", str(path)]
     eole()
-
-
-if __name__ == "__main__":
-    main()

@@ -19,8 +19,7 @@ from joeynmt.training import TrainManager  # type: ignore[import-not-found]
 from peers.measured_updates import MeasuredUpdates, write_configuration
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
+def main(folder: Path, precision: str) -> None:
     measured = MeasuredUpdates()
     original = TrainManager._train_step
 
@@ -31,7 +30,3 @@ def main() -> None:
     TrainManager._train_step = train_step
     sys.argv = ["joeynmt", "train", str(write_configuration("joeynmt.yaml", folder)), "--skip-test"]
     joeynmt()
-
-
-if __name__ == "__main__":
-    main()

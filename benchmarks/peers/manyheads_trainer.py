@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -50,11 +49,10 @@ def validation_loss(model: EncoderDecoder, prepared: PreparedCorpus) -> float:
     return nats / tokens
 
 
-def main() -> None:
-    folder, precision = sys.argv[1:]
+def main(folder: Path, precision: str) -> None:
     keep_few_kernels()
     keep_freed_memory()
-    prepared = open_prepared(Path(folder))
+    prepared = open_prepared(folder)
     training = prepared.config.training
     torch.manual_seed(training.seed)
     model = prepared.task.model()
@@ -71,7 +69,3 @@ def main() -> None:
     )
     trainer.measured_updates = MeasuredUpdates(lambda: validation_loss(model, prepared))
     trainer.run()
-
-
-if __name__ == "__main__":
-    main()

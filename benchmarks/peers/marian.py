@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -41,9 +40,8 @@ def marian(config: ModelConfig, size: int) -> MarianMTModel:
     )
 
 
-def main() -> None:
-    folder, precision = sys.argv[1:]
-    prepared = open_prepared(Path(folder))
+def main(folder: Path, precision: str) -> None:
+    prepared = open_prepared(folder)
     torch.manual_seed(prepared.config.training.seed)
     model = marian(prepared.config.model, prepared.size)
 
@@ -53,7 +51,3 @@ def main() -> None:
         return model(**inputs, use_cache=False).logits
 
     train(model, logits, prepared, precision)
-
-
-if __name__ == "__main__":
-    main()

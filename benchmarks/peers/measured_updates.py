@@ -45,22 +45,14 @@ class MeasuredUpdates:
     """
 
     def __init__(self, validate: Callable[[], float] | None = None) -> None:
-        """Take over standard output.
-
-        Args:
-            validate: returns the validation loss of the current weights, in nats a token.
-        """
+        """Take over standard output; `validate` returns the validation loss of the weights, in nats a token."""
         self.answers = answer_stream()
         self.validate = validate
         self.remaining = self.tokens = 0  # updates to come and target tokens so far in this round
         self.start = time.perf_counter()
 
     def before_update(self, target_tokens: int) -> None:
-        """Wait for the next round if this one is over.
-
-        Args:
-            target_tokens: number of target tokens of the update that begins, without padding.
-        """
+        """Wait for the next round if this one is over; the tokens are those of the update that begins."""
         if self.remaining == 0:
             seconds = time.perf_counter() - self.start
             self.answer(seconds=seconds, tokens=self.tokens, mebibytes=memory_mib())

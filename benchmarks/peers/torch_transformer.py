@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -68,13 +67,8 @@ class TorchTransformer(nn.Module):
         return self.output(hidden)
 
 
-def main() -> None:
-    folder, precision = sys.argv[1:]
-    prepared = open_prepared(Path(folder))
+def main(folder: Path, precision: str) -> None:
+    prepared = open_prepared(folder)
     torch.manual_seed(prepared.config.training.seed)
     model = TorchTransformer(prepared.config.model, prepared.size)
     train(model, model.logits, prepared, precision)
-
-
-if __name__ == "__main__":
-    main()
