@@ -16,9 +16,9 @@ from functools import partial
 
 from bitext.file_names import Split
 from harness import Document, in_turn, main, option, spread
+from manyheads.allocator import keep_decoding_small
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.tasks.translation.translator import Translator
-from manyheads.training.memory import keep_decoding_small
 from manyheads.training.precision import synchronise
 from material import RUN
 

@@ -25,8 +25,9 @@ from unittest import mock
 import torch
 
 from harness import Document, in_turn, main, option, spread
+from manyheads.checkpoint.models import load_run
 from manyheads.evaluation import paired_bootstrap
-from manyheads.interop.bundle import LoadedModel, load_run
+from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.ctranslate2 import quantize
 from manyheads.interop.ctranslate2.convert import load_ctranslate2, write_ctranslate2
 from manyheads.interop.ctranslate2.engine import CTranslate2Engine

@@ -158,7 +158,7 @@ def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         run, listener = RunDirectory(Path(folder) / "run"), AccuracyListener()
         config = with_initial_shape(config, run, listener)
-        task = prepare_task(config, run, read_corpus(config, run), listener)
+        task = prepare_task(config, run, read_corpus(config, run.path), listener)
         trainer = make_trainer(task, run, Watch(listener))
         model = MeanClassifier(model_folder, len(task.classes))
         copy_head(trainer.model, model)
@@ -205,7 +205,7 @@ def copy_head(ours: Any, theirs: MeanClassifier) -> None:
 def labelled_texts(config: Config) -> Iterator[tuple[list[str], list[int]]]:
     """Yield texts and class ids of train, then of valid, filtered as for manyheads."""
     with tempfile.TemporaryDirectory() as folder:
-        corpus = read_corpus(config, RunDirectory(Path(folder)))
+        corpus = read_corpus(config, Path(folder))
         texts, labels = corpus.train.sides()
         names = sorted(set(labels))
         yield list(texts), [names.index(label) for label in labels]

@@ -16,9 +16,9 @@ import torch
 from torch.nn import functional
 
 from harness import Document, in_turn, main, option, spread
+from manyheads.allocator import keep_freed_memory
 from manyheads.model.attention import attention_weights
 from manyheads.model.dropout import Dropout
-from manyheads.training.memory import keep_freed_memory
 
 TOKENS, WIDTH, INNER, LENGTH, HEADS = 4_096, 256, 1_024, 16, 4
 

@@ -24,6 +24,7 @@ import torch
 from torch import nn
 
 from harness import Document, main, option, settings
+from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
@@ -33,7 +34,6 @@ from manyheads.tasks.registry import prepare_task
 from manyheads.training.batches import MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import Precision, pick_device, pick_precision, synchronise
 from manyheads.training.update import Updater
 from resident import memory_mib
@@ -104,7 +104,7 @@ def prepared_updates(
     torch.manual_seed(config.training.seed)
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
         model = task.model().to(device).train()
         updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
         source = task.updates(ALONE)

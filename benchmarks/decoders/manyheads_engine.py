@@ -8,10 +8,10 @@ from pathlib import Path
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is imported
 
 from decoders.measured_decoding import Decode, DecodingRequest, Rows, serve
+from manyheads.allocator import keep_decoding_small
 from manyheads.decoding.threads import limit_threads
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.translation import Translator
-from manyheads.training.memory import keep_decoding_small
 
 
 def main(folder: Path, run: Path, variant: str) -> None:

@@ -88,7 +88,7 @@ def prepare_corpus(config: Config, folder: Path) -> None:
     if settings.is_file() and json.loads(settings.read_text()) == json.loads(json.dumps(config.model_dump())):
         return
     run = RunDirectory(folder / "run")
-    corpus = read_corpus(config, run)
+    corpus = read_corpus(config, run.path)
     task = prepare_task(config, run, corpus, SilentListener())
     assert isinstance(task.store, TokenStore)
     run.begin(config, task.tokenizers, {})
@@ -110,7 +110,7 @@ def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> 
 def open_prepared(folder: Path) -> PreparedCorpus:
     run = RunDirectory.existing(folder / "run")
     config = run.config()
-    corpus = open_corpus(config, run)
+    corpus = open_corpus(config, run.path)
     task = prepare_task(config, run, corpus, SilentListener())
     tokenizers = task.tokenizers
     valid = (

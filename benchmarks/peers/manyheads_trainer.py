@@ -8,12 +8,12 @@ from typing import NoReturn
 
 import torch
 
+from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.batches import Indices, MicroBatch
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import SilentListener
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.objective import corpus_nll
 from manyheads.training.snapshot import seed_process
 from manyheads.training.trainer import Trainer

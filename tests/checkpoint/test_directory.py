@@ -23,6 +23,7 @@ from torch import Tensor
 
 from faults import FAILURES, each_failure
 from manyheads.checkpoint import Checkpoint, RunDirectory
+from manyheads.checkpoint.models import load_model
 from manyheads.checkpoint.weights import average_tensors, load_weights
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError
@@ -128,7 +129,7 @@ def test_published_weights_restore_the_model(tmp_path: Path, tied: str) -> None:
     config = make_config(model={"tied_embeddings": tied})
     run, model = begin_run(tmp_path, config), make_model(config)
     run.publish(named_tensors(model))
-    loaded = run.model(config, run.tokenizers(config))
+    loaded = load_model(run, config, run.tokenizers(config))
     assert equal_tensors(named_tensors(loaded), named_tensors(model))
     assert not loaded.training
     source, target = torch.tensor([[5, 6, 3]]), torch.tensor([[2, 7]])

@@ -23,6 +23,7 @@ from tests.checkpoint.test_directory import begin_run, make_config, make_model, 
 from manyheads.checkpoint import RunDirectory, read_json, read_tensors
 from manyheads.checkpoint.arrays import TensorFile
 from manyheads.checkpoint.files import StoredTensor, read_header
+from manyheads.checkpoint.models import load_model
 from manyheads.errors import RunError
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
@@ -42,7 +43,7 @@ def load_run(path: Path) -> Any:
     """Load the configuration, the tokenizers and the model of a run."""
     directory = RunDirectory.existing(path)
     config = directory.config()
-    return directory.model(config, directory.tokenizers(config))
+    return load_model(directory, config, directory.tokenizers(config))
 
 
 class PickleBomb:
@@ -365,12 +366,13 @@ def test_refusing_hostile_runs_uses_little_memory(run: Path, tmp_path: Path) -> 
         assert name
     program = (
         "import resource, sys\nfrom pathlib import Path\nfrom manyheads.checkpoint import RunDirectory\n"
+        "from manyheads.checkpoint.models import load_model\n"
         "from manyheads.errors import RunError\n"
         "def size(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
         "def opened(path):\n"
         "    directory = RunDirectory.existing(Path(path))\n"
         "    config = directory.config()\n"
-        "    directory.model(config, directory.tokenizers(config))\n"
+        "    load_model(directory, config, directory.tokenizers(config))\n"
         "opened(sys.argv[1])\n"
         "before = size()\n"
         "for path in sys.argv[2:]:\n"

@@ -13,6 +13,7 @@ from tests.tasks.translation.test_translator import lines, make_translator, save
 from tests.tolerances import assert_close
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import load_model
 from manyheads.decoding import native_engine as module
 from manyheads.decoding.engine import TorchEngine
 from manyheads.decoding.native.build import library
@@ -134,7 +135,7 @@ def test_weights_that_do_not_fit_are_refused_as_torch_refuses_them(run, fault) -
         path = directory.weights_path
         path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(RunError) as with_torch:
-        directory.model(directory.config(), directory.tokenizers(directory.config()))
+        load_model(directory, directory.config(), directory.tokenizers(directory.config()))
     for engine in ("auto", "native"):
         with pytest.raises(RunError) as found:
             Translator.load(run, device="cpu", engine=engine)

@@ -18,8 +18,9 @@ from torch import Tensor
 from manyheads.config.schema import TASKS, Config, ModelConfig, TokenizerConfig
 from manyheads.data.examples import make_texts
 from manyheads.errors import ParityError, RunError
+from manyheads.interop.hub import is_pretrained
 from manyheads.interop.huggingface.check import check_pretrained
-from manyheads.interop.huggingface.reader import HuggingFaceModel, is_pretrained, read_pretrained
+from manyheads.interop.huggingface.reader import HuggingFaceModel, read_pretrained
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier

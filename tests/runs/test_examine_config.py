@@ -86,7 +86,7 @@ def test_memory_saved_for_the_backward_pass_is_estimated_from_a_few_rows(
 ) -> None:
     config = configured(corpus, model={"d_model": 64, "d_ff": 128}, training={"batch_tokens": 4_000})
     directory = RunDirectory(tmp_path / "run")
-    task = prepare_task(config, directory, read_corpus(config, directory), SilentListener())
+    task = prepare_task(config, directory, read_corpus(config, directory.path), SilentListener())
     model, updates = task.model().train(), task.updates(ALONE)
     (part,) = updates.batches(0, updates.heaviest(), updates.epoch(0)[updates.heaviest()])
     assert part.num_positions > 4 * start._MEASURED_POSITIONS

@@ -25,19 +25,19 @@ from tests.training.parts import CollectingListener
 
 from manyheads.build.schema import ExportStep
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import load_model, load_run
 from manyheads.cli import export as command
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
 from manyheads.errors import ConfigError, ParityError, RunError, UsageError
-from manyheads.interop.bundle import load_run
 from manyheads.interop.marian.reader import read_marian
+from manyheads.interop.parity import samples_of
 from manyheads.runs.compare import compare
 from manyheads.runs.evaluate import evaluate, with_line
 from manyheads.runs.export import _FORMATS, export, push
 from manyheads.runs.import_model import import_model
 from manyheads.runs.listeners import ForwardingListener
 from manyheads.runs.train import train
-from manyheads.tasks.corpus import samples_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Advance
 
@@ -407,13 +407,13 @@ def test_a_model_is_fine_tuned_in_one_command(trained: Path, tmp_path: Path, kin
     else:
         run = RunDirectory(origin)
         tokenizers = run.tokenizers(run.config())
-        model = run.model(run.config(), tokenizers)
+        model = load_model(run, run.config(), tokenizers)
     tuned = RunDirectory(tmp_path / "run")
     config = tuned.config()
     assert config.model.d_model == model.config.d_model
     assert config.model.dropout == 0.0
     assert tuned.tokenizers(config).source.sha256 == tokenizers.source.sha256
-    after = dict(tuned.model(config, tuned.tokenizers(config)).named_parameters())
+    after = dict(load_model(tuned, config, tuned.tokenizers(config)).named_parameters())
     for name, before in model.named_parameters():  # the rate is next to nothing
         assert_close(after[name], before)
 

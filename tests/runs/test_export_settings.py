@@ -10,9 +10,9 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 from tests.web.text.browser import node
 
+from manyheads.checkpoint.models import load_run
 from manyheads.config.schema import Config
 from manyheads.errors import ParityError
-from manyheads.interop.bundle import load_run
 from manyheads.runs.export import export
 from manyheads.runs.export_settings import _lost_settings, compare_texts, described_losses, setting_lines
 from manyheads.runs.train import train

@@ -41,7 +41,9 @@ def batches_of(run: Path) -> list[Any]:
     """Return the batches of a finished run, update by update."""
     directory = RunDirectory(run)
     config = directory.config()
-    updates = prepare_task(config, directory, read_corpus(config, directory), CollectingListener()).updates(ALONE)
+    updates = prepare_task(config, directory, read_corpus(config, directory.path), CollectingListener()).updates(
+        ALONE
+    )
     plans = [updates.epoch(number) for number in range(STEPS)]
     positions = [(epoch, position) for epoch, plan in enumerate(plans) for position in range(len(plan))][:STEPS]
     return [updates.batches(epoch, position, plans[epoch][position])[0] for epoch, position in positions]

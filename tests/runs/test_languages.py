@@ -8,7 +8,7 @@ from tests.runs.parts import SENTENCES, make_config, write_corpus
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import RunError
 from manyheads.runs.train import train
-from manyheads.tasks.corpus import LANGUAGES, languages_of
+from manyheads.tasks.languages import LANGUAGES, languages_of
 from manyheads.text.languages import confidences
 
 

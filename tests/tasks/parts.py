@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from manyheads.checkpoint.models import build_model
 from manyheads.config.schema import Config
 from manyheads.tasks.registry import task_of
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizer
@@ -23,7 +24,7 @@ def assert_names_its_weights(config: Config) -> None:
     )
     if config.task != "translation":
         tokenizers = TokenizerPair(tokenizers.source, tokenizers.source, joint=True)
-    weights = dict(task.build_model(config, tokenizers, CLASSES).named_parameters())
+    weights = dict(build_model(config, tokenizers, len(CLASSES)).named_parameters())
     for name, side in task.token_rows.items():
         size = (tokenizers.source if side == "source" else tokenizers.target).size
         assert name not in weights or len(weights[name]) == size, name

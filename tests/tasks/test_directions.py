@@ -12,7 +12,6 @@ from tests.runs.parts import make_config, make_languages_config, write_languages
 from tests.tasks.test_preparation import all_batches, updates
 from tests.tolerances import within
 
-from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.tasks.batch_sources import CorpusUpdates
@@ -107,7 +106,7 @@ def test_no_direction_trains_on_what_another_holds_out(corpus: Path, tmp_path: P
         {"source": "de", "target": "en", "train": "leak"},
         {"source": "en", "target": "de", "train": "leak", "valid": "test"},  # does not hold the pair out itself
     ]
-    found = read_corpus(make_languages_config(folder, data={"pairs": pairs}), RunDirectory(tmp_path / "run"))
+    found = read_corpus(make_languages_config(folder, data={"pairs": pairs}), tmp_path / "run")
     assert [counts.overlap for counts in found.counts] == [1, 1]
     assert len(found.train) == 2
 

@@ -20,6 +20,7 @@ from tests.tolerances import approx, assert_close
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import load_model
 from manyheads.cli.main import run as program
 from manyheads.data.examples import make_texts
 from manyheads.errors import ConfigError, RunError, UsageError
@@ -31,7 +32,7 @@ from manyheads.runs.train import train
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.translation.translator import Translator
-from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.tokenizer import BOS, EOS, PAD, TokenizerPair
 
 NO_LEARNING = {"steps": 1, "learning_rate": 1e-30, "warmup_steps": 0, "weight_decay": 0.0}
 TEXTS = ["a great film", "the plot was awful", "안녕하세요"]
@@ -158,12 +159,11 @@ def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
     run = RunDirectory(tmp_path / "run")
     tokenizer = run.tokenizers(run.config()).source
     assert tokenizer.pieces([tokenizer.mask]) == ["[MASK]"]
-    from manyheads.model.encoder_only import MaskedLanguageModel
     from manyheads.tasks.batch_sources import hide
 
     shown = hide([9] * 200, 0.5, np.random.default_rng(1), tokenizer).ids
     assert (shown == tokenizer.mask).sum() > 50
-    model = run.load(run.config(), lambda: MaskedLanguageModel(run.config().model, tokenizer.size))
+    model = load_model(run, run.config(), TokenizerPair(tokenizer, tokenizer, joint=True))
     ids, _ = make_texts(tokenizer.encode(["hund katze"]), pad=PAD, bos=BOS, eos=EOS, with_types=False)
     batch = fast(["hund katze"], return_tensors="pt")
     with torch.no_grad():

@@ -39,7 +39,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def updates(config: Config, folder: Path, *worlds: World) -> CorpusUpdates:
     run = RunDirectory(folder)
-    task = prepare_task(config, run, read_corpus(config, run), CollectingListener())
+    task = prepare_task(config, run, read_corpus(config, run.path), CollectingListener())
     made = task.updates(*worlds or (ALONE,))
     return made
 
@@ -174,7 +174,7 @@ def test_lines_are_described_by_their_numbers_in_the_files(corpus: Path, tmp_pat
 
 def test_token_ids_are_made_once(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path)
-    loaded = read_corpus(config, run)
+    loaded = read_corpus(config, run.path)
     tokenizers, store = prepare(config, run, loaded)
     run.begin(config, tokenizers, {})
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "cache").rglob("*")}
@@ -191,7 +191,7 @@ def test_text_that_has_not_changed_is_not_read_again(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config, run = make_config(corpus), RunDirectory(tmp_path)
-    first = read_corpus(config, run)
+    first = read_corpus(config, run.path)
     splits: list[str] = []
     read = module.read_split
 
@@ -200,7 +200,7 @@ def test_text_that_has_not_changed_is_not_read_again(
         return read(data, split, reads)
 
     monkeypatch.setattr(module, "read_split", recording_read)
-    second = read_corpus(config, run)
+    second = read_corpus(config, run.path)
     assert splits == ["valid", "test"]
     assert (second.sha256, second.counts) == (first.sha256, first.counts)
     assert list(second.train.sides()[1]) == list(first.train.sides()[1])
@@ -210,11 +210,11 @@ def test_text_that_has_not_changed_is_not_read_again(
 def test_text_that_has_changed_is_read_again(tmp_path: Path, change: str) -> None:
     folder, run = write_corpus(tmp_path / "corpus"), RunDirectory(tmp_path / "run")
     config = make_config(folder)
-    before = read_corpus(config, run)
+    before = read_corpus(config, run.path)
     settings: dict[str, Any] = {"limit": {"limit": 10}, "ratio": {"max_ratio": 1.2}}.get(change, {})
     if not settings:
         write_split(folder, change, SENTENCES[3:30])
-    after = read_corpus(make_config(folder, data=settings), run)
+    after = read_corpus(make_config(folder, data=settings), run.path)
     assert after.sha256 != before.sha256
 
 
@@ -222,9 +222,7 @@ def test_the_fingerprint_is_that_of_the_text_and_not_of_the_files(tmp_path: Path
     first, second = write_corpus(tmp_path / "a"), write_corpus(tmp_path / "b")
     for path in second.iterdir():
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    found = [
-        read_corpus(make_config(root), RunDirectory(tmp_path / f"run-{root.name}")) for root in (first, second)
-    ]
+    found = [read_corpus(make_config(root), tmp_path / f"run-{root.name}") for root in (first, second)]
     assert found[0].sha256 == found[1].sha256
 
 
@@ -313,7 +311,7 @@ def test_subwords_are_learnt_from_evenly_spread_pairs_of_a_large_corpus(
 
     monkeypatch.setattr(preparation, "train_tokenizers", recording_train)
     config, run = make_config(corpus), RunDirectory(tmp_path)
-    loaded = read_corpus(config, run)
+    loaded = read_corpus(config, run.path)
     prepare(config, run, loaded)
     step = -(-len(loaded.train) // 4)
     expected = tuple(list(side)[::step] for side in loaded.train.sides())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bitext.files import LOCK, locked, refuse_links, remove_drafts, write_atomically
 from bitext.shell import command_line
@@ -16,7 +16,6 @@ from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
     as_json,
     check_nodes,
-    read_header,
     read_json,
     read_json_text,
     read_tensors,
@@ -32,8 +31,6 @@ from manyheads.text.tokenizer import TokenizerPair, load_tokenizer
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from manyheads.model.encoder_decoder import EncoderDecoder
-    from manyheads.model.transformer import Transformer
 
 _CONFIG = "config.json"
 _ENVIRONMENT = "environment.json"
@@ -41,8 +38,6 @@ _CARD = "README.md"
 _MOST_CARD = 2**18  # bytes
 _MOST_LOG = 2**28
 _WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
-
-_Model = TypeVar("_Model", bound="Transformer")
 
 
 class RunDirectory:
@@ -246,30 +241,12 @@ class RunDirectory:
             raise RunError(f"{path} is not the one this run was begun with. Copy the whole run directory again.")
         return content
 
-    def model(self, config: Config, tokenizers: TokenizerPair) -> EncoderDecoder:
-        """Load the translation model with the best weights, on the CPU, in eval mode.
+    def weights(self) -> dict[str, Tensor]:
+        """Read the best weights.
 
         Raises:
-            RunError: the weights are missing, damaged, or of another shape.
+            RunError: the weights are missing or damaged.
         """
-        from manyheads.model.encoder_decoder import EncoderDecoder  # imports torch
-
-        sizes = tokenizers.source.size, tokenizers.target.size
-        return self.load(config, lambda: EncoderDecoder(config.model, *sizes))
-
-    def load(self, config: Config, build: Callable[[], _Model]) -> _Model:
-        """Build a model of the configuration and load the best weights into it; see `model`."""
-        from manyheads.checkpoint.weights import SkipInitialization, check_header, load_weights  # imports torch
-
-        path = self.weights_path
-        check_header(config.model, build, read_header(path), str(path))  # before any memory is taken
-        with SkipInitialization():
-            model = build()
-        load_weights(model, self.weights(), str(path))
-        return model.eval()
-
-    def weights(self) -> dict[str, Tensor]:
-        """Read the best weights; raises as `model`."""
         return read_tensors(self.weights_path)
 
     def publish(self, tensors: Mapping[str, Tensor]) -> None:

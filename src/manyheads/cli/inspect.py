@@ -224,8 +224,8 @@ def curves(
         )
     _check_drawing(output, _SUFFIXES, as_json=as_json, width=width)
 
-    from manyheads.evaluation.verdicts import verdict_lines
     from manyheads.inspection.views import Picture
+    from manyheads.notes import verdict_lines
     from manyheads.runs.inspect import curves
     from manyheads.runs.outcome import training_verdict
 

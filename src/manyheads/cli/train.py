@@ -58,7 +58,7 @@ def _train(
     # imports torch: only once the configuration is valid
     announce_loading()
     from manyheads.cli.progress_line import duration
-    from manyheads.evaluation.verdicts import verdict_lines
+    from manyheads.notes import verdict_lines
     from manyheads.runs.outcome import training_verdict
     from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
@@ -104,7 +104,7 @@ def _train(
 @json_option
 def average(run: Path, last: int | None, output: Path | None, as_json: bool) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
-    from manyheads.evaluation.verdicts import verdict_lines
+    from manyheads.notes import verdict_lines
     from manyheads.runs.outcome import judge_average
     from manyheads.runs.resume import average as average_run
 

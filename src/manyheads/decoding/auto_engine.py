@@ -15,10 +15,11 @@ from manyheads.decoding.native.build import why_none
 from manyheads.decoding.native.model import FloatArray, NativeModel
 from manyheads.decoding.native.weights import Precision, torch_precision
 from manyheads.decoding.native_engine import NativeEngine, NotNativeError, open_native
-from manyheads.errors import UsageError, refuse_pickling, require
+from manyheads.errors import UsageError, refuse_pickling
 from manyheads.search.cancellation import cancelled_among
 from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.text.tokenizer import TokenizerPair
 
 if TYPE_CHECKING:
@@ -70,10 +71,8 @@ class AutoEngine:
     def native_engine(self) -> NativeEngine | None:
         """The engine in C with the present weights; None if there is none for this model and device."""
         if self.loaded is not None and self.loaded.pack_weights() is not self.packed:
-            from manyheads.decoding.prepare import pack_native  # imports torch
-
             self.packed = self.loaded.packed
-            native = pack_native(self.loaded.models[0], self.precision)
+            native = self.loaded.pack_native(self.precision)
             self.native = None if native is None else NativeEngine(native)
         return self.native
 
@@ -150,10 +149,8 @@ def engine_of(model: EncoderDecoder, name: str = "auto") -> Engine:
     Raises:
         UsageError: there is no such engine, or it cannot compute the model where it is.
     """
-    from manyheads.decoding.engine import TorchEngine  # imports torch
-
     check_engine(name)
-    with_torch = TorchEngine([model])
+    with_torch: TorchEngine = torch_module("engine", "A model in memory").TorchEngine([model])
     if name == "torch":
         return with_torch
     engine = AutoEngine(lambda: with_torch)
@@ -185,10 +182,8 @@ def open_engine(
         return NativeModel(tensors, config.model, sizes, precision, code)
 
     def load() -> TorchEngine:
-        module = require("manyheads.decoding.engine", purpose="This search, or the model itself,")
-        pick_device = require("manyheads.training.precision", purpose="The model itself").pick_device
-        model = run.model(config, tokenizers).to(pick_device(device))
-        engine: TorchEngine = module.TorchEngine([model], precision="fp32" if precision == "int8" else precision)
+        opened = torch_module("engine", "This search, or the model itself,").TorchEngine
+        engine: TorchEngine = opened.of_runs([run], device, "fp32" if precision == "int8" else precision)
         return engine
 
     if name == "torch":
@@ -206,3 +201,20 @@ def open_engine(
             torch_precision(precision, _why_torch(engine.torch_engine))
         return engine
     return native if name == "native" else AutoEngine(load, native, precision)
+
+
+def open_ensemble(name: str, runs: Sequence[RunDirectory], *, device: str, precision: Precision) -> Engine:
+    """Return the engine of several runs, whose probabilities are averaged; for the arguments see `Translator.load`.
+
+    Raises:
+        RunError: weights are missing or damaged.
+        UsageError: the tokenizers of two runs differ, or the engine or the number format is not that of torch.
+        MissingExtraError: torch is missing.
+    """
+    if name == "native":
+        raise UsageError("an ensemble is searched with torch operators. Use the engine auto or torch.")
+    opened = torch_module("engine", "An ensemble").TorchEngine
+    engine: TorchEngine = opened.of_runs(
+        runs, device, torch_precision(precision, "an ensemble is searched by torch operators")
+    )
+    return engine

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
 
 import torch
 
+from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import load_model
 from manyheads.data.batch import pad_rows
 from manyheads.decoding.batching import (
     MAX_WORKERS,
@@ -19,11 +23,13 @@ from manyheads.decoding.batching import (
     search_in_batches,
 )
 from manyheads.decoding.model import InferenceModel
-from manyheads.decoding.native.weights import TorchPrecision
-from manyheads.decoding.prepare import pack
+from manyheads.decoding.native.model import NativeModel
+from manyheads.decoding.native.weights import Precision, TorchPrecision
+from manyheads.decoding.prepare import pack, pack_native
 from manyheads.decoding.rescoring import review
 from manyheads.decoding.stepper import EncoderDecoderStepper
 from manyheads.decoding.threads import num_threads
+from manyheads.errors import UsageError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import DecodingSteps
 from manyheads.search.beam import beam_search
@@ -36,7 +42,8 @@ from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_can
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.search.rules import ForbiddenSequences, MinLength, NoRepeat, Rule, RuledStepper
 from manyheads.search.sampling import sample
-from manyheads.text.tokenizer import EOS, PAD
+from manyheads.text.tokenizer import EOS, PAD, TokenizerPair
+from manyheads.training.precision import pick_device
 
 
 class TorchEngine:
@@ -50,6 +57,24 @@ class TorchEngine:
         self.models = models
         self.precision = precision
         self.packed: list[InferenceModel] = []
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[RunDirectory], device: str, precision: TorchPrecision = "fp32") -> Self:
+        """Open the models of runs of one task; for the device see `Translator.load`.
+
+        Raises:
+            RunError: weights are missing or damaged.
+            UsageError: the tokenizers of two runs differ.
+        """
+        chosen, models = pick_device(device), []
+        first = runs[0].config()
+        own = runs[0].tokenizers(first)
+        for run in runs:
+            config = run.config_of(first.task)
+            tokenizers = run.tokenizers(config)
+            _check_same_tokenizers(runs[0].path, own, run.path, tokenizers)
+            models.append(load_model(run, config, tokenizers).to(chosen))
+        return cls(models, precision)
 
     @property
     def device(self) -> torch.device:
@@ -170,6 +195,10 @@ class TorchEngine:
             self.packed = [pack(model, self.precision) for model in self.models]
         return self.packed
 
+    def pack_native(self, precision: Precision = "fp32") -> NativeModel | None:
+        """Pack the weights of the first model for the C code; see `decoding.prepare.pack_native`."""
+        return pack_native(self.models[0], precision)
+
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """Put all models in evaluation mode and pack their weights for decoding; restore the mode at the end."""
@@ -182,3 +211,14 @@ class TorchEngine:
         finally:
             for model in training:
                 model.train()
+
+
+def _check_same_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:
+    """Raise `UsageError` if the tokenizers of two runs differ."""
+    for side, first, second in (("source", own.source, its.source), ("target", own.target, its.target)):
+        if first.sha256 != second.sha256:
+            raise UsageError(
+                f"{run} and {other} cannot translate together: their {side} tokenizers differ "
+                f"(SHA-256 {first.sha256[:12]}, {second.sha256[:12]}). Train both on the same data and tokenizer "
+                "settings."
+            )

@@ -159,6 +159,11 @@ def _attention_mask(begins: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     return ((causal & not_padding[:, None]) | diagonal)[:, None]
 
 
+def array_stepper(model: DecoderOnly, contexts: Sequence[Sequence[int]], window: int) -> ArrayStepper:
+    """Return the stepper of a model whose arguments and results are NumPy arrays; see `DecoderOnlyStepper`."""
+    return ArrayStepper(DecoderOnlyStepper(model, contexts, window), model.output.weight.device)
+
+
 class ArrayStepper:
     """A stepper with torch whose arguments and results are NumPy arrays, as of `NativeTextStepper`."""
 

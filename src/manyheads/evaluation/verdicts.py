@@ -62,14 +62,6 @@ _DEFECT_TEXTS = {
 }  # fmt: skip
 
 
-def verdict_lines(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences of a verdict as lines of text; the line of a `Note` is one."""
-    lines = [f"verdict: {sentence}" for sentence in sentences]
-    return [
-        Note(line) if isinstance(sentence, Note) else line for line, sentence in zip(lines, sentences, strict=True)
-    ]
-
-
 def judge_bleu(bleu: float, interval: tuple[float, float], sentences: int, signature: str, language: str) -> str:
     """Return the verdict on a BLEU score in words.
 

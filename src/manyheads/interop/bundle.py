@@ -14,7 +14,6 @@ from typing import Any
 
 from manyheads import __version__
 from manyheads.checkpoint import (
-    RunDirectory,
     as_json,
     read_json,
     read_tokenizers,
@@ -52,18 +51,6 @@ class LoadedModel:
     def prefix(self) -> tuple[int, ...]:
         """Tokens that every output begins with: the symbol of the target language, if the vocabulary has it."""
         return self.tokenizers.target.language_prefix(self.config.data.target)
-
-
-def load_run(folder: Path) -> LoadedModel:
-    """Load the model of a run directory.
-
-    Raises:
-        RunError: the folder is no run directory, or is damaged.
-    """
-    run = RunDirectory.existing(folder)
-    config = run.config()
-    tokenizers = run.tokenizers(config)
-    return LoadedModel(config, tokenizers, run.model(config, tokenizers))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub (extra ``hf``): download runs and models of transformers, upload runs."""
+"""Folders of models of transformers, also on the Hugging Face hub (extra ``hf``): download them, upload runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from manyheads.checkpoint.files import read_json
 from manyheads.errors import RunError, require
 from manyheads.files import plain_file
 
@@ -39,6 +40,21 @@ _DOWNLOADED = [
     "merges.txt",
 ]
 _LEGACY = "pytorch_model.bin"
+
+
+def is_marian(folder: Path) -> bool:
+    """Return whether a folder is a MarianMT model."""
+    return _model_type(folder) == "marian"
+
+
+def is_pretrained(folder: Path) -> bool:
+    """Return whether a folder has a config.json of transformers, of any model but MarianMT."""
+    return _model_type(folder) not in (None, "marian")
+
+
+def _model_type(folder: Path) -> object:
+    path = folder / "config.json"
+    return read_json(path).get("model_type") if path.is_file() else None
 
 
 def is_hub_name(text: str) -> bool:

@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from bitext.file_names import Split
 from manyheads.errors import ParityError
+from manyheads.interop.bundle import LoadedModel
+from manyheads.tasks.corpus import available_pairs
 from manyheads.text.tokenizer import SPECIALS, Tokenizer
 
 # Largest mean difference of a token in nats, by the number format of the matrices. In float32, the largest
@@ -25,6 +28,7 @@ _TOLERANCES = {"float32": 1e-4, "float16": 0.02, "bfloat16": 0.1}
 _ROUGH = 0.3  # int8
 _MAX_DIFFERENCE = 1e-3
 _OTHER_OUTPUTS = 0.1  # share of outputs that a tie between two tokens may change in float32
+_SENTENCES = 100  # of a run, on which an export is compared
 MAX_SAMPLE_TOKENS = 60  # tokens of a sample
 RANDOM_PIECES = "random pieces of the vocabulary"
 
@@ -113,6 +117,17 @@ def random_rows(tokenizer: Tokenizer, count: int, shortest: int, longest: int, s
 def random_samples(tokenizer: Tokenizer) -> Samples:
     """Return 16 rows of random pieces, for a run whose text is not available."""
     return Samples(random_rows(tokenizer, 16, 3, 19), RANDOM_PIECES)
+
+
+def samples_of(opened: LoadedModel) -> Samples:
+    """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
+    splits: list[Split] = ["test", "valid"]
+    for split in splits:
+        pairs = available_pairs(opened.config, split, _SENTENCES)
+        rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
+        if any(rows):
+            return Samples([row for row in rows if row], f"the first of the run's {split} set")
+    return random_samples(opened.tokenizers.source)
 
 
 def compare(

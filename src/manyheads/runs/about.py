@@ -12,7 +12,7 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inspection.metrics import RunCurves, read_metrics
-from manyheads.tasks.corpus import languages_of
+from manyheads.tasks.languages import languages_of
 from manyheads.text.languages import other_language
 
 _EXAMPLES, _TEXTS_READ = 4, 64

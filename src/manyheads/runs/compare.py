@@ -15,10 +15,11 @@ from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, UsageError
 from manyheads.evaluation import BootstrapResult
-from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison, verdict_lines
+from manyheads.evaluation.verdicts import METRIC_NAMES, judge_comparison
 from manyheads.interop.argos import opened_package
 from manyheads.interop.bundle import is_export
 from manyheads.interop.ctranslate2.convert import load_ctranslate2
+from manyheads.notes import verdict_lines
 from manyheads.runs.import_model import is_ctranslate2
 from manyheads.tasks.directions import with_direction
 from manyheads.tasks.registry import task_of

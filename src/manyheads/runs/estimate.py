@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checks.plan import DISTURBED
 from manyheads.config.schema import Config
 from manyheads.data.batch import Batch, make_batch
@@ -22,7 +23,6 @@ from manyheads.data.sampler import Sampler
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS
 from manyheads.training.distributed import ALONE
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.objective import Objective, translation_loss
 from manyheads.training.precision import pick_device, pick_precision, synchronise
 from manyheads.training.update import Updater

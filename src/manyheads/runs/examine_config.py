@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.checks.catalogue import with_settings
 from manyheads.checks.check import make_checks, name_direction
@@ -24,12 +25,7 @@ from manyheads.model.attention import attend
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.runs.estimate import free_share
-from manyheads.tasks.corpus import (
-    cleaning,
-    name_limit,
-    read_corpus,
-    read_splits,
-)
+from manyheads.tasks.corpus import cleaning, name_limit, read_corpus, read_splits
 from manyheads.tasks.initialize import with_initial_shape
 from manyheads.tasks.registry import prepare_task
 from manyheads.tasks.task import TrainingTask
@@ -38,7 +34,6 @@ from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import ALONE
 from manyheads.training.log import NO_LISTENER, Listener, track
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 from transformer_doctor.checks.formula import examine_attention
@@ -61,7 +56,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory(Path(folder) / "run")
         config = with_initial_shape(config, run, listener)
-        task = prepare_task(config, run, read_corpus(config, run), listener)
+        task = prepare_task(config, run, read_corpus(config, run.path), listener)
         listener.message("examining a new model")
         torch.manual_seed(config.training.seed)
         model, updates = task.model(), task.updates(ALONE)

@@ -10,6 +10,7 @@ from bitext.file_names import Split
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, read_json
+from manyheads.checkpoint.models import load_model
 from manyheads.checks.catalogue import run_finding, with_settings
 from manyheads.checks.check import merge_findings, name_direction
 from manyheads.checks.curves import curve_findings
@@ -27,18 +28,20 @@ from manyheads.errors import MissingExtraError, ParityError, RunError
 from manyheads.interop.argos import check_argos, unpacked
 from manyheads.interop.bundle import METADATA, LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import check_ctranslate2
-from manyheads.interop.marian.reader import is_marian, read_marian
-from manyheads.interop.parity import Parity, compare
+from manyheads.interop.hub import is_marian
+from manyheads.interop.marian.reader import read_marian
+from manyheads.interop.parity import Parity, compare, samples_of
 from manyheads.interop.reference import reference
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.runs.outcome import read_curves, with_steps_done
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import available_pairs, languages_of, name_files, samples_of
+from manyheads.tasks.corpus import available_pairs, name_files
 from manyheads.tasks.labels import Labels
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.scoring import stream_of
+from manyheads.tasks.languages import languages_of
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.texts import encode_texts
@@ -112,8 +115,8 @@ def _trained_model(run: RunDirectory, config: Config, logged_loss: float | None)
     tokenizers = run.tokenizers(config)
     source, target = tokenizers.source, tokenizers.target
     train, valid = _available_text(config, "train", _TRAIN), _available_text(config, "valid", _VALID)
-    task, classes = task_of(config), task_of(config).classes(run)
-    model = run.load(config, lambda: task.build_model(config, tokenizers, classes))
+    classes = task_of(config).classes(run)
+    model = load_model(run, config, tokenizers, len(classes))
     if isinstance(model, EncoderDecoder):
         translator = Translator(config, tokenizers, model)
         return _trained_translator(translator, train, valid, logged_loss, languages_of(run))

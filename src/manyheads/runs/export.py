@@ -9,11 +9,12 @@ from tempfile import TemporaryDirectory
 
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory, write_atomically
+from manyheads.checkpoint.models import build_model, load_run
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.errors import RunError, UsageError
 from manyheads.files import new_folder
 from manyheads.interop.argos import PACKAGE_VERSION, check_argos, package_name, write_argos
-from manyheads.interop.bundle import LoadedModel, is_export, load_run
+from manyheads.interop.bundle import LoadedModel, is_export
 from manyheads.interop.ctranslate2.convert import (
     QUANTIZATIONS,
     check_ctranslate2,
@@ -22,11 +23,10 @@ from manyheads.interop.ctranslate2.convert import (
 from manyheads.interop.hub import is_hub_name, push_folder
 from manyheads.interop.huggingface.check import check_pretrained, compare_back
 from manyheads.interop.huggingface.reader import read_pretrained
-from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.interop.huggingface.writer import write_pretrained
 from manyheads.interop.marian.reader import check_marian, read_marian
 from manyheads.interop.marian.writer import TRAINED_START, marian_numbers, starts_from_zero, write_marian
-from manyheads.interop.parity import Parity, Reference, compare, has_transformers
+from manyheads.interop.parity import Parity, Reference, compare, has_transformers, samples_of
 from manyheads.interop.reference import reference
 from manyheads.interop.sentence_transformers import check_sentence_transformer, write_sentence_transformer
 from manyheads.model.encoder_only import TextClassifier
@@ -39,11 +39,11 @@ from manyheads.runs.export_settings import (
 from manyheads.runs.html_export import FOR_BROWSERS, Export, browser_numbers, export_for_browsers, size_of
 from manyheads.runs.model_card import exported_card
 from manyheads.runs.shown_card import korean_card, licence_of
-from manyheads.tasks.corpus import available_pairs, name_files, samples_of
+from manyheads.tasks.corpus import available_pairs, name_files
 from manyheads.tasks.registry import task_of
 from manyheads.tasks.translation.task import card_line_of_translator
 from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.tokenizer import Tokenizer
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener
 from transformer_doctor.texts import Language
 
@@ -270,7 +270,7 @@ def _as_transformers(
     exported = read_pretrained(draft)
     if exported.labels != labels:
         raise RunError(f"the labels were not written as they are: {', '.join(exported.labels)}.")
-    reloaded = empty_model(config, tokenizer, len(labels))
+    reloaded = build_model(config, TokenizerPair(tokenizer, tokenizer, joint=True), len(labels))
     reloaded.load_state_dict(exported.tensors(config.spec.architecture), strict=False)
     return compare_back(model, reloaded.eval(), tokenizer, config.spec.architecture)
 

@@ -17,22 +17,23 @@ from manyheads.checkpoint.arrays import TensorFile
 from manyheads.decoding.native.language_model import with_fixed_bias
 from manyheads.decoding.native.weights import FloatArray
 from manyheads.decoding.native_engine import tied_matrices
-from manyheads.errors import UsageError, is_installed, require
-from manyheads.evaluation.verdicts import verdict_lines
+from manyheads.errors import UsageError, is_installed
 from manyheads.files import new_folder
 from manyheads.interop.bundle import LoadedModel
 from manyheads.interop.html.check import compare_packed, translate_packed
 from manyheads.interop.html.pack import PackedModel, pack_model
 from manyheads.interop.html.tokenizer import describe_tokenizer
-from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows
+from manyheads.interop.parity import MAX_SAMPLE_TOKENS, Parity, random_rows, samples_of
+from manyheads.notes import verdict_lines
 from manyheads.runs.about import describe_all, direction_name
 from manyheads.runs.export_settings import TextComparison, compare_texts, join_comparisons, setting_lines
 from manyheads.runs.inspect import Loaded, inspect_weights, load_for_inspection
 from manyheads.runs.page import PageModel, model_document, page_of_run
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import name_files, samples_of
+from manyheads.tasks.corpus import name_files
 from manyheads.tasks.inspecting.options import facts
 from manyheads.tasks.language_modeling.generator import Generator, first_token
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.training.log import Listener
@@ -152,7 +153,7 @@ def export_for_browsers(
             texts = _compare_texts_with_run(model, to, numbers)
         if with_torch or to != "html":
             with listener.phase("scoring the test text for the model card"):
-                evaluation = require("manyheads.runs.evaluate", purpose=f"--to {to}")
+                evaluation = torch_module("evaluate", f"--to {to}")
                 line = evaluation.card_line(run, listener)
         if to == "html":
             card = RunDirectory(run).card()
@@ -161,7 +162,7 @@ def export_for_browsers(
             name = out.name if out.suffix == ".html" else f"{directory.path.resolve().name}.html"
             write_atomically(draft / name, page.encode())
         else:
-            model_card = require("manyheads.runs.model_card", purpose=f"--to {to}")
+            model_card = torch_module("model_card", f"--to {to}")
             labels = loaded.labels.names if isinstance(loaded, Classifier) else ()
             card = model_card.exported_card(loaded.config, RunDirectory(run).tokenizers(loaded.config), to, labels)
             _write_module(draft, model, evaluation.with_line(card, line))
@@ -194,7 +195,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
         ParityError: the engine gives other results than the run.
     """
     loaded = model.loaded
-    reference = require("manyheads.interop.reference", purpose="The comparison with the run")
+    reference = torch_module("reference", "The comparison with the run")
     if isinstance(loaded, Translator):
         opened = LoadedModel(loaded.config, loaded.tokenizers, loaded.model)
         expected = [

@@ -19,18 +19,18 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.directory import command_to_use
 from manyheads.config.schema import TASKS, Config
 from manyheads.errors import RunError, UsageError
-from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder
 from manyheads.interop.argos import is_package, opened_package
 from manyheads.interop.ctranslate2.reader import check_imported, read_ctranslate2
-from manyheads.interop.hub import folder_of
+from manyheads.interop.hub import folder_of, is_marian, is_pretrained
 from manyheads.interop.huggingface.check import check_pretrained
-from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
+from manyheads.interop.huggingface.reader import read_pretrained
 from manyheads.interop.huggingface.task_model import build_task_model, task_of
-from manyheads.interop.marian.reader import check_marian, is_marian, read_marian, their_numbers
+from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
 from manyheads.interop.parity import RANDOM_PIECES, Parity, Samples, has_transformers, random_rows, random_samples
 from manyheads.interop.reference import reference
 from manyheads.model.transformer import Transformer
+from manyheads.notes import verdict_lines
 from manyheads.runs.model_card import imported_card
 from manyheads.tasks.labels import LABELS, Labels
 from manyheads.text.tokenizer import TokenizerPair

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.errors import RunError, UsageError, require
+from manyheads.errors import RunError, UsageError
 from manyheads.inspection.curves import Curves
 from manyheads.inspection.documents import Inspection, ModelInspection
 from manyheads.inspection.metrics import read_metrics
@@ -15,6 +15,7 @@ from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.loading import model_class_of
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.tasks.translation.translator import Translator
 from manyheads.training.log import NO_LISTENER, Listener
 
@@ -75,8 +76,7 @@ def inspect(
 
 def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspection:
     """Inspect a loaded model; raise `UsageError` as `inspect` does."""
-    registry = require("manyheads.tasks.registry", purpose="Inspection")
-    inspection: Inspection = registry.task_of(loaded.config).inspect(loaded, text, options)
+    inspection: Inspection = torch_module("inspect", "Inspection").inspect_loaded(loaded, text, options)
     return inspection
 
 
@@ -86,7 +86,7 @@ def inspect_weights(loaded: Loaded, run: Path | None, name: str) -> ModelInspect
     Raises:
         MissingExtraError: torch is not installed.
     """
-    inspect_model = require("manyheads.tasks.inspecting.model", purpose="Inspection").inspect_model
+    inspect_model = torch_module("inspect_model", "Inspection").inspect_model
     steps = read_metrics("", "", RunDirectory(run).log()).total_steps if run else 0
     inspection: ModelInspection = inspect_model(loaded.config, loaded.model, total_steps=steps or None, run=name)
     return inspection

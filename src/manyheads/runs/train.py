@@ -15,6 +15,7 @@ from torch import Tensor
 
 from bitext.shell import command_line
 from manyheads import __version__
+from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.weights import average_tensors
 from manyheads.checks.lines import LineCounts
@@ -36,7 +37,6 @@ from manyheads.tasks.translation.scoring import Validation
 from manyheads.training.distributed import ALONE, World, join_world
 from manyheads.training.interruption import Interrupted, Watch
 from manyheads.training.log import NO_LISTENER, Advance, Listener
-from manyheads.training.memory import keep_few_kernels, keep_freed_memory
 from manyheads.training.precision import pick_device, pick_precision
 from manyheads.training.progress import Progress
 from manyheads.training.snapshot import full_tensors, seed_process
@@ -109,11 +109,11 @@ def _train_here(
 ) -> TrainingSummary:
     """Train in a locked directory; only the main process writes."""
     if world.is_main:
-        task = _begin(config, run, read_corpus(config, run, listener), listener, force)
+        task = _begin(config, run, read_corpus(config, run.path, listener), listener, force)
         world.wait()
     else:
         world.wait()
-        task = prepare_task(config, run, open_corpus(config, run), listener)
+        task = prepare_task(config, run, open_corpus(config, run.path), listener)
     requests = Requests()
     watch = Watch(listener, requests.stop, world)
     trainer = make_trainer(task, run, watch, prepared=time.perf_counter() - start_time)

@@ -19,6 +19,7 @@ from bitext.files import MAX_NAME, locked_output, name_hash, refuse_links, repla
 from bitext.lines import text_line
 from bitext.placing import open_packed
 from bitext.tsv import join_row
+from manyheads.allocator import keep_decoding_small
 from manyheads.config.load import with_overrides
 from manyheads.data import CALL_LINES
 from manyheads.data.glossary import Glossary
@@ -27,7 +28,6 @@ from manyheads.errors import ManyheadsError, RunError
 from manyheads.search.options import SearchOptions
 from manyheads.tasks.assembly import WARNINGS
 from manyheads.tasks.translation.translator import DEFAULTS, Translation, Translator
-from manyheads.training.memory import keep_decoding_small
 
 TRUNCATED = "cut at the length limit of the model or of the search"
 SHARD_LINES = 2 * CALL_LINES

@@ -15,8 +15,8 @@ from manyheads.checkpoint import RunDirectory, as_json, read_json, write_atomica
 from manyheads.config.load import parse_config
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
-from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.files import new_folder, saving
+from manyheads.notes import verdict_lines
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.model_card import tuned_line
@@ -25,8 +25,8 @@ from manyheads.runs.train import train
 from manyheads.runs.tune_checks import check_news, find_doubts
 from manyheads.runs.tune_text import TuningText, add_general, data_of, read_corrections, read_text, write_text
 from manyheads.tasks.confidence import CONFIDENCE
-from manyheads.tasks.corpus import LANGUAGES
 from manyheads.tasks.directions import require_one_direction
+from manyheads.tasks.languages import LANGUAGES
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.source_model import SOURCES
 from manyheads.training.log import NO_LISTENER, Listener

@@ -15,7 +15,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from manyheads.errors import ManyheadsError, MissingExtraError, require
+from manyheads.errors import ManyheadsError, MissingExtraError
+from manyheads.inspection.codec import to_json_values
 from manyheads.search.interface import Cancelled
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, missing_field, replace_surrogates
@@ -27,6 +28,7 @@ from manyheads.serving.service import Service, WorkerTask
 from manyheads.tasks.inspecting.options import Changes, HeadName, InspectOptions
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
 from manyheads.tasks.language_modeling.next_token import next_tokens
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.tasks.translation.translator import Translator
 
 _MAX_BEAM = 16
@@ -113,8 +115,7 @@ async def head(request: Request) -> Response:
 
     def compute(cancelled: Cancelled) -> dict[str, Any]:
         with _isolated(run.loaded, changes, cancelled) as copied:
-            inspect_head = require("manyheads.tasks.head_steps", purpose="Inspection").inspect_head
-            to_json_values = require("manyheads.inspection.codec", purpose="Inspection").to_json_values
+            inspect_head = torch_module("head_steps", "Inspection").inspect_head
             steps: dict[str, Any] = to_json_values(inspect_head(copied, text, name, options), packed=True)
             return steps
 
@@ -197,7 +198,7 @@ async def _compute_response(
 
 def _isolated(loaded: Loaded, changes: Changes, cancelled: Cancelled) -> AbstractContextManager[Loaded]:
     """Return a context with a copy of the model in torch that computes with the changes (`tasks.isolation`)."""
-    isolation = require("manyheads.tasks.isolation", purpose="Inspection")
+    isolation = torch_module("isolation", "Inspection")
     context: AbstractContextManager[Loaded] = isolation.isolated_with_changes(loaded, changes, cancelled)
     return context
 

@@ -31,8 +31,8 @@ from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.settings import ServeSettings
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.corpus import languages_of
 from manyheads.tasks.language_modeling.generator import GenerateOptions, Generator
+from manyheads.tasks.languages import languages_of
 from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.translation.translator import Translator
 from manyheads.text.languages import LanguageProfile, confidences
@@ -41,6 +41,8 @@ Loaded = Translator | Classifier | Generator
 LanguageConfidence = tuple[str, float]  # language code, confidence in percent
 _MAX_WORKERS = 8
 _WORKER_NICENESS = 5  # increment of "nice": beside another busy thread, a worker keeps a quarter of a core
+
+_INSPECTING = {"inspect": "manyheads.runs.inspect", "page": "manyheads.runs.page"}
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class LanguageDetector:
         return [(language, percent) for language, percent in percents if percent > 0] or [(self.fallback, 0.0)]
 
 
-def inspecting(module: str) -> ModuleType:
-    """Import a module of `runs` that inspects models, whose charts a server without inspections does not load."""
-    return require(f"manyheads.runs.{module}", purpose="Inspection")
+def inspecting(name: str) -> ModuleType:
+    """Import a module that inspects models, whose charts a server without inspections does not load."""
+    return require(_INSPECTING[name], purpose="Inspection")
 
 
 @dataclass(eq=False)

@@ -22,6 +22,7 @@ from types import FrameType
 
 import uvicorn
 
+from manyheads.allocator import keep_decoding_small, return_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.data.suggestions import SuggestionFile
 from manyheads.errors import UsageError
@@ -32,7 +33,6 @@ from manyheads.serving.models import load_models, make_batcher
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.service import Service
 from manyheads.serving.settings import ServeSettings
-from manyheads.training.memory import keep_decoding_small, return_freed_memory
 
 _DRAIN_SECONDS = 25.0  # for running requests to finish after a signal, before they are cancelled
 _OTHER_FILES = 200  # open files of the server beside its connections

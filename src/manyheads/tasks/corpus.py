@@ -17,7 +17,6 @@ from bitext.file_names import Split
 from bitext.filtering import FilterCounts, FilterRules, PairFilter
 from bitext.pairs import Pair, limited
 from manyheads import __version__
-from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config, DataConfig
 from manyheads.config.schema.tasks import Reads
 from manyheads.data.builtin import builtin_pairs
@@ -26,18 +25,15 @@ from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.locate import split_setting
 from manyheads.data.reading import READINGS, require_pairs
 from manyheads.data.store import TextStore
-from manyheads.errors import DataError, RunError
-from manyheads.interop.bundle import LoadedModel
-from manyheads.interop.parity import Samples, random_samples
+from manyheads.errors import DataError
+from manyheads.files import saving
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, normalize_target, unify
 from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.log import NO_LISTENER, Listener, track
 
 _TEXT = Path("cache") / "text"  # in a run directory
-LANGUAGES = "languages.json"  # in a run directory: language profiles of both sides
 _KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white space inside
-_NUM_SAMPLES = 100  # sentences on which an export is compared
 _PROFILED_PAIRS = 5_000  # evenly spread over the corpus
 _LIMITLESS = 1 << 31  # tokens
 _NAMED_LINES = 5
@@ -255,24 +251,13 @@ def name_files(config: Config, splits: Sequence[Split], listener: Listener) -> N
         listener.message(f"reading {names}, as the configuration of the run says")
 
 
-def samples_of(opened: LoadedModel) -> Samples:
-    """Return the first test or validation sentences of a run; random pieces if its text is not on this machine."""
-    splits: list[Split] = ["test", "valid"]
-    for split in splits:
-        pairs = available_pairs(opened.config, split, _NUM_SAMPLES)
-        rows = opened.tokenizers.source.encode([pair.source for pair in pairs])
-        if any(rows):
-            return Samples([row for row in rows if row], f"the first of the run's {split} set")
-    return random_samples(opened.tokenizers.source)
+def open_corpus(config: Config, run: Path) -> Corpus:
+    """Open the text that `read_corpus` stored in a run directory."""
+    return Corpus(TextStore(run / _TEXT), held_out(config, "valid"))
 
 
-def open_corpus(config: Config, run: RunDirectory) -> Corpus:
-    """Open the text of a run that `read_corpus` stored."""
-    return Corpus(TextStore(run.path / _TEXT), held_out(config, "valid"))
-
-
-def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTENER) -> Corpus:
-    """Read and filter the text of a run; text that is stored in the run and has not changed is reused.
+def read_corpus(config: Config, run: Path, listener: Listener = NO_LISTENER) -> Corpus:
+    """Read and filter the text of a run; text that its directory holds and that has not changed is reused.
 
     The listener receives the progress.
 
@@ -286,7 +271,7 @@ def read_corpus(config: Config, run: RunDirectory, listener: Listener = NO_LISTE
     held = [*valid, *test]
     if data.pairs:  # a pair that one direction holds out, no other direction trains on
         held += [pair._replace(source=pair.target, target=pair.source) for pair in held]
-    folder, key = run.path / _TEXT, _text_key(config, held)
+    folder, key = run / _TEXT, _text_key(config, held)
     if key is None or not TextStore.has(folder, key):
         counts = []
 
@@ -362,17 +347,3 @@ def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProf
             texts += text.text(side, rows[:: max(1, -(-len(rows) // _PROFILED_PAIRS))])
         profiles[language] = make_profile(texts)
     return profiles
-
-
-def languages_of(run: RunDirectory) -> dict[str, LanguageProfile]:
-    """Return the language profiles of a run; none of an older run or one that was made elsewhere.
-
-    Raises:
-        RunError: the stored document is damaged.
-    """
-    if not (run.path / LANGUAGES).is_file():
-        return {}
-    try:
-        return {name: LanguageProfile.from_json(stored) for name, stored in run.document(LANGUAGES).items()}
-    except ValueError as error:
-        raise RunError(f"{run.path / LANGUAGES} is damaged: it holds no profiles of languages.") from error

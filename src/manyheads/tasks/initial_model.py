@@ -16,10 +16,9 @@ from manyheads.config.schema import TASKS, Config, TokenizerConfig
 from manyheads.config.schema.tasks import Architecture
 from manyheads.errors import RunError
 from manyheads.interop.bundle import METADATA
-from manyheads.interop.hub import folder_of
-from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
-from manyheads.interop.marian.reader import is_marian, read_marian
+from manyheads.interop.hub import folder_of, is_marian, is_pretrained
 from manyheads.tasks.labels import Labels
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.tokenizer import TokenizerPair
 
@@ -182,7 +181,9 @@ def _from_run(where: str, folder: Path, task: str) -> Pretrained:
 def _from_marian(where: str, folder: Path, config: Config) -> Pretrained:
     """Open a MarianMT model of transformers."""
     _check_task(where, "a MarianMT model", config.task, ("encoder-decoder",))
-    opened = read_marian(folder, source=config.data.source, target=config.data.target)
+    opened = torch_module("marian", "A model of MarianMT").read_marian(
+        folder, source=config.data.source, target=config.data.target
+    )
     shape = _settings(opened.config.model.model_dump(), SHAPE)
     return Pretrained(
         where=where,
@@ -201,7 +202,7 @@ def _from_transformers(where: str, folder: Path, task: str) -> Pretrained:
         RunError: the type of the model is not supported, or it cannot be read.
         MissingExtraError: the vocabulary needs the `tokenizers` library.
     """
-    pretrained = read_pretrained(folder)
+    pretrained = torch_module("huggingface", "A model of transformers").read_pretrained(folder)
     stored = pretrained.tokenizer.stored
     spec = TASKS[task]
     able: tuple[Architecture, ...] = ("decoder",) if pretrained.is_decoder else _ENCODERS

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import TASKS, Config
 from manyheads.decoding.native_engine import NotNativeError, Pack, open_native
-from manyheads.errors import refuse_pickling, require
-from manyheads.interop.hub import folder_of
-from manyheads.text.tokenizer import Tokenizer
+from manyheads.errors import refuse_pickling
+from manyheads.interop.hub import folder_of, is_pretrained
+from manyheads.tasks.torch_parts import torch_module
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 
 if TYPE_CHECKING:
     from torch import nn
@@ -53,9 +54,11 @@ def open_model(
     """
 
     def load() -> Any:
-        task_model = require("manyheads.interop.huggingface.task_model", purpose="The model itself")
-        torch_device = require("manyheads.training.precision", purpose="The model itself").pick_device(device)
-        return run.load(config, lambda: task_model.empty_model(config, tokenizer, classes)).to(torch_device)
+        torch_device = torch_module("devices", "The model itself").pick_device(device)
+        tokenizers = TokenizerPair(tokenizer, tokenizer, joint=True)
+        return (
+            torch_module("models", "The model itself").load_model(run, config, tokenizers, classes).to(torch_device)
+        )
 
     try:
         return NativeRun(open_native(run, config, device, pack), load)
@@ -156,13 +159,11 @@ class LoadableModel:
             MissingExtraError: the name is on the hub and huggingface_hub is not installed.
         """
         folder = folder_of(name)
-        reader = require("manyheads.interop.huggingface.reader", purpose="A model of transformers")
-        if not reader.is_pretrained(folder):
+        if not is_pretrained(folder):
             return cls.load(folder, device=device)
-        task_model = require("manyheads.interop.huggingface.task_model", purpose="A model of transformers")
-        precision = require("manyheads.training.precision", purpose="A model of transformers")
-        loaded = cls.of_pretrained(task_model.load_task_model(cls.task, folder))
-        loaded.model.to(precision.pick_device(device))
+        huggingface = torch_module("huggingface", "A model of transformers")
+        loaded = cls.of_pretrained(huggingface.load_task_model(cls.task, folder))
+        loaded.model.to(torch_module("devices", "A model of transformers").pick_device(device))
         return loaded
 
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.errors import UsageError
-from manyheads.interop.hub import folder_of
-from manyheads.interop.huggingface.reader import is_pretrained, read_pretrained
-from manyheads.interop.marian.reader import is_marian
+from manyheads.interop.hub import folder_of, is_marian, is_pretrained
 from manyheads.tasks.classification.classifier import Classifier
 from manyheads.tasks.language_modeling.generator import Generator
 from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.masked_lm.encoder import Encoder
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.tasks.translation.translator import Translator
 
 
@@ -49,7 +48,7 @@ def _task_in(folder: Path) -> str:
         return "translation"
     if not is_pretrained(folder):
         return RunDirectory.existing(folder).config().task
-    pretrained = read_pretrained(folder)
+    pretrained = torch_module("huggingface", "A model of transformers").read_pretrained(folder)
     if pretrained.is_decoder:
         return "language-modeling"
     return "classification" if pretrained.labels else "masked-lm"

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import build_model, load_model
 from manyheads.config.schema import TASKS, Config, TaskSpec
 from manyheads.data.store import TokenStore, TokenStream
 from manyheads.errors import UsageError
 from manyheads.evaluation import BootstrapResult
-from manyheads.inspection.documents import Inspection
 from manyheads.model.transformer import Transformer
 from manyheads.tasks.corpus import Corpus
-from manyheads.tasks.inspecting.options import InspectOptions
 from manyheads.tasks.loading import model_class_of
 from manyheads.tasks.scored_text import ScoredText
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
@@ -82,7 +81,6 @@ class Task(ABC, Generic[Model]):
 
     Attributes:
         name: value of `task` in a configuration.
-        inspected_by: function that inspects the computation of a model; none if others start from it.
         head: beginnings of the names of the weights that belong to the task alone; they may be new in a training
             that starts from another model.
         token_rows: the weights that have a row for each token, with the side of these tokens.
@@ -94,7 +92,6 @@ class Task(ABC, Generic[Model]):
     """
 
     name: ClassVar[str]
-    inspected_by: ClassVar[Callable[..., Inspection]]
     head: ClassVar[tuple[str, ...]] = ()
     token_rows: ClassVar[Mapping[str, str]]
     model_noun: ClassVar[str] = "Encoder"
@@ -115,10 +112,6 @@ class Task(ABC, Generic[Model]):
         Raises:
             DataError: the text cannot be used for this task.
         """
-
-    @abstractmethod
-    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> Transformer:
-        """Build a new model on the CPU; `classes` are those of a classifier."""
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
         """Yield name, tokenizer and at most `most` texts of each side of train and of the validation set."""
@@ -159,8 +152,7 @@ class Task(ABC, Generic[Model]):
             RunError: the run cannot be read.
         """
         config = run.config()
-        tokenizers, classes = run.tokenizers(config), self.classes(run)
-        return run.load(config, lambda: self.build_model(config, tokenizers, classes))
+        return load_model(run, config, run.tokenizers(config), len(self.classes(run)))
 
     def load(self, run: Path, device: str = "auto") -> Model:
         """Open a run to apply it to raw text.
@@ -196,14 +188,6 @@ class Task(ABC, Generic[Model]):
     @abstractmethod
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
         """Return a line with the scores of a run for its card; None without its text."""
-
-    def inspect(self, model: Model, text: str, options: InspectOptions) -> Inspection:
-        """Inspect the computation of a model for a text.
-
-        Raises:
-            UsageError: the text or an option is not valid for this model.
-        """
-        return self.inspected_by(model, text, options)
 
 
 AnyTask: TypeAlias = Task[Any]
@@ -261,7 +245,7 @@ class TrainingTask:
 
     def model(self) -> Transformer:
         """Build a new model on the CPU."""
-        return self.task.build_model(self.config, self.tokenizers, self.classes)
+        return build_model(self.config, self.tokenizers, len(self.classes))
 
     def objective(self, model: Any) -> Objective:
         """Return a model with its loss."""

@@ -263,7 +263,7 @@ def test_an_averaged_classifier_classifies(finished: Path, tmp_path: Path) -> No
 
 def updates(corpus: Path, folder: Path, *worlds: World, **sections: dict[str, Any]) -> list[CorpusUpdates]:
     config, run = labelled_config(corpus, **sections), RunDirectory(folder)
-    task = prepare_task(config, run, read_corpus(config, run), CollectingListener())
+    task = prepare_task(config, run, read_corpus(config, run.path), CollectingListener())
     made = [task.updates(world) for world in worlds or (ALONE,)]
     assert all(isinstance(one, CorpusUpdates) for one in made)
     return made

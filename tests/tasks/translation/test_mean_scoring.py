@@ -25,7 +25,7 @@ from manyheads.runs.export import export
 from manyheads.runs.train import train
 from manyheads.runs.tune import tune
 from manyheads.search.options import SearchOptions
-from manyheads.tasks.corpus import languages_of
+from manyheads.tasks.languages import languages_of
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation
 from manyheads.tasks.translation.scoring import Evaluation
 from manyheads.tasks.translation.translator import Translator

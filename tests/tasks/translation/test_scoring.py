@@ -37,7 +37,7 @@ def validation(tmp_path: Path) -> Validation:
     """Return a validation of six pairs, all decoded, with a new model."""
     config = make_config(write_corpus(tmp_path / "corpus"), training={"valid_sentences": 6})
     run = RunDirectory(tmp_path / "run")
-    task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+    task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
     torch.manual_seed(1)
     found = task.validation(task.model().eval(), ALONE)
     return found
@@ -108,7 +108,7 @@ def test_no_search_is_timed_for_a_validation_without_decoding(
 ) -> None:
     config = make_config(write_corpus(tmp_path / "corpus"), training={"valid_sentences": 0})
     run = RunDirectory(tmp_path / "run")
-    task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+    task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
     found = task.validation(task.model().eval(), ALONE)
     fake = FakeSearch(monkeypatch, length=1, seconds=1.0)
     assert found.seconds(1) == 0.0
@@ -258,7 +258,7 @@ def test_pairs_longer_than_learned_positions_are_named_before_training_and_have_
                 path.write_text("\n".join([*lines[:place], filler, *lines[place:]]), encoding="utf-8")
         config = make_config(folder, model={"positions": "learned", "max_positions": 40})
         run, listener = RunDirectory(tmp_path / f"run-{long}"), CollectingListener()
-        task = prepare_task(config, run, read_corpus(config, run), SilentListener())
+        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
         assert task.too_long == long
         torch.manual_seed(1)
         validate = task.validation(task.model().eval(), ALONE, Watch(listener))

@@ -74,12 +74,6 @@ class HuggingFaceModel:
         return {**self.body, **self.heads.get(architecture, {})}
 
 
-def is_pretrained(folder: Path) -> bool:
-    """Return whether a folder has a config.json of transformers, of any model but MarianMT."""
-    path = folder / "config.json"
-    return path.is_file() and read_json(path).get("model_type") not in (None, "marian")
-
-
 def read_pretrained(folder: Path, *, trust_pickle: bool = False) -> HuggingFaceModel:
     """Read a folder with config.json, weights (`read_weights`), and tokenizer.json or an older vocabulary.
 

@@ -9,15 +9,14 @@ from typing import Any
 
 import torch
 
+from manyheads.checkpoint.models import build_model
 from manyheads.config.load import parse_config
 from manyheads.config.schema import TASKS, Config
 from manyheads.errors import ConfigError, RunError, UsageError
 from manyheads.interop.huggingface.reader import HuggingFaceModel, read_pretrained
-from manyheads.model.decoder_only import DecoderOnly
-from manyheads.model.encoder_only import MaskedLanguageModel, TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.text.huggingface import HuggingFaceTokenizer
-from manyheads.text.tokenizer import PAD, Tokenizer
+from manyheads.text.tokenizer import TokenizerPair
 
 _HEAD_SEED = 1  # seed of an untrained head
 _NO_LANGUAGE = "und"  # ISO 639-2 for an undetermined language
@@ -61,7 +60,7 @@ def build_task_model(
     tokenizer = HuggingFaceTokenizer(pretrained.tokenizer.stored, keep_space=config.keep_space)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_HEAD_SEED)
-        model = empty_model(config, tokenizer, len(names))
+        model = build_model(config, TokenizerPair(tokenizer, tokenizer, joint=True), len(names))
     tensors = pretrained.tensors(architecture)
     if architecture == "classifier" and not trained:
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("output.")}
@@ -137,12 +136,3 @@ def _run_config(pretrained: HuggingFaceModel, task: str, language: str, trained:
         return parse_config(values, origin=pretrained.where)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-
-
-def empty_model(config: Config, tokenizer: Tokenizer, classes: int) -> Transformer:
-    """Build a model of a configuration, with random weights."""
-    if config.spec.architecture == "decoder":
-        return DecoderOnly(config.model, tokenizer.size, absent=tokenizer.absent)
-    if config.spec.architecture == "masked-encoder":
-        return MaskedLanguageModel(config.model, tokenizer.size, pad=PAD)
-    return TextClassifier(config.model, tokenizer.size, classes, pad=PAD)

@@ -53,12 +53,6 @@ class _Vocabulary:
     rows: list[int]
 
 
-def is_marian(folder: Path) -> bool:
-    """Return whether a folder is a MarianMT model."""
-    path = folder / "config.json"
-    return path.is_file() and read_json(path).get("model_type") == "marian"
-
-
 def read_marian(
     folder: Path, *, source: str | None = None, target: str | None = None, trust_pickle: bool = False
 ) -> LoadedModel:

@@ -25,6 +25,7 @@ from manyheads.search.arrays import log_softmax
 from manyheads.tasks.labels import Labels
 from manyheads.tasks.loading import LoadableModel, open_model
 from manyheads.tasks.texts import encode_texts, longest_text
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer
 
 if TYPE_CHECKING:
@@ -127,9 +128,8 @@ class Classifier(LoadableModel):
         if (native := self.native) is not None:
             found = np.exp(log_softmax(_native_logits(native, rows)))
         else:
-            from manyheads.tasks.text_batches import class_probabilities  # imports torch
-
-            found = class_probabilities(self.model, rows)
+            model = self.model
+            found = torch_module("text_batches", "The model itself").class_probabilities(model, rows)
         if np.isnan(found).any():
             raise OverflowedError
         return found

@@ -21,9 +21,10 @@ from manyheads.data.sampler import evenly
 from manyheads.errors import DataError
 from manyheads.evaluation import ClassScores, accuracy, confusion_matrix, macro_f1
 from manyheads.evaluation.advice import with_settings
-from manyheads.evaluation.verdicts import judge_classes, verdict_lines
+from manyheads.evaluation.verdicts import judge_classes
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_only import TextClassifier
+from manyheads.notes import verdict_lines
 from manyheads.tasks.classification.classifier import Classification, Classifier
 from manyheads.tasks.corpus import Corpus
 from manyheads.tasks.labels import Labels

@@ -20,10 +20,8 @@ from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
 from manyheads.errors import RunError
 from manyheads.evaluation import paired_bootstrap_of_labels
-from manyheads.model.encoder_only import TextClassifier
 from manyheads.tasks.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.tasks.classification.classifier import Classifier
-from manyheads.tasks.classification.inspection import inspect_classification
 from manyheads.tasks.classification.scoring import (
     ClassEvaluation,
     ClassValidation,
@@ -44,7 +42,7 @@ from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, first_held_out
 from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.tasks.texts import encode_texts, longest_text
-from manyheads.text.tokenizer import PAD, Tokenizer, TokenizerPair
+from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.log import NO_LISTENER, Listener
 from manyheads.training.objective import classification_loss
 
@@ -56,7 +54,6 @@ class ClassificationTask(Task[Classifier]):
     """Classification of texts, or of pairs of texts."""
 
     name = "classification"
-    inspected_by = staticmethod(inspect_classification)
     head = ("pooler.", "output.")
     pipeline = "text-classification"
     scores_outputs = True
@@ -105,10 +102,6 @@ class ClassificationTask(Task[Classifier]):
             classes=names,
             documents=lambda: {LABELS: labels.to_json()},
         )
-
-    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> TextClassifier:
-        """See `Task.build_model`."""
-        return TextClassifier(config.model, tokenizers.source.size, len(classes), pad=PAD)
 
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
         """See `Task.classes`."""

@@ -30,6 +30,7 @@ from manyheads.tasks.generation import (
     text_before_stop,
 )
 from manyheads.tasks.loading import LoadableModel, evaluating, open_model
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.text.interface import growing_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
@@ -197,10 +198,10 @@ class Generator(LoadableModel):
         """Return the stepper that starts with these contexts, and appends at most `most` tokens to each."""
         if (native := self.native) is not None:
             return NativeTextStepper(native, contexts, self.window, most)
-        from manyheads.decoding.language_model import ArrayStepper, DecoderOnlyStepper  # imports torch
-
-        model = self.model
-        return ArrayStepper(DecoderOnlyStepper(model, contexts, self.window), model.output.weight.device)
+        stepper: TextStepper = torch_module("language_model", "The model itself").array_stepper(
+            self.model, contexts, self.window
+        )
+        return stepper
 
     def generation(self, output: Hypothesis, stops: Sequence[str]) -> Generation:
         """Return an output of the search as text."""

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from manyheads.config.schema import Config
 from manyheads.data.sampler import evenly
 from manyheads.decoding.window import window_step
-from manyheads.evaluation.verdicts import judge_bits, verdict_lines
+from manyheads.evaluation.verdicts import judge_bits
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.decoder_only import DecoderOnly
+from manyheads.notes import verdict_lines
 from manyheads.tasks.language_modeling.generator import Generator, first_token
 from manyheads.tasks.loading import evaluating
 from manyheads.tasks.scored_text import TokenScores

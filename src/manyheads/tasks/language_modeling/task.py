@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-from manyheads.config.schema import Config
-from manyheads.model.decoder_only import DecoderOnly
 from manyheads.tasks.batch_sources import BlockUpdates
 from manyheads.tasks.language_modeling.generator import Generator
-from manyheads.tasks.language_modeling.inspection import inspect_language_model
 from manyheads.tasks.language_modeling.scoring import TextValidation, score_text
 from manyheads.tasks.preparation import make_stream
 from manyheads.tasks.scored_text import first_bytes
 from manyheads.tasks.text_task import TextTask
-from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.objective import next_token_loss
 
 _CARD_BYTES = 500_000  # bytes of text scored for a model card
@@ -25,7 +21,6 @@ class LanguageModelingTask(TextTask[Generator]):
     """Prediction of the next token."""
 
     name = "language-modeling"
-    inspected_by = staticmethod(inspect_language_model)
     model_noun = "Language model"
     pipeline = "text-generation"
     loss_decimals = 4
@@ -38,10 +33,6 @@ class LanguageModelingTask(TextTask[Generator]):
     score = staticmethod(score_text)
     card_size = _CARD_BYTES
     card_texts = staticmethod(partial(first_bytes, most=_CARD_BYTES))
-
-    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> DecoderOnly:
-        """See `Task.build_model`."""
-        return DecoderOnly(config.model, tokenizers.target.size, absent=tokenizers.target.absent)
 
 
 TASK = LanguageModelingTask()

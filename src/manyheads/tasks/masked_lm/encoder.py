@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import load_model
 from manyheads.config.schema import Config
 from manyheads.data.labelled import cut_text
 from manyheads.errors import OverflowedError, UsageError
-from manyheads.interop.huggingface.task_model import empty_model
 from manyheads.model.encoder_only import mean_of_real
 from manyheads.tasks.loading import LoadableModel
 from manyheads.tasks.text_batches import compute_batches
@@ -56,9 +56,8 @@ class Encoder(LoadableModel):
     @classmethod
     def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
         """See `LoadableModel.of_run`."""
-        tokenizer = run.tokenizers(config).source
-        model = run.load(config, lambda: empty_model(config, tokenizer, 0))
-        return cls(config, tokenizer, model.to(pick_device(device)))
+        tokenizers = run.tokenizers(config)
+        return cls(config, tokenizers.source, load_model(run, config, tokenizers).to(pick_device(device)))
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Encode each text to a vector, in the same order; an empty text has the vector of its begin and end marks.

@@ -13,9 +13,9 @@ import torch
 from manyheads.config.schema import Config
 from manyheads.data.masked import HIDDEN_SHARE, make_masked
 from manyheads.data.sampler import evenly, fixed_batches
-from manyheads.evaluation.verdicts import verdict_lines
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.model.encoder_only import MaskedLanguageModel
+from manyheads.notes import verdict_lines
 from manyheads.tasks.batch_sources import hide
 from manyheads.tasks.classification.scoring import report_cut
 from manyheads.tasks.masked_lm.encoder import Encoder

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
 from bitext.letters import has_text
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
-from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.tasks.batch_sources import CorpusUpdates, MaskedBatches
 from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tasks.masked_lm.scoring import MaskedValidation, score_hidden
 from manyheads.tasks.preparation import tokenise
 from manyheads.tasks.text_task import TextTask
-from manyheads.text.tokenizer import PAD, TokenizerPair
+from manyheads.text.tokenizer import TokenizerPair
 from manyheads.training.distributed import World
 from manyheads.training.objective import masked_loss
 
@@ -44,10 +43,6 @@ class MaskedTask(TextTask[Encoder]):
     score = staticmethod(score_hidden)
     card_size = 1_000  # texts
     card_texts = staticmethod(lambda texts: [text for text in texts if has_text(text)])
-
-    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> MaskedLanguageModel:
-        """See `Task.build_model`."""
-        return MaskedLanguageModel(config.model, tokenizers.target.size, pad=PAD)
 
 
 TASK = MaskedTask()

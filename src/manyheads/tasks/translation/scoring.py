@@ -32,13 +32,14 @@ from manyheads.evaluation.verdicts import (
     judge_overlap,
     judge_untrained,
     shares_nothing,
-    verdict_lines,
 )
 from manyheads.inspection.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.inspection.metrics import read_metrics
 from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.notes import verdict_lines
 from manyheads.tasks.confidence import CONFIDENCE, MIN_PAIRS, fit_confidence, measure
-from manyheads.tasks.corpus import describe_long, fitting_pairs, held_out, languages_of
+from manyheads.tasks.corpus import describe_long, fitting_pairs, held_out
+from manyheads.tasks.languages import languages_of
 from manyheads.tasks.options import plain_search
 from manyheads.tasks.scored_text import TokenScores
 from manyheads.tasks.translation.grouped import spread_groups, translate_in_groups

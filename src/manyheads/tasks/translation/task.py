@@ -17,6 +17,7 @@ from bitext.file_names import Split
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.models import load_run
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.decoding.auto_engine import engine_of
@@ -24,25 +25,16 @@ from manyheads.errors import UsageError
 from manyheads.evaluation import paired_bootstrap
 from manyheads.evaluation.scores import Scores, score
 from manyheads.evaluation.verdicts import judge_empty
-from manyheads.interop.bundle import LoadedModel, load_run
-from manyheads.model.encoder_decoder import EncoderDecoder
+from manyheads.interop.bundle import LoadedModel
 from manyheads.tasks.batch_sources import CorpusUpdates, PairBatches
-from manyheads.tasks.corpus import (
-    LANGUAGES,
-    Corpus,
-    available_pairs,
-    describe_long,
-    held_out,
-    language_profiles,
-    longest_side,
-)
+from manyheads.tasks.corpus import Corpus, available_pairs, describe_long, held_out, language_profiles, longest_side
 from manyheads.tasks.directions import reserved_symbols
+from manyheads.tasks.languages import LANGUAGES
 from manyheads.tasks.preparation import count_ids, prepare_tokenizers, tokenise
 from manyheads.tasks.scored_text import ScoredText, training_overlap
 from manyheads.tasks.task import Differences, LongTexts, SourcesAndReferences, Task, TrainingTask
 from manyheads.tasks.translation.augmented_batches import augmented_batches
 from manyheads.tasks.translation.grouped import translate_in_groups
-from manyheads.tasks.translation.inspection import inspect_translation
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
 from manyheads.tasks.translation.translator import Translator
@@ -61,7 +53,6 @@ class TranslationTask(Task[Translator]):
     """Translation from a source to a target language."""
 
     name = "translation"
-    inspected_by = staticmethod(inspect_translation)
     scores_outputs = True
     token_rows: ClassVar[Mapping[str, str]] = {
         "source_embedding.tokens.weight": "source",
@@ -92,10 +83,6 @@ class TranslationTask(Task[Translator]):
                 SOURCES: _source_model(config, maker, corpus, tokenizers.source).to_json(),
             },
         )
-
-    def build_model(self, config: Config, tokenizers: TokenizerPair, classes: Sequence[str]) -> EncoderDecoder:
-        """See `Task.build_model`."""
-        return EncoderDecoder(config.model, tokenizers.source.size, tokenizers.target.size)
 
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""

@@ -12,9 +12,10 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
 from manyheads.data.glossary import Glossary
-from manyheads.decoding.auto_engine import AutoEngine, check_engine, engine_of, open_engine
-from manyheads.decoding.native.weights import parse_precision, torch_precision
-from manyheads.errors import MissingExtraError, RunError, UsageError, require
+from manyheads.decoding.auto_engine import AutoEngine, check_engine, engine_of, open_engine, open_ensemble
+from manyheads.decoding.native.weights import parse_precision
+from manyheads.errors import MissingExtraError, RunError, UsageError
+from manyheads.interop.hub import folder_of, is_marian
 from manyheads.search.interface import (
     Engine,
     Hypothesis,
@@ -32,6 +33,7 @@ from manyheads.tasks.options import LineConstraints, encode_forced, line_constra
 from manyheads.tasks.parts import Line, Splitter
 from manyheads.tasks.result import Candidate, Translation
 from manyheads.tasks.terms import check_terms, choose_outputs, force_phrases, lack_phrases, require_terms
+from manyheads.tasks.torch_parts import torch_module
 from manyheads.text.interface import growing_text
 from manyheads.text.reserved import TERM_SYMBOLS
 from manyheads.text.source_model import SOURCES, SourceModel
@@ -139,10 +141,9 @@ class Translator:
     @property
     def torch_engine(self) -> TorchEngine | None:
         """The PyTorch engine, loaded on first use; None if there is none."""
-        from manyheads.decoding.engine import TorchEngine  # imports torch
-
         engine = self.engine.torch_engine if isinstance(self.engine, AutoEngine) else self.engine
-        return engine if isinstance(engine, TorchEngine) else None
+        with_torch: type[TorchEngine] = torch_module("engine", "The model itself").TorchEngine
+        return engine if isinstance(engine, with_torch) else None
 
     @classmethod
     def load(
@@ -176,23 +177,12 @@ class Translator:
         tokenizers = directory.tokenizers(config)
         sources, confidence = _read_source_model(directory, tokenizers), _read_confidence(directory)
         number_format = parse_precision(precision)
-        if not ensemble:
+        if ensemble:
+            runs = [directory, *(RunDirectory.existing(Path(other)) for other in ensemble)]
+            opened = open_ensemble(engine, runs, device=device, precision=number_format)
+        else:
             opened = open_engine(engine, directory, config, tokenizers, device=device, precision=number_format)
-            loaded = cls(config, tokenizers, opened, sources, confidence)
-            loaded.run = directory
-            return loaded
-        if engine == "native":
-            raise UsageError("an ensemble is searched with torch operators. Use the engine auto or torch.")
-        require("torch", purpose="An ensemble")
-
-        from manyheads.decoding.engine import TorchEngine
-        from manyheads.training.precision import pick_device
-
-        torch_device = pick_device(device)
-        checked = torch_precision(number_format, "an ensemble is searched by torch operators")
-        models = [directory.model(config, tokenizers).to(torch_device)]
-        models += [model.to(torch_device) for model in _other_models(directory, cls.task, tokenizers, ensemble)]
-        loaded = cls(config, tokenizers, TorchEngine(models, checked), sources, confidence)
+        loaded = cls(config, tokenizers, opened, sources, confidence)
         loaded.run = directory
         return loaded
 
@@ -216,15 +206,12 @@ class Translator:
             RunError: there is no such translator, or it cannot be read.
             MissingExtraError: huggingface_hub (for a name on the hub) or the engine is not installed.
         """
-        from manyheads.interop.hub import folder_of
-        from manyheads.interop.marian.reader import is_marian, read_marian  # imports torch
-        from manyheads.training.precision import pick_device
-
         folder = folder_of(name)
         if not is_marian(folder):
             return cls.load(folder, device=device, engine=engine)
-        marian = read_marian(folder)
-        made = engine_of(marian.model.to(pick_device(device)), engine)
+        marian = torch_module("marian", "A model of MarianMT").read_marian(folder)
+        torch_device = torch_module("devices", "A model of MarianMT").pick_device(device)
+        made = engine_of(marian.model.to(torch_device), engine)
         return cls(marian.config, marian.tokenizers, made)
 
     def translate(
@@ -540,26 +527,3 @@ def _read_confidence(run: RunDirectory) -> ConfidenceModel | None:
         return ConfidenceModel.from_json(run.document(CONFIDENCE))
     except ValueError as error:
         raise RunError(f"{path} is damaged: it holds no model of confidence. Remove it.") from error
-
-
-def _other_models(
-    run: RunDirectory, task: str, tokenizers: TokenizerPair, ensemble: Sequence[str | Path]
-) -> Iterator[EncoderDecoder]:
-    """Yield the models of further runs; raise `UsageError` if their tokenizers differ from those of `run`."""
-    for path in ensemble:
-        directory = RunDirectory.existing(Path(path))
-        config = directory.config_of(task)
-        own_tokenizers = directory.tokenizers(config)
-        _check_same_tokenizers(run.path, tokenizers, Path(path), own_tokenizers)
-        yield directory.model(config, own_tokenizers)
-
-
-def _check_same_tokenizers(run: Path, own: TokenizerPair, other: Path, its: TokenizerPair) -> None:
-    """Raise `UsageError` if the tokenizers of two runs differ."""
-    for side, first, second in (("source", own.source, its.source), ("target", own.target, its.target)):
-        if first.sha256 != second.sha256:
-            raise UsageError(
-                f"{run} and {other} cannot translate together: their {side} tokenizers differ "
-                f"(SHA-256 {first.sha256[:12]}, {second.sha256[:12]}). Train both on the same data and tokenizer "
-                "settings."
-            )
