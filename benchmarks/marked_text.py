@@ -14,6 +14,7 @@ import itertools
 import json
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import machine
@@ -65,9 +66,13 @@ def main() -> None:
         translator = Translator.load(run, device="cpu")
         pairs = available_pairs(translator.config, "test", arguments.lines)
     bleu = metrics("13a")["bleu"]
-    before, after = translator.copy(), translator.copy()
-    for own, form in ((before, 0), (after, NORMAL_FORM)):
-        own.tokenizers = translator.tokenizers.with_normal_forms(with_normal_form(translator.config, form))
+    before, after = (
+        replace(
+            translator,
+            tokenizers=translator.tokenizers.with_normal_forms(with_normal_form(translator.config, form)),
+        )
+        for form in (0, NORMAL_FORM)
+    )
     rows = {}
     for name, change in texts.items():
         sources = [change(pair.source) for pair in pairs]
