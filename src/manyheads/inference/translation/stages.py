@@ -27,9 +27,10 @@ class Request:
         method: the method that was called.
         texts: one text a line.
         options: complete options of the search.
-        prefixes: see `Translator.translate`, also for the next two.
+        prefixes: see `Translator.translate`, also for the next three.
         forbidden: phrases of each line.
         required: phrases of each line.
+        stop: whether the search is to end.
     """
 
     method: Literal["translate", "stream", "score"]
@@ -38,6 +39,7 @@ class Request:
     prefixes: Sequence[str] = ()
     forbidden: Sequence[Sequence[str]] = ()
     required: Sequence[Sequence[str]] = ()
+    stop: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Draft:
         number: index of the line in the call.
         line: the line, cut into parts.
         options: options of its search.
-        parts: one for each part of the line.
+        parts: one for each part of the line; see `with_line`.
         first: constraints on the output of the first part.
         others: constraints on the outputs of the other parts.
     """
@@ -75,7 +77,7 @@ class Draft:
     number: int
     line: Line
     options: SearchOptions
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
     first: Constraints = UNCONSTRAINED
     others: Constraints = UNCONSTRAINED
 

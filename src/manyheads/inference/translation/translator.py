@@ -59,7 +59,7 @@ WARNINGS = {name: meaning for stage in STAGES for name, meaning in stage.warning
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Translator:
-    """A model, its tokenizers and its search settings; `load` opens a run.
+    """A model, its tokenizers and its search settings.
 
     The translation of a line does not depend on the other lines of a call, their number or their order.
     `dataclasses.replace` makes a translator that differs in some attributes.
@@ -67,7 +67,7 @@ class Translator:
     Attributes:
         config: configuration of the run; `search` and `data.max_length` are used.
         tokenizers: tokenizers of source and target.
-        engine: the search backend; a model gets a new `AutoEngine`.
+        engine: the search backend.
         sources: model of the training sources, which gives the warning "unlike-training"; None gives none.
         confidence: model of the confidence in a translation; None gives none.
         glossary: terms with the translations that they must have, or None; see `with_glossary`.
@@ -81,31 +81,32 @@ class Translator:
     config: Config
     tokenizers: TokenizerPair
     engine: Engine
-    sources: SourceModel | None = None
-    confidence: ConfidenceModel | None = None
-    glossary: Glossary | None = None
-    trained: bool = True
-    run: RunDirectory | None = None
-    stages: tuple[type[Stage], ...] = STAGES
+    sources: SourceModel | None
+    confidence: ConfidenceModel | None
+    glossary: Glossary | None
+    trained: bool
+    run: RunDirectory | None
+    stages: tuple[type[Stage], ...]
 
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            config: Config,
-            tokenizers: TokenizerPair,
-            engine: EncoderDecoder | Engine,
-            sources: SourceModel | None = None,
-            confidence: ConfidenceModel | None = None,
-            glossary: Glossary | None = None,
-            trained: bool = True,
-            run: RunDirectory | None = None,
-            stages: tuple[type[Stage], ...] = STAGES,
-        ) -> None: ...
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.engine, Engine):
-            object.__setattr__(self, "engine", engine_of(self.engine))
+    def __init__(
+        self,
+        config: Config,
+        tokenizers: TokenizerPair,
+        engine: EncoderDecoder | Engine,
+        sources: SourceModel | None = None,
+        confidence: ConfidenceModel | None = None,
+        *,
+        glossary: Glossary | None = None,
+        trained: bool = True,
+        run: RunDirectory | None = None,
+        stages: tuple[type[Stage], ...] = STAGES,
+    ) -> None:
+        """Make a translator from objects in memory; a model gets a new `AutoEngine`. `load` opens a run."""
+        engine = engine if isinstance(engine, Engine) else engine_of(engine)
+        vars(self).update(
+            config=config, tokenizers=tokenizers, engine=engine, sources=sources, confidence=confidence
+        )
+        vars(self).update(glossary=glossary, trained=trained, run=run, stages=stages)
 
     def to(self, *, source: str = "", target: str = "") -> Self:
         """Return the translator of one direction of a model of several languages.
@@ -121,6 +122,8 @@ class Translator:
             UsageError: the model does not know a language, or several directions fit; the message names them.
         """
         config = with_direction(self.config, source, target)
+        if config is self.config:
+            return self
         return replace(self, config=config, trained=self.trained and config.languages in self.config.directions)
 
     def with_glossary(self, glossary: Glossary) -> Self:
@@ -262,32 +265,25 @@ class Translator:
         if n_best is not None:
             options = replace(options, n_best=n_best)
         options = options.complete(vars(self.config.search))
-        request = Request("translate", texts, options, prefixes, forbidden, required)
-        return self.to(source=source, target=target)._translate(request, stop)
+        request = Request("translate", texts, options, prefixes, forbidden, required, stop)
+        return self.to(source=source, target=target)._translate(request)
 
-    def _translate(self, request: Request, stop: Callable[[], bool] | None = None) -> list[Translation]:
-        stages, drafts = self._begin(request, self.splitter(request.options).lines(request.texts))
-        return self._finish(request, stages, drafts, stop)
+    def _translate(self, request: Request) -> list[Translation]:
+        return self._finish(request, *self._begin(request, self.splitter(request.options).lines(request.texts)))
 
     def _begin(self, request: Request, lines: Sequence[Line]) -> tuple[list[Stage], list[Draft]]:
         """Return the stages of a call, and its lines as they are to be searched."""
         stages = [stage(self, request) for stage in self.stages]
-        unchanged = Draft(0, Line("", [], []), request.options, ())
-        drafts = [replace(unchanged, number=number).with_line(line) for number, line in enumerate(lines)]
+        drafts = [Draft(number, line, request.options).with_line(line) for number, line in enumerate(lines)]
         for stage in stages:
             drafts = stage.before(drafts)
         return stages, drafts
 
-    def _finish(
-        self,
-        request: Request,
-        stages: Sequence[Stage],
-        drafts: Sequence[Draft],
-        stop: Callable[[], bool] | None = None,
-    ) -> list[Translation]:
+    def _finish(self, request: Request, stages: Sequence[Stage], drafts: Sequence[Draft]) -> list[Translation]:
         """Search, and return the translations of the lines of a call."""
         assembler = Assembler(self.tokenizers, request.options, self.longest_source, stages)
-        return list(map(assembler.translation, search(drafts, stages, self.engine, self.longest_source, stop)))
+        found = search(drafts, stages, self.engine, self.longest_source, request.stop)
+        return list(map(assembler.translation, found))
 
     def check_forced(self, text: str, name: str) -> None:
         """Raise `UsageError` for a text, called `name`, that no output can hold."""
