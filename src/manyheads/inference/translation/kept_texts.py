@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice, starmap
+from itertools import islice, starmap
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -64,11 +64,14 @@ def knows_marks(tokenizers: TokenizerPair) -> bool:
 
 def mark_literals(line: Line, splitter: Splitter) -> Line:
     """Return a line with one part for each sentence with literals, if it fits with marks in their place."""
+    lines = splitter.translated_lines(line.text)
+    found = [(start, text) for start, end in lines for text in sentences_with_literals(line.text[start:end])]
+    if not found:
+        return line
     parts: dict[Span, tuple[list[int], Sentence | None]]
     parts = {span: (ids, None) for span, ids in zip(line.spans, line.parts, strict=True)}
-    for offset, end in splitter.translated_lines(line.text):
-        found = sentences_with_literals(line.text[offset:end])
-        for sentence in chain.from_iterable(_sentences_within(text, splitter) for text in found):
+    for offset, text in found:
+        for sentence in _sentences_within(text, splitter):
             start, ids = offset + sentence.start, sentence.marked_ids(splitter.tokenizer)
             stop = start + len(sentence.text)
             letters = "".join(sentence.texts)
@@ -120,7 +123,8 @@ class KeptTexts(Stage):
         wanted = self.splitter.copy_literals and self.translator.glossary is None and self.request.method != "score"
         if not wanted or not knows_marks(self.translator.tokenizers):
             return drafts
-        return [draft.with_line(mark_literals(draft.line, self.splitter)) for draft in drafts]
+        lines = [mark_literals(line, self.splitter) for line in self.plain]
+        return [draft.with_line(line) if line.kept else draft for draft, line in zip(drafts, lines, strict=True)]
 
     def accepts(self, draft: Draft, part: int) -> bool:
         """Return whether a part has an output with all its symbols."""

@@ -7,15 +7,19 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING, Self
 
 from bitext.languages import capitalize, upper
 from bitext.letters import has_letters, has_text
 from bitext.literals import layout_kinds, literal_kinds
 from bitext.unicode import known
 from manyheads.inference.translation.literals import Sentence, spans_to_translate
-from manyheads.search.options import Split
+from manyheads.search.options import SearchOptions, Split
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from manyheads.inference.translation.translator import Translator
 
 _LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 _CODE = re.compile(r"(`{3,}|~{3,})[^`]*\Z")  # a line that begins a block of code
@@ -131,6 +135,22 @@ class Splitter:
     copy_literals: bool = False
     lower_capitals: bool = False
     target: str = ""
+
+    @classmethod
+    def of(cls, translator: Translator, options: SearchOptions) -> Self:
+        """Return the splitter of the lines of a translator."""
+        config, sources = translator.config, translator.sources
+        single = options.split == "auto" and sources is not None and sources.single_sentences
+        return cls(
+            translator.tokenizers.source,
+            config.data.source,
+            split="sentences" if single else options.split,
+            trained_length=config.data.max_length,
+            longest=translator.longest_source,
+            copy_literals=config.search.copy_literals,
+            lower_capitals=config.search.lower_capitals,
+            target=config.data.target,
+        )
 
     @property
     def limit(self) -> int:

@@ -69,7 +69,7 @@ class Draft:
         number: index of the line in the call.
         line: the line, cut into parts.
         options: options of its search.
-        parts: one for each part of the line; see `with_line`.
+        parts: one for each part of the line.
         first: constraints on the output of the first part.
         others: constraints on the outputs of the other parts.
     """
@@ -77,7 +77,7 @@ class Draft:
     number: int
     line: Line
     options: SearchOptions
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...]
     first: Constraints = UNCONSTRAINED
     others: Constraints = UNCONSTRAINED
 

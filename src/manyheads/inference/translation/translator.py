@@ -26,7 +26,7 @@ from manyheads.inference.translation.options import Phrases, encode_forced
 from manyheads.inference.translation.output_checks import BrokenCharacters, LineChecks
 from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.inference.translation.result import Candidate, Translation
-from manyheads.inference.translation.stages import Draft, Request, Stage, search
+from manyheads.inference.translation.stages import Draft, Part, Request, Stage, search
 from manyheads.inference.translation.terms import Terms, check_terms
 from manyheads.inference.translation.unlike_training import UnlikeTraining, read_source_model
 from manyheads.search.interface import Engine, LimitedEngine
@@ -274,7 +274,9 @@ class Translator:
     def _begin(self, request: Request, lines: Sequence[Line]) -> tuple[list[Stage], list[Draft]]:
         """Return the stages of a call, and its lines as they are to be searched."""
         stages = [stage(self, request) for stage in self.stages]
-        drafts = [Draft(number, line, request.options).with_line(line) for number, line in enumerate(lines)]
+        drafts = [
+            Draft(number, line, request.options, tuple(map(Part, line.parts))) for number, line in enumerate(lines)
+        ]
         for stage in stages:
             drafts = stage.before(drafts)
         return stages, drafts
@@ -376,18 +378,7 @@ class Translator:
 
     def splitter(self, options: SearchOptions = DEFAULTS) -> Splitter:
         """Return the splitter of lines into the parts that are translated separately."""
-        search = self.config.search
-        single = options.split == "auto" and self.sources is not None and self.sources.single_sentences
-        return Splitter(
-            self.tokenizers.source,
-            self.config.data.source,
-            split="sentences" if single else options.split,
-            trained_length=self.config.data.max_length,
-            longest=self.longest_source,
-            copy_literals=search.copy_literals,
-            lower_capitals=search.lower_capitals,
-            target=self.config.data.target,
-        )
+        return Splitter.of(self, options)
 
     def shortened(self, ids: list[int]) -> list[int]:
         """Cut a source at the limit of the model."""
