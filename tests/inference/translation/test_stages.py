@@ -174,6 +174,14 @@ def test_a_new_stage_takes_part_in_the_search() -> None:
     assert all(constraints.forbidden == ((7,),) for _, constraints in engine.searched)
 
 
+def test_parts_with_required_phrases_are_searched_together_once_no_others_are_left() -> None:
+    translator, engine = make_translator(stages=(*STAGES, Twice))
+    texts = ["Die Katze auch.", "Der Hund bellt.", "Katze"]
+    translator.translate(texts, required=[["bark"], [], ["cats"]], options=OPTIONS)
+    last = ["Der Hund bellt. Der Hund bellt.", "Die Katze auch.", "Katze"]
+    assert [text for text, _ in engine.searched] == [*texts, *last]
+
+
 def test_a_translator_is_not_changed_but_replaced() -> None:
     translator, _ = make_translator()
     with pytest.raises(FrozenInstanceError):
