@@ -26,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def score_placeholders(run: Path, overrides: list[str]) -> dict[str, float]:
     rows = [*with_placeholders(available_pairs(config, "test", MOST_TEST))]
     if not rows:
         return {}
-    results = loaded.copy(config=config).translate([source for source, _ in rows])
+    results = replace(loaded, config=config).translate([source for source, _ in rows])
     outputs, references = [result.translation for result in results], [target for _, target in rows]
     return {
         "names as placeholders: sentences": len(rows),
