@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bitext.pairs import Pair
@@ -65,7 +66,7 @@ def score_placeholders(run: Path, overrides: list[str]) -> dict[str, float]:
     rows = [*with_placeholders(available_pairs(config, "test", MOST_TEST))]
     if not rows:
         return {}
-    results = loaded.copy(config=config).translate([source for source, _ in rows])
+    results = replace(loaded, config=config).translate([source for source, _ in rows])
     outputs, references = [result.translation for result in results], [target for _, target in rows]
     return {
         "names as placeholders: sentences": len(rows),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 from harness import Document, main, option
 from manyheads.data.training_text import available_pairs, with_normal_form
@@ -57,9 +58,13 @@ def measure(arguments: argparse.Namespace) -> Document:
     pairs = available_pairs(translator.config, "test", arguments.lines)
     references = [pair.target for pair in pairs]
     bleu = metrics("13a")["bleu"]
-    before, after = translator.copy(), translator.copy()
-    for own, form in ((before, 0), (after, NORMAL_FORM)):
-        own.tokenizers = translator.tokenizers.with_normal_forms(with_normal_form(translator.config, form))
+    before, after = (
+        replace(
+            translator,
+            tokenizers=translator.tokenizers.with_normal_forms(with_normal_form(translator.config, form)),
+        )
+        for form in (0, NORMAL_FORM)
+    )
     rows: dict[str, dict[str, float]] = {}
     for name, change in texts.items():
         sources = [change(pair.source) for pair in pairs]

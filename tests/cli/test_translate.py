@@ -23,9 +23,8 @@ from manyheads.cli.streams import (
 from manyheads.cli.translate import translate_batches
 from manyheads.errors import DataError, UsageError
 from manyheads.inference.native.build import library
-from manyheads.inference.translation.assembly import WARNINGS
 from manyheads.inference.translation.translate_file import TRUNCATED, output_lines, warnings_of
-from manyheads.inference.translation.translator import Candidate, Translation, Translator
+from manyheads.inference.translation.translator import WARNINGS, Candidate, Translation, Translator
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 REPETITION = WARNINGS["repetition"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -198,6 +199,6 @@ def test_the_default_changes_change_no_translation() -> None:
     assert not Changes.from_json(None)
     assert not Changes.from_json({"heads": [], "mask": True})
     translator = make_translator()
-    translator = translator.copy(engine=TorchEngine([translator.model]))
+    translator = replace(translator, engine=TorchEngine([translator.model]))
     with isolated_with_changes(translator, Changes()) as copied:
         assert copied.translate(lines(3)) == translator.translate(lines(3))

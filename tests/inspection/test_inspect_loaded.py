@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -21,6 +22,7 @@ from manyheads.errors import UsageError
 from manyheads.inference.classifier import Classifier
 from manyheads.inference.generator import GenerateOptions
 from manyheads.inference.inspect_options import InspectOptions
+from manyheads.inference.native_engine import NativeEngine
 from manyheads.inference.translation.translator import SearchOptions, Translator
 from manyheads.inspection.classification import inspect_classification
 from manyheads.inspection.language_model import inspect_language_model
@@ -254,12 +256,11 @@ def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
 
 def test_an_ensemble_and_another_engine_are_refused() -> None:
     translator = make_translator()
-    ensemble = translator.copy(engine=TorchEngine([translator.model, make_translator().model]))
+    ensemble = replace(translator, engine=TorchEngine([translator.model, make_translator().model]))
     with pytest.raises(UsageError, match="ensemble"):
         inspect_translation(ensemble, "abc")
-    translator.engine = object()
     with pytest.raises(UsageError, match='engine = "auto"'):
-        inspect_translation(translator, "abc")
+        inspect_translation(replace(translator, engine=NativeEngine.__new__(NativeEngine)), "abc")
 
 
 # --- other tasks ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,7 @@ def test_an_isolated_model_shares_the_weights_but_not_the_observers(translator_r
     assert isinstance(other, Translator)
     assert [id(one) for one in other.model.parameters()] == [id(one) for one in translator.model.parameters()]
     assert not {id(one) for one in other.model.modules()} & {id(one) for one in translator.model.modules()}
-    assert other.translate(GERMAN[:3]) == translator.copy(engine=translator.torch_engine).translate(GERMAN[:3])
+    assert other.translate(GERMAN[:3]) == replace(translator, engine=translator.torch_engine).translate(GERMAN[:3])
 
 
 def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -163,8 +164,8 @@ def test_what_comes_out_of_300_documents_has_their_structure(kind: str, table: d
 
 def test_a_text_has_the_level_of_the_confidence_in_its_parts() -> None:
     """A long part that is sure outweighs a short one that is not; text that is copied has no level."""
-    translator = word_translator()
-    translator.confidence = ConfidenceModel(0.5, (0.0, 0.0, 0.0, -0.2), 0.0, (0.4, 0.48))
+    confidence = ConfidenceModel(0.5, (0.0, 0.0, 0.0, -0.2), 0.0, (0.4, 0.48))
+    translator = replace(word_translator(), confidence=confidence)
     service: Any = SimpleNamespace(
         models=Models(translators={("de", "en"): translator}),
         batcher=Batcher(workers=1, max_tokens=10_000, max_wait=0.0),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeVar
 
 from torch import Tensor, nn
@@ -36,7 +37,7 @@ def _isolate(
     if isinstance(loaded, Translator):
         engine = loaded.torch_engine
         isolated_engine = loaded.engine if engine is None else _CancellableEngine(engine, cancelled)
-        return loaded.copy(engine=isolated_engine)
+        return replace(loaded, engine=isolated_engine)
     isolated_copy = copy.copy(loaded)
     isolated_copy.model = _with_same_weights(loaded.model)
     return isolated_copy
@@ -57,7 +58,7 @@ def isolated_with_changes(
         return
     if isinstance(copied, Translator):
         engine = single_model(copied)
-        copied = copied.copy(engine=_RereadingEngine(engine, cancelled))
+        copied = replace(copied, engine=_RereadingEngine(engine, cancelled))
     elif isinstance(copied, Generator):
         copied = _RereadingGenerator(copied.config, copied.tokenizer, copied.model)
     with changed(copied.model, changes):

@@ -87,4 +87,4 @@ class _QueuedEngine:
 
 def queued_translator(translator: Translator, batcher: Batcher, handle: RequestHandle) -> Translator:
     """Return a copy of a translator that decodes through the queue, for one request."""
-    return translator.copy(engine=_QueuedEngine(translator.engine, batcher, handle))
+    return replace(translator, engine=_QueuedEngine(translator.engine, batcher, handle))

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 class Loaded(Protocol):
     """A trained model with what it needs to be applied to raw text."""
 
-    config: Config
+    @property
+    def config(self) -> Config:
+        """The configuration of its run."""
 
     @property
     def model(self) -> Any:

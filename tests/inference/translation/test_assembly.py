@@ -1,8 +1,11 @@
-"""Word alignment of artificial attention weights, and the detection of repetitions and unusual lengths."""
+"""Word alignment of artificial attention weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,18 +16,38 @@ from tests.text.test_interface import KINDS, TOKENIZERS
 from manyheads.config.schema import SearchConfig, TokenizerConfig
 from manyheads.inference.translation.assembly import (
     Assembler,
-    _max_repetitions,
-    _repeats_itself,
-    _unusual_length,
     pharaoh,
     word_alignment,
     word_numbers,
 )
-from manyheads.inference.translation.options import LineConstraints, plain_search
+from manyheads.inference.translation.match_source import MatchSource
+from manyheads.inference.translation.options import plain_search
 from manyheads.inference.translation.parts import Line
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.stages import Draft, Part, Request, Stage
 from manyheads.search.interface import Hypothesis
-from manyheads.text.characters import ByteTokenizer
+from manyheads.search.options import SearchOptions
 from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
+
+PLAIN = plain_search(SearchConfig())
+
+
+def translation_of(
+    tokenizers: TokenizerPair,
+    line: Line,
+    outputs: Sequence[Hypothesis],
+    stages: Sequence[type[Stage]] = (),
+    options: SearchOptions = PLAIN,
+    *,
+    longest: int = 99,
+    **others: Any,
+) -> Translation:
+    """Return the translation from the best output of each part of a line, with some stages."""
+    config = SimpleNamespace(data=SimpleNamespace(source="de", target="en"))
+    translator: Any = SimpleNamespace(tokenizers=tokenizers, config=config, **others)
+    parts = [Part(ids, outputs=[output]) for ids, output in zip(line.parts, outputs, strict=True)]
+    made = [stage(translator, Request("translate", [line.text], options)) for stage in stages]
+    return Assembler(tokenizers, options, longest, made).translation(Draft(0, line, options, tuple(parts)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -39,23 +62,6 @@ def test_the_tokens_of_a_word_decode_to_the_word(kind, text) -> None:
         assert tokenizer.decode(own).strip() == word
 
 
-@pytest.mark.parametrize(
-    ("output", "text", "warnings"),
-    [
-        (b"a \xe2\x98", "a ☃", ["broken-character"]),
-        (b"a\xe3 b", "a b", ["broken-character"]),
-        ("a ☃".encode(), "a ☃", []),
-    ],
-)
-def test_a_broken_character_is_left_out_or_copied_from_the_source_with_a_warning(output, text, warnings) -> None:
-    tokenizer = ByteTokenizer(lowercase=False)
-    line = Line("ein ☃", [(0, 5)], tokenizer.encode(["ein ☃"]))
-    hypothesis = Hypothesis(tuple(4 + byte for byte in output), 0.0, 0.0, (), True)
-    assembler = Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), plain_search(SearchConfig()), 99)
-    found = assembler.translation(line, [[hypothesis]], LineConstraints())
-    assert (found.translation, found.warnings) == (text, warnings)
-
-
 def test_a_mark_that_the_source_lacks_leaves_the_text_and_the_alignment() -> None:
     texts = ["ein Hund . ein Tier ?"]
     config = TokenizerConfig.model_validate({"kind": "words", "min_count": 1})
@@ -68,8 +74,8 @@ def test_a_mark_that_the_source_lacks_leaves_the_text_and_the_alignment() -> Non
     options = replace(plain_search(SearchConfig()), alignment=True)
     found = {}
     for matches in (False, True):
-        assembler = Assembler(tokenizers, replace(options, match_source=matches), 99, languages=("de", "en"))
-        found[matches] = assembler.translation(line, [[output] for output in outputs], LineConstraints())
+        own = replace(options, match_source=matches)
+        found[matches] = translation_of(tokenizers, line, outputs, [MatchSource], own)
     assert (found[False].translation, found[False].alignment) == ("Hund ein . Tier .", "0-0 1-1 0-2 2-3 3-4")
     assert (found[True].translation, found[True].alignment) == ("Hund ein Tier?", "0-0 1-1 2-2")
 
@@ -94,7 +100,7 @@ def test_links_name_the_words_of_the_text_as_it_was_given(kind, source, links) -
     output = Hypothesis(tuple(ids), 0.0, 0.0, (), True, attention=attention)
     options = replace(plain_search(SearchConfig()), alignment=True)
     line = Line(source, [(0, len(source))], [ids])
-    found = Assembler(tokenizers, options, 99).translation(line, [[output]], LineConstraints())
+    found = translation_of(tokenizers, line, [output], [], options)
     assert (found.source, found.translation, found.alignment) == (source, texts[0], links)
 
 
@@ -152,45 +158,3 @@ def test_empty_texts_have_no_links() -> None:
 def test_links_are_written_as_pairs() -> None:
     assert pharaoh([(0, 0), (3, 1)]) == "0-0 3-1"
     assert pharaoh([]) == ""
-
-
-def reference_repetitions(tokens: list[int]) -> int:
-    most = 1
-    for start in range(len(tokens)):
-        for period in range(1, 17):
-            passage, times = tokens[start : start + period], 1
-            while (
-                tokens[start + times * period : start + (times + 1) * period] == passage and len(passage) == period
-            ):
-                times += 1
-            if times * period >= 8:
-                most = max(most, times)
-    return most
-
-
-@settings(max_examples=80)
-@given(
-    st.lists(st.integers(0, 2), max_size=6),
-    st.lists(st.integers(0, 3), min_size=1, max_size=5),
-    st.integers(0, 9),
-    st.lists(st.integers(0, 2), max_size=4),
-)
-def test_repetitions_are_counted_like_the_reference_implementation(before, passage, times, after) -> None:
-    tokens = before + passage * times + after
-    found, reference = _max_repetitions(tokens), reference_repetitions(tokens)
-    assert found >= reference
-    assert (found >= 4) == (reference >= 4) or found == reference + 1, "a loop may begin in its middle"
-
-
-def test_a_repetition_is_reported_unless_the_source_has_it() -> None:
-    assert _repeats_itself([5, 6, 7], [1, 2] * 6)
-    assert not _repeats_itself([9] * 12, [1] * 12)
-    assert not _repeats_itself([5, 6, 7], [1, 1, 1, 1]), "ha ha ha ha"
-    assert not _repeats_itself([5, 6, 7], list(range(50)))
-
-
-@pytest.mark.parametrize(
-    ("source", "output", "unusual"), [(3, 19, False), (3, 20, True), (40, 10, False), (41, 10, True)]
-)
-def test_lengths_are_unusual_beyond_three_times_plus_ten(source, output, unusual) -> None:
-    assert _unusual_length(source, output) == unusual

@@ -14,9 +14,10 @@ import pytest
 from tests.tasks.documents import documents
 
 from manyheads.config.schema import Config
-from manyheads.inference.translation.kept_texts import add_marks, is_complete, knows_marks, marked_ids, restore
+from manyheads.inference.translation.kept_texts import add_marks, knows_marks, mark_literals
 from manyheads.inference.translation.literals import Sentence, sentences_with_literals
-from manyheads.inference.translation.translator import Translator
+from manyheads.inference.translation.parts import Line
+from manyheads.inference.translation.translator import DEFAULTS, Translator
 from manyheads.search.interface import Engine, Hypothesis, make_hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.text.characters import ByteTokenizer
@@ -75,6 +76,12 @@ def translator(*changes: Callable[[list[int]], list[int]], **search: bool) -> Tr
         }
     )  # fmt: skip
     return Translator(config, TokenizerPair(TOKENIZER, TOKENIZER, joint=True), ChangingEngine(*changes))
+
+
+def marked_lines(made: Translator, texts: list[str], options: SearchOptions = DEFAULTS) -> list[Line]:
+    """Return lines with symbols in the place of their literals."""
+    splitter = made.splitter(options)
+    return [mark_literals(line, splitter) for line in splitter.lines(texts)]
 
 
 def is_symbol(token: int) -> bool:
@@ -145,14 +152,14 @@ def test_a_pair_without_known_words_has_a_mark_at_the_same_end_of_both_sides() -
     ],
 )
 def test_a_sentence_has_marks_in_the_place_of_its_literals(line: str, sentences: list[str]) -> None:
-    found = [marked_ids(sentence, TOKENIZER) for sentence in sentences_with_literals(line)]
+    found = [sentence.marked_ids(TOKENIZER) for sentence in sentences_with_literals(line)]
     assert found == [*map(ids_of, sentences)]
 
 
 def test_there_are_no_marks_for_more_literals_than_there_are_symbols() -> None:
     for count in (len(KEEP_SYMBOLS), len(KEEP_SYMBOLS) + 1):
         (sentence,) = sentences_with_literals("{a} und " * count + "Ende")
-        assert (marked_ids(sentence, TOKENIZER) is None) == (count > len(KEEP_SYMBOLS))
+        assert (sentence.marked_ids(TOKENIZER) is None) == (count > len(KEEP_SYMBOLS))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +182,7 @@ def test_there_are_no_marks_for_more_literals_than_there_are_symbols() -> None:
 )
 def test_literals_come_back_with_the_blanks_of_their_source(source: str, output: str, text: str) -> None:
     (sentence,) = sentences_with_literals(source)
-    assert restore(sentence, TOKENIZER, ids_of(output)) == text
+    assert sentence.restore(TOKENIZER, ids_of(output)) == text
 
 
 @pytest.mark.parametrize(
@@ -197,14 +204,14 @@ def test_literals_come_back_with_the_blanks_of_their_source(source: str, output:
 )
 def test_an_output_needs_each_symbol_once_and_tags_in_their_order(source: str, output: str, complete: bool) -> None:
     (sentence,) = sentences_with_literals(source)
-    assert is_complete(sentence, TOKENIZER, ids_of(output)) is complete
+    assert sentence.is_complete(TOKENIZER, ids_of(output)) is complete
 
 
 def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_whole() -> None:
     typed = f"Ein {MARKS['<keep-1>']} und {{a}} {MARKS['<term>']} hier"
     texts = [*documents(), typed, "Sie haben %d neue Nachrichten."]
     made = translator(list)
-    lines = made.splitter(marks=True).lines(texts)
+    lines = marked_lines(made, texts)
     assert sum(bool(line.kept) for line in lines) > 50
     found = made.translate(texts)
     assert [one.translation for one in found] == texts
@@ -240,7 +247,7 @@ def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is
 )
 def test_other_lines_are_cut_at_their_literals(text: str, options: SearchOptions, search: dict[str, bool]) -> None:
     made = translator(list, **search)
-    lines = made.splitter(options, marks=made.marks_literals).lines([text])
+    lines = marked_lines(made, [text], options)
     assert not lines[0].kept
     assert len(lines[0].parts) >= 2
 
@@ -270,7 +277,7 @@ def test_sentences_that_are_translated_apart_have_their_own_literals(
     text: str, parts: list[str], kept: dict[int, list[str]]
 ) -> None:
     made = translator(list)
-    (line,) = made.splitter(SearchOptions(split="sentences"), marks=True).lines([text])
+    (line,) = marked_lines(made, [text], SearchOptions(split="sentences"))
     assert [line.part_text(part) for part in range(len(line.parts))] == parts
     own = {part: [found.text[slice(*span)] for span in found.literals] for part, found in line.kept.items()}
     assert own == kept
@@ -282,7 +289,8 @@ def test_a_vocabulary_without_the_symbols_knows_no_marks() -> None:
     plain = ByteTokenizer(lowercase=False)
     assert knows_marks(TokenizerPair(TOKENIZER, TOKENIZER, joint=True))
     assert not knows_marks(TokenizerPair(TOKENIZER, plain, joint=False))
-    assert not translator(list, copy_literals=False).marks_literals
+    (found,) = translator(without_symbols, copy_literals=False).translate(["Ein {a} da"])
+    assert (found.translation, found.sentences) == ("Ein {a} da", 1)
 
 
 def test_a_sentence_is_a_part_of_its_line() -> None:

@@ -21,11 +21,9 @@ from tests.inference.translation.test_translator import (
 from tests.tolerances import approx, assert_close
 
 from manyheads.errors import UsageError
-from manyheads.inference.translation.options import LineConstraints
-from manyheads.inference.translation.terms import word_tokens
 from manyheads.inference.translation.translator import Translator
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.search.options import Constraints, Sampling, SearchOptions
+from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tensors.capture import capture
 from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
 
@@ -220,13 +218,3 @@ def test_another_engine_replaces_the_model() -> None:
         _ = other.model
     with pytest.raises(UsageError, match='no engine "abacus"'):
         Translator.load("run", engine="abacus")
-
-
-def test_every_part_of_a_line_begins_with_its_language_and_only_the_first_with_its_prefix() -> None:
-    line = LineConstraints(Constraints(prefix=(7, 8), required=((9,),), forbidden=((5,),)), language=(4,))
-    first, second = (line.of_part(part) for part in (0, 1))
-    assert (first.prefix, first.required, first.forbidden) == ((4, 7, 8), (), ((5,),))
-    assert (second.prefix, second.required, second.forbidden) == ((4,), (), ((5,),))
-    words = word_tokens(make_translator().tokenizers.target)
-    assert [line.with_phrases(part, words, 1).required for part in (0, 1)] == [((9,),), ()]
-    assert line.with_phrases(1, words, 1).prefix == (4,)

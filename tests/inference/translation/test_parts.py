@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -232,7 +233,7 @@ def test_a_stream_returns_whether_it_was_truncated() -> None:
 @pytest.mark.parametrize("engine", ["auto", "torch"])
 def test_a_piece_is_yielded_before_the_next_token_is_computed(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_translator(end_bias=-5.0)
-    made = made.copy(engine=engine_of(made.model, engine))
+    made = replace(made, engine=engine_of(made.model, engine))
     steps: list[int] = []
     for owner, name in ((EncoderDecoderStepper, "step"), (NativeModel, "beam_steps")):
         step = getattr(owner, name)
@@ -341,8 +342,6 @@ def test_capitals_are_read_and_written_in_their_language() -> None:
     (line,) = splitter.lines(["IĞDIR GÜZEL. İYİ."])
     assert [tokenizer.decode(part) for part in line.parts] == ["Iğdır güzel.", "İyi."]
     assert line.join(["ılıq su", "iyi"]) == "ILIQ SU İYİ"
-    assert line.holds("iyi", "İYİ")
-    assert line.holds_form("iğne", "İĞNE")
 
 
 @pytest.mark.parametrize("text", ["Abc www.x.org def. Ghi", "ABC DEF", "  <b>abc</b>  ", "<i>", "", "  "])

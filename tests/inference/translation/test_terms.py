@@ -14,8 +14,8 @@ from manyheads.config.schema import Config
 from manyheads.errors import UsageError
 from manyheads.inference.translation.confidence import ConfidenceModel
 from manyheads.inference.translation.glossary import Glossary, Term, ends_open, goes_on, holds_phrase
-from manyheads.inference.translation.options import LineConstraints
-from manyheads.inference.translation.terms import force_phrases, word_tokens
+from manyheads.inference.translation.parts import Line
+from manyheads.inference.translation.terms import _holds, _holds_form, force_phrases, word_tokens
 from manyheads.inference.translation.translator import Translator
 from manyheads.search.interface import Cancelled, Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
@@ -58,7 +58,8 @@ def test_the_glossary_is_obeyed_in_each_sentence_and_beside_required_phrases() -
 def test_a_term_is_found_in_a_source_with_typographic_marks() -> None:
     translator = make_translator(letters=LETTERS, end_bias=4.0)
     source, target = translator.tokenizers.source, translator.tokenizers.target
-    translator.tokenizers = TokenizerPair(source.for_side("source"), target.for_side("target"), joint=True)
+    tokenizers = TokenizerPair(source.for_side("source"), target.for_side("target"), joint=True)
+    translator = replace(translator, tokenizers=tokenizers)
     texts = ["fg abc de.", "fg a\u00adb\u200bc de.", "fg ａｂｃ de."]
     outputs = translator.with_glossary(make_glossary(abc="mlml")).translate(texts)
     assert {output.translation for output in outputs} == {outputs[0].translation}
@@ -161,7 +162,9 @@ def hinted_translator(outputs: dict[str, str], **search: Any) -> tuple[Translato
     texts = ["der Hund bellt, die Katze auch.", "forced dogs bark, the CATS do."]
     plain = Translator(config, train_tokenizers(config.tokenizer, texts, texts, "de", "en"), _NOTHING)
     engine = ListedEngine(plain, outputs)
-    return plain.copy(engine=engine).with_glossary(make_glossary(Hund="dog", Katze="CAT", Haus="dog house")), engine
+    return replace(plain, engine=engine).with_glossary(
+        make_glossary(Hund="dog", Katze="CAT", Haus="dog house")
+    ), engine
 
 
 _NOTHING: Any = ListedEngine.__new__(ListedEngine)
@@ -201,7 +204,7 @@ def test_without_constrained_search_an_output_without_a_term_stays_with_a_warnin
     engine.refuses = True
     (found,) = translator.translate(["Hund"])
     assert (found.translation, found.warnings) == ("the cats", ["missing-phrase"])
-    plain = translator.copy(engine=engine)
+    plain = replace(translator, engine=engine)
     plain.tokenizers.source.reserved = {}
     engine.outputs = {"Hund": "the cats"}
     with pytest.raises(UsageError, match="no required words"):
@@ -222,8 +225,9 @@ def test_a_forced_output_that_is_far_less_likely_warns_and_gives_way_to_the_free
 ) -> None:
     translator, engine = hinted_translator({"Hund": "the cats"})
     translator.tokenizers.source.reserved = {}
-    translator.glossary = translator.glossary if glossary else None
-    translator.confidence = ConfidenceModel(0.9, (0.0, 0.0, 0.0, 0.0), 0.0, (0.3, 0.5))
+    confidence = ConfidenceModel(0.9, (0.0, 0.0, 0.0, 0.0), 0.0, (0.3, 0.5))
+    own = translator.glossary if glossary else None
+    translator = replace(translator, glossary=own, confidence=confidence)
     engine.strain = strain
     (found,) = translator.translate(["Hund"], required=[[]] if glossary else [["dog"]])
     assert (found.translation, found.warnings, found.confidence_level) == (translation, warnings, level)
@@ -249,7 +253,7 @@ def test_a_forced_output_has_as_many_sentences_as_the_free_one(free: str, senten
     tokenizer = hinted_translator({})[0].tokenizers.target
     tokens = tokenizer.encode([free])[0]
     output = make_hypothesis(tokens, [-1.0] * len(tokens), ended=False, length_penalty=1.0)
-    assert force_phrases(tokenizer, output, LineConstraints(), 0).sentences == sentences
+    assert force_phrases(tokenizer, output, UNCONSTRAINED, ()).sentences == sentences
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "characters", "bytes"])
@@ -267,3 +271,10 @@ def test_the_words_of_two_tokens_are_those_of_their_text(kind: str) -> None:
         for second in range(first % 7, tokenizer.size, 7):
             joined = ends_open(text) and goes_on(tokenizer.decode([first, second])[len(text) :])
             assert joined == (words.ends_open[first] and words.goes_on[second]), (first, second)
+
+
+def test_capitals_of_a_line_are_those_of_its_language() -> None:
+    line = Line("IĞDIR GÜZEL.", [(0, 12)], [[5]], capitals=(True,), target="az")
+    assert _holds(line, "iyi", "İYİ")
+    assert _holds_form(line, "iğne", "İĞNE")
+    assert not _holds(replace(line, capitals=()), "iyi", "İYİ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -255,9 +256,7 @@ CONFIDENCE = ConfidenceModel(bias=0.0, weights=(0.0, 1.0, 0.0, 0.0), usual_ratio
 
 
 def confident_translator(**options: Any) -> Translator:
-    translator = make_translator(**options)
-    translator.confidence = CONFIDENCE
-    return translator
+    return replace(make_translator(**options), confidence=CONFIDENCE)
 
 
 def test_a_translation_has_its_confidence_and_lines_below_the_limit_are_left_empty() -> None:

@@ -13,7 +13,7 @@ from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, 
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.inference.translation.assembly import word_numbers
-from manyheads.inference.translation.kept_texts import is_complete, restore
+from manyheads.inference.translation.kept_texts import mark_literals
 from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.runs.challenge import _inside_cases
 from manyheads.search.options import Split
@@ -117,18 +117,18 @@ def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, sp
     config = TokenizerConfig(kind="bpe", vocab_size=characters + 300, reserved=KEEP_SYMBOLS)
     tokenizer = train_tokenizer(config, quick_texts(), "de")
     browser.call("load", "marks", describe_tokenizer(tokenizer))
-    splitter = Splitter(tokenizer, "de", split, 60, 100, copy_literals=True, lower_capitals=lowered, marks=True)
+    splitter = Splitter(tokenizer, "de", split, 60, 100, copy_literals=True, lower_capitals=lowered)
     symbols = {tokenizer.reserved[symbol] for symbol in KEEP_SYMBOLS}
     expected = []
-    for line in splitter.lines(texts):
+    for line in (mark_literals(line, splitter) for line in splitter.lines(texts)):
         restored = []
         for part, sentence in line.kept.items():
             own = [token for token in line.parts[part] if token in symbols]
             output = [own.pop() if token in symbols else token for token in line.parts[part]]
             tokens = tokenizer.whole_characters(output, sentence.text)[0]
-            numbers = word_numbers(tokenizer, output, sentence.text, sentence)
-            complete = is_complete(sentence, tokenizer, output)
-            restored.append([part, complete, restore(sentence, tokenizer, tokens), numbers])
+            numbers = word_numbers(tokenizer, output, sentence.text, sentence.restore)
+            complete = sentence.is_complete(tokenizer, output)
+            restored.append([part, complete, sentence.restore(tokenizer, tokens), numbers])
         expected.append([[list(span) for span in line.spans], line.parts, list(line.capitals), restored])
     assert sum(bool(row[3]) for row in expected) > 300
     options = {

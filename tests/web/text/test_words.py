@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.inference.translation.test_assembly import PLAIN, translation_of
 from tests.interop.parts import sentences
 from tests.tolerances import approx
 from tests.web.text.browser import (
@@ -19,14 +21,15 @@ from tests.web.text.browser import (
 from tests.web.text.test_parts import as_json
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.inference.translation.assembly import Assembler, _copied_links, pharaoh, word_alignment, word_numbers
+from manyheads.inference.translation.assembly import _copied_links, pharaoh, word_alignment, word_numbers
 from manyheads.inference.translation.confidence import ConfidenceModel, measure
-from manyheads.inference.translation.options import LineConstraints
+from manyheads.inference.translation.output_checks import BrokenCharacters, LineChecks
 from manyheads.inference.translation.parts import Line, Splitter
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.unlike_training import UnlikeTraining
 from manyheads.search.interface import Hypothesis
-from manyheads.search.options import SearchOptions
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.source_model import fit_source_model
+from manyheads.text.source_model import SourceModel, fit_source_model
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 
@@ -84,11 +87,14 @@ def random_output(tokenizer: Tokenizer, sources: int, rng: random.Random) -> Hyp
     return Hypothesis(tuple(tokens), 0.0, 0.0, scores, True, attention=tuple(map(tuple, attention)))
 
 
-def make_assembler(tokenizer: Tokenizer) -> Assembler:
-    search = SearchOptions(
-        length_penalty=1.0, max_length_ratio=2.0, beam_size=1, max_length_offset=10, batch_tokens=1000
-    )
-    return Assembler(TokenizerPair(tokenizer, tokenizer, joint=True), search, LONGEST)
+def python_translation(
+    tokenizer: Tokenizer, line: Line, outputs: list[Hypothesis], sources: SourceModel | None = None
+) -> Translation:
+    """Return the translation of a line in Python."""
+    stages = (UnlikeTraining, LineChecks, BrokenCharacters)
+    tokenizers = TokenizerPair(tokenizer, tokenizer, joint=True)
+    options = replace(PLAIN, alignment=all(output.attention for output in outputs))
+    return translation_of(tokenizers, line, outputs, stages, options, sources=sources, longest=LONGEST)
 
 
 @pytest.mark.parametrize("length", [3, 7, 8, 13, 14, 50])
@@ -98,7 +104,7 @@ def test_a_repetitive_source_may_have_a_repetitive_translation(
     for source in ([4] * 12, [4, 5] * 6, list(range(4, 16))):
         line = Line("x", [(0, 1)], [source])
         output = Hypothesis((7,) * length, 0.0, 0.0, (), True)
-        python_result = make_assembler(tokenizer).warnings(line, [output], "y", LineConstraints())
+        python_result = python_translation(tokenizer, line, [output]).warnings
         assert browser.call("warnings", "bpe", as_json(line), [{"tokens": output.tokens}], None) == python_result
 
 
@@ -107,9 +113,8 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
     settings: dict[str, Any] = {"language": "de", "split": "auto"}
     tokenizer = tokenizer.for_side("source")
     browser.call("load", "source", describe_tokenizer(tokenizer))
-    assembler = make_assembler(tokenizer)
     usual = tokenizer.encode(sentences(400))
-    assembler.sources = fit_source_model(usual, usual, tokenizer.size)
+    sources = fit_source_model(usual, usual, tokenizer.size)
     literals: dict[str, Any] = {"copy_literals": True, "lower_capitals": True}
     splitter = Splitter(tokenizer, **settings, trained_length=10, longest=LONGEST, **literals)
     options = {**settings, "tokenizer": "source", "trainedLength": 10, "longest": LONGEST}
@@ -122,12 +127,11 @@ def test_alignment_and_warnings_of_lines_are_those_of_python(browser: Browser, t
         hypotheses = [random_output(tokenizer, min(len(ids), LONGEST), rng) for ids in line.parts]
         outputs = [{"tokens": list(output.tokens), "attention": output.attention} for output in hypotheses]
         found = browser.call("lineAlignment", options, line.text, outputs, names, LONGEST)
-        assert found == pharaoh(assembler.alignment(line, hypotheses)), line.text
-        text = line.join(tokenizer.decode(output.tokens) for output in hypotheses)
-        model = assembler.sources.to_json()
-        python_result = assembler.warnings(line, hypotheses, text, LineConstraints())
-        assert browser.call("warnings", "bpe", as_json(line), outputs, model) == python_result, line.text
-        seen.update(python_result)
+        expected = python_translation(tokenizer, line, hypotheses, sources)
+        assert found == (expected.alignment or ""), line.text
+        warnings = browser.call("warnings", "bpe", as_json(line), outputs, sources.to_json())
+        assert warnings == expected.warnings, line.text
+        seen.update(warnings)
     assert seen >= {
         "unlike-training",
         "sentence-cut",

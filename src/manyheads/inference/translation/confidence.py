@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from manyheads.errors import RunError, UsageError
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.stages import Draft, Stage
 from manyheads.text.source_model import SourceModel
+
+if TYPE_CHECKING:
+    from manyheads.checkpoint import RunDirectory
 
 CONFIDENCE = "confidence.json"  # name of the model in a run directory
 LEVELS = ("low", "medium", "high")
@@ -121,3 +127,46 @@ def fit_confidence(measures: Sequence[OutputMeasures], chrf: Sequence[float]) ->
 
 def _terms(measures: OutputMeasures, usual_ratio: float) -> tuple[float, float, float, float]:
     return (*measures[:3], abs(measures.length_ratio - usual_ratio))
+
+
+def read_confidence(run: RunDirectory) -> ConfidenceModel | None:
+    """Read the model of the confidence of a run; None if it has none."""
+    path = run.path / CONFIDENCE
+    if not path.is_file():
+        return None
+    try:
+        return ConfidenceModel.from_json(run.document(CONFIDENCE))
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: it holds no model of confidence. Remove it.") from error
+
+
+class Confidence(Stage):
+    """The confidence in each translation, which is left empty below `SearchOptions.min_confidence`.
+
+    It comes after the stages whose warnings are signs of failure.
+    """
+
+    warnings: ClassVar = {"low-confidence": "left empty, because the confidence is below --min-confidence"}
+
+    def before(self, drafts: list[Draft]) -> list[Draft]:
+        """Refuse a limit, if there is no model."""
+        request = self.request
+        if request.options.min_confidence and self.translator.confidence is None and request.method == "translate":
+            raise UsageError(
+                "min_confidence: this translator has no model of the confidence. A run gets one from its "
+                "`manyheads train` command, given once more; an export has none."
+            )
+        return drafts
+
+    def after(self, draft: Draft, translation: Translation) -> Translation:
+        """Add the confidence; remove the candidates if it is too low."""
+        model = self.translator.confidence
+        if model is None:
+            return translation
+        measures = measure(translation.hypotheses[0].token_scores, draft.line.parts, self.translator.sources)
+        confidence = model.estimate(measures, translation.warnings, truncated=translation.truncated)
+        low = confidence < self.request.options.min_confidence
+        if low:
+            translation = replace(translation, hypotheses=[], alignment=None)
+        translation = translation.with_warnings({"low-confidence": low})
+        return replace(translation, confidence=confidence, confidence_level=model.level(confidence))

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
+
 from bitext.languages import match_language
 from manyheads.config.schema import Config
 from manyheads.errors import UsageError
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.stages import Draft, Stage
+from manyheads.search.interface import Hypothesis, best_outputs, without_first
 from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS, language_symbol
 
 
@@ -70,3 +78,30 @@ def choose_direction(config: Config, source: str, target: str) -> tuple[str, str
         return own_source, own_target
     names = ", ".join(f"{first}-{second}" for first, second in fitting or trained)
     raise UsageError(f"several directions fit: {names}. Name the {'source' if target else 'target'} language.")
+
+
+class Direction(Stage):
+    """The symbol of the target language before every output, and the warning about an untrained direction."""
+
+    warnings: ClassVar = {
+        "untrained-direction": "the model was not trained to translate between these two languages"
+    }
+
+    def before(self, drafts: list[Draft]) -> list[Draft]:
+        """Force the symbol as the beginning of each output."""
+        prefix = self.translator.prefix
+        return [draft.constrained(partial(replace, prefix=prefix)) for draft in drafts] if prefix else drafts
+
+    def found(self, draft: Draft) -> Draft:
+        """Remove the symbol and its scores; the outputs of a beam are ordered anew."""
+        size, options = len(self.translator.prefix), draft.options
+
+        def without_symbol(outputs: Sequence[Hypothesis]) -> list[Hypothesis]:
+            shorter = [without_first(output, size, options.length_penalty) for output in outputs]
+            return shorter if options.sampling else best_outputs(shorter, len(shorter))
+
+        return draft.with_outputs(map(without_symbol, draft.outputs)) if size else draft
+
+    def after(self, draft: Draft, translation: Translation) -> Translation:
+        """Add the warning."""
+        return translation.with_warnings({"untrained-direction": not self.translator.trained})

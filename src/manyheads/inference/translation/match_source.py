@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import partial
 
 from bitext.languages import base_language, end_mark, full_stop, lower, script_of
 from bitext.letters import has_text
+from manyheads.inference.translation.stages import Draft, Stage
 from manyheads.text.sentences import CLOSERS, OPENERS, ends_in_abbreviation, sentence_spans
 
 _MARKS = frozenset(".?!:;,")
@@ -143,3 +146,14 @@ def _start_of(text: str, start: int = 0) -> int:
     while start < len(text) and (text[start] in OPENERS or not has_text(text[start])):
         start += 1
     return start
+
+
+class MatchSource(Stage):
+    """Outputs that match their sources (`SearchOptions.match_source`), but for streams, whose end is not known."""
+
+    def writer(self, draft: Draft, part: int) -> Callable[[str], str] | None:
+        """Return the function that matches an output of a part to the part."""
+        if not self.request.options.match_source or self.request.method == "stream":
+            return None
+        data = self.translator.config.data
+        return partial(match_source, source=draft.line.part_text(part), languages=(data.source, data.target))

@@ -1,94 +1,67 @@
-"""Constraints on single lines, from text to tokens, and the beam search of a run."""
+"""Prefixes and forbidden phrases of single lines, and the beam search of a run."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar
 
 from manyheads.config.schema import SearchConfig
 from manyheads.errors import UsageError
-from manyheads.search.options import UNCONSTRAINED, Constraints, Ids, SearchOptions, WordTokens
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.stages import Draft, Stage
+from manyheads.search.options import Ids, SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 _MAX_SPELLINGS = 64  # token sequences of a forbidden phrase; further ones are too unlikely to be generated
 
 
-@dataclass(frozen=True)
-class LineConstraints:
-    """Constraints on the translation of a line.
+class Phrases(Stage):
+    """The forced beginning of each line, and phrases that no word of it may begin with."""
 
-    Attributes:
-        tokens: the constraints as tokens.
-        forbidden: the forbidden phrases as text, in the spelling and case of the model's output.
-        required: the required phrases, likewise.
-        terms: translations of terms that are wanted in each part, as tokens; empty if there are none.
-        forms: the same as text; with hints, forms of them will do.
-        hinted: token ids of the source of each part with hints; empty without hints.
-        language: tokens before all others, which say the target language; empty for a model of one direction.
-    """
+    warnings: ClassVar = {"forbidden-phrase": "a forbidden phrase came out, spelled in an unusual way"}
 
-    tokens: Constraints = UNCONSTRAINED
-    forbidden: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    terms: tuple[tuple[Ids, ...], ...] = ()
-    forms: tuple[tuple[str, ...], ...] = ()
-    hinted: tuple[list[int], ...] = ()
-    language: Ids = ()
+    def before(self, drafts: list[Draft]) -> list[Draft]:
+        """Force the beginnings in first parts, and forbid the phrases in all."""
+        prefixes, forbidden, lines = self.request.prefixes, self.request.forbidden, len(drafts)
+        check_entries("prefixes", prefixes, lines)
+        check_entries("forbidden", forbidden, lines)
+        entries = zip(drafts, prefixes or [""] * lines, forbidden or [()] * lines, strict=True)
+        return [self._constrain(draft, prefix, phrases) for draft, prefix, phrases in entries]
 
-    def of_part(self, part: int) -> Constraints:
-        """Return the constraints on a part of the line, without required phrases; a prefix is for part 0."""
-        if not (self.language or self.tokens.required or (part and self.tokens.prefix)):
-            return self.tokens
-        prefix = () if part else self.tokens.prefix
-        return replace(self.tokens, prefix=(*self.language, *prefix), required=())
+    def _constrain(self, draft: Draft, prefix: str, phrases: Sequence[str]) -> Draft:
+        if not (prefix or phrases):
+            return draft
+        tokenizer = self.translator.tokenizers.target
+        phrases = [*filter(str.strip, phrases)]
+        spellings = [ids for phrase in phrases for ids in tokenizer.spellings(phrase, _MAX_SPELLINGS)]
+        forbidden = tuple(tuple(ids) for ids in spellings if ids and UNK not in ids)
+        own = draft.constrained(partial(replace, forbidden=forbidden))
+        prefix_ids = (*own.first.prefix, *encode_forced(tokenizer, prefix, "prefix"))
+        return replace(own, first=replace(own.first, prefix=prefix_ids))
 
-    def required_of(self, part: int) -> tuple[Ids, ...]:
-        """Return the required phrases of a part, which are those of part 0, and the translations of its terms."""
-        return (*(() if part else self.tokens.required), *(self.terms[part] if self.terms else ()))
-
-    def with_phrases(self, part: int, words: WordTokens, sentences: int) -> Constraints:
-        """Return the constraints on a part of the line with the phrases that it must hold."""
-        required = self.required_of(part)
-        return replace(self.of_part(part), required=required, words=words, sentences=sentences)
+    def after(self, draft: Draft, translation: Translation) -> Translation:
+        """Add the warning."""
+        if not self.request.forbidden:
+            return translation
+        phrases = [*filter(str.strip, self.request.forbidden[draft.number])]
+        written, text = normalise(self.translator.tokenizers.target, phrases), translation.translation
+        present = any(re.search(rf"(?<!\S){re.escape(phrase)}", text) for phrase in written)
+        return translation.with_warnings({"forbidden-phrase": present})
 
 
-def line_constraints(
-    tokenizer: Tokenizer,
-    lines: int,
-    prefixes: Sequence[str],
-    forbidden: Sequence[Sequence[str]],
-    required: Sequence[Sequence[str]],
-) -> list[LineConstraints]:
-    """Encode the constraints on `lines` lines (see `Translator.translate`); empty phrases are ignored.
+def check_entries(name: str, entries: Sequence[str] | Sequence[Sequence[str]], lines: int) -> None:
+    """Check that there is an entry for each line, or none: texts for "prefixes", else lists of phrases.
 
     Raises:
-        UsageError: the number of entries is not the number of lines, or a text has unknown symbols.
+        UsageError: the number of entries is another one, or a text stands for a list.
     """
-    for name, entries in (("prefixes", prefixes), ("forbidden", forbidden), ("required", required)):
-        if len(entries) not in (0, lines):
-            raise UsageError(f"{name} has {len(entries)} entries for {lines} lines. Give one for each line.")
-        if isinstance(entries, str) or any(isinstance(entry, str) for entry in entries if name != "prefixes"):
-            raise UsageError(f"{name} takes a list for each line, not a text.")
-    prefixes, nothing = prefixes or [""] * lines, [()] * lines
-    return [
-        _encode_line(tokenizer, *line)
-        for line in zip(prefixes, forbidden or nothing, required or nothing, strict=True)
-    ]
-
-
-def _encode_line(
-    tokenizer: Tokenizer, prefix: str, forbidden: Sequence[str], required: Sequence[str]
-) -> LineConstraints:
-    if not (prefix or forbidden or required):
-        return LineConstraints()
-    forbidden, required = [*filter(str.strip, forbidden)], [*filter(str.strip, required)]
-    spellings = [tuple(ids) for phrase in forbidden for ids in tokenizer.spellings(phrase, _MAX_SPELLINGS)]
-    tokens = Constraints(
-        prefix=encode_forced(tokenizer, prefix, "prefix"),
-        forbidden=tuple(ids for ids in spellings if ids and UNK not in ids),
-        required=tuple(encode_forced(tokenizer, phrase, "phrase") for phrase in required),
-    )
-    return LineConstraints(tokens, normalise(tokenizer, forbidden), normalise(tokenizer, required))
+    if len(entries) not in (0, lines):
+        raise UsageError(f"{name} has {len(entries)} entries for {lines} lines. Give one for each line.")
+    if isinstance(entries, str) or any(isinstance(entry, str) for entry in entries if name != "prefixes"):
+        raise UsageError(f"{name} takes a list for each line, not a text.")
 
 
 def encode_forced(tokenizer: Tokenizer, text: str, what: str) -> Ids:

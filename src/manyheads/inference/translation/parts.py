@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, starmap
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Self
 
 from bitext.languages import capitalize, upper
 from bitext.letters import has_letters, has_text
 from bitext.literals import layout_kinds, literal_kinds
 from bitext.unicode import known
-from manyheads.inference.translation.glossary import holds_form, holds_phrase
-from manyheads.inference.translation.kept_texts import marked_ids
-from manyheads.inference.translation.literals import Sentence, sentences_with_literals, spans_to_translate
-from manyheads.search.options import Split
+from manyheads.inference.translation.literals import Sentence, spans_to_translate
+from manyheads.search.options import SearchOptions, Split
 from manyheads.text.sentences import UNSPACED_END, Span, line_spans, pieces_within, sentence_spans
 from manyheads.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from manyheads.inference.translation.translator import Translator
 
 _LONGEST_END = 8  # characters at the end of a sentence: its mark, quotation marks and brackets
 _CODE = re.compile(r"(`{3,}|~{3,})[^`]*\Z")  # a line that begins a block of code
@@ -54,24 +56,17 @@ class Line:
         """Join the outputs of the parts, with the white space and the copied text around and between them."""
         return "".join(self.stream([output] if output else [] for output in outputs))
 
-    def holds(self, phrase: str, translation: str) -> bool:
-        """Return whether a translation of the line holds a phrase, in capitals where the line is."""
-        return holds_phrase(translation, phrase) or (
-            any(self.capitals) and holds_phrase(translation, upper(phrase, self.target))
-        )
-
-    def holds_form(self, phrase: str, translation: str) -> bool:
-        """Return whether a translation of the line holds a form of a phrase, in capitals where the line is."""
-        return holds_form(translation, phrase, self.target) or (
-            any(self.capitals) and holds_form(translation, upper(phrase, self.target), self.target)
-        )
+    def decode(self, part: int, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+        """Return the text of tokens of a part or its output, with the literals in the place of their marks."""
+        kept = self.kept.get(part)
+        return tokenizer.decode(ids) if kept is None else kept.restore(tokenizer, ids)
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
         last, end = "", 0
         for index, output in enumerate(outputs):
-            in_capitals = bool(self.capitals) and self.capitals[index]
-            pieces = (upper(piece, self.target) if in_capitals else piece for piece in output)
+            _in_capitals = bool(self.capitals) and self.capitals[index]
+            pieces = (upper(piece, self.target) if _in_capitals else piece for piece in output)
             first = next(pieces, "")
             yield from filter(None, [self.between(index, last, first[:1])])
             for piece in filter(None, chain([first], pieces)):
@@ -128,7 +123,6 @@ class Splitter:
             between words, else anywhere, unless `split` is "none".
         longest: limit of the model in tokens.
         copy_literals: see the setting `search.copy_literals`.
-        marks: whether literals inside of a sentence become marks for the model, so that it is not cut.
         lower_capitals: see the setting `search.lower_capitals`.
         target: language of the translations.
     """
@@ -140,8 +134,23 @@ class Splitter:
     longest: int
     copy_literals: bool = False
     lower_capitals: bool = False
-    marks: bool = False
     target: str = ""
+
+    @classmethod
+    def of(cls, translator: Translator, options: SearchOptions) -> Self:
+        """Return the splitter of the lines of a translator."""
+        config, sources = translator.config, translator.sources
+        single = options.split == "auto" and sources is not None and sources.single_sentences
+        return cls(
+            translator.tokenizers.source,
+            config.data.source,
+            split="sentences" if single else options.split,
+            trained_length=config.data.max_length,
+            longest=translator.longest_source,
+            copy_literals=config.search.copy_literals,
+            lower_capitals=config.search.lower_capitals,
+            target=config.data.target,
+        )
 
     @property
     def limit(self) -> int:
@@ -153,8 +162,7 @@ class Splitter:
         self.tokenizer.refuse_string(texts)
         split = [(text, self.stretches(text)) for text in texts]
         rows = iter(self.encode([stretch for text, spans in split for stretch in _slices(text, spans)]))
-        lines = [self.line(text, spans, [next(rows) for _ in spans]) for text, spans in split]
-        return [self.with_marks(line) for line in lines] if self.marks else lines
+        return [self.line(text, spans, [next(rows) for _ in spans]) for text, spans in split]
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode texts; with `lower_capitals`, texts in capitals are encoded as they are written in a sentence."""
@@ -177,43 +185,6 @@ class Splitter:
                     parts.append(piece_ids)
             cut_sentences += cuts
         return Line(text, spans, parts, cut_sentences, self.capitals(text, spans), target=self.target)
-
-    def with_marks(self, line: Line) -> Line:
-        """Return a line with one part for each sentence with literals, if it fits with marks in their place."""
-        parts: dict[Span, tuple[list[int], Sentence | None]]
-        parts = {span: (ids, None) for span, ids in zip(line.spans, line.parts, strict=True)}
-        for offset, end in self.translated_lines(line.text):
-            found = sentences_with_literals(line.text[offset:end])
-            for sentence in chain.from_iterable(map(self.sentences_within, found)):
-                start, ids = offset + sentence.start, marked_ids(sentence, self.tokenizer)
-                stop = start + len(sentence.text)
-                capitals = self.lower_capitals and _in_capitals("".join(sentence.texts))
-                if ids and len(ids) <= self.limit and not capitals:
-                    parts = {span: part for span, part in parts.items() if span[1] <= start or stop <= span[0]}
-                    parts[start, stop] = ids, sentence
-        spans = sorted(parts)
-        sentences = enumerate(parts[span][1] for span in spans)
-        return replace(
-            line,
-            spans=spans,
-            parts=[parts[span][0] for span in spans],
-            capitals=self.capitals(line.text, spans),
-            kept={number: sentence for number, sentence in sentences if sentence},
-        )
-
-    def sentences_within(self, text: Sentence) -> list[Sentence]:
-        """Return the sentences of a text that have literals and letters beside them; the text itself if it fits."""
-        ids = marked_ids(text, self.tokenizer)
-        if ids is not None and self.fits(ids):
-            return [text]
-        starts = [
-            start
-            for start, _ in sentence_spans(text.text, self.language)
-            if not any(first < start < last for first, last in text.literals)
-        ]
-        ends = [len(text.text[:start].rstrip()) for start in starts[1:]]
-        sentences = starmap(text.within, zip(starts, [*ends, len(text.text)], strict=True))
-        return [part for part in sentences if part.literals and has_letters("".join(part.texts))]
 
     def fits(self, ids: list[int]) -> bool:
         """Return whether a text of these tokens is left unsplit."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Alternative = tuple[str, float]
@@ -54,7 +55,7 @@ class Translation:
         alignment: word alignment of the best candidate as pairs "source-target" of word indices from 0, where words
             are separated by blanks; None unless requested.
         sentences: number of parts of the line that were translated separately.
-        warnings: names of the warnings about the best candidate (`assembly.WARNINGS`).
+        warnings: names of the warnings about the best candidate (`translator.WARNINGS`).
         confidence: estimated chrF of the best candidate, from 0 to 1 (`ConfidenceModel`); None for a line that is
             copied, and for a run without the model.
         confidence_level: word for the confidence: "low" as in the lowest fifth of the validation text, "high" as in
@@ -79,6 +80,11 @@ class Translation:
     def score(self) -> float:
         """Score of the best candidate; 0 for an empty line."""
         return self.hypotheses[0].score if self.hypotheses else 0.0
+
+    def with_warnings(self, signs: Mapping[str, bool]) -> Translation:
+        """Return the translation with a warning for each sign that is present."""
+        names = [name for name, present in signs.items() if present]
+        return replace(self, warnings=[*self.warnings, *names]) if names else self
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `translate --json` prints."""

@@ -5,24 +5,30 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from bitext.languages import SENTENCE_ENDS
+from bitext.languages import SENTENCE_ENDS, upper
 from manyheads.errors import UsageError
 from manyheads.inference.translation.glossary import Glossary, Place, ends_open, goes_on, holds_form, holds_phrase
-from manyheads.inference.translation.options import LineConstraints, normalise
-from manyheads.inference.translation.parts import Line
+from manyheads.inference.translation.options import check_entries, encode_forced, normalise
+from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.stages import Draft, Part, Request, Stage
 from manyheads.inference.translation.term_hints import mark_term
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Constraints, Ids, WordTokens
 from manyheads.text.normalize import source_form
-from manyheads.text.reserved import remove_marks
+from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
 from manyheads.text.sentences import CLOSERS
-from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
+from manyheads.text.tokenizer import UNK, Tokenizer
+
+if TYPE_CHECKING:
+    from manyheads.inference.translation.parts import Line
+    from manyheads.inference.translation.translator import Translator
 
 _MAX_REQUIRED = 64  # tokens of the terms required of a part: each needs beams of its own
 _MOST_STRAIN = 1.0  # nats a token by which a required phrase may make an output less likely
@@ -48,30 +54,139 @@ def check_terms(glossary: Glossary, tokenizer: Tokenizer, most: int) -> None:
             )
 
 
-def require_terms(
-    glossary: Glossary, tokenizers: TokenizerPair, line: Line, constraints: LineConstraints, *, hints: bool
-) -> LineConstraints:
-    """Add to the constraints on a line the translations of its terms that are wanted in each part.
+@dataclass(frozen=True)
+class _Wanted:
+    """Phrases that the output of a part must hold.
 
-    With `hints`, a part also gets a source with the translations in the place of the terms, and forms of these
-    translations will do. Translations beyond `_MAX_REQUIRED` tokens are not required of a part; a warning says so
-    if they do not come out.
+    Attributes:
+        ids: tokens of each phrase, at least one phrase.
+        exact: as text, the phrases that must come out as they are.
+        forms: translations of terms of which a form will do, because the source has hints.
+        hinted: token ids of the source with hints; None without hints.
+        required: whether a phrase is required by the caller, not by the glossary alone.
     """
-    form = source_form if tokenizers.source.side else str
-    texts = [
-        unicodedata.normalize("NFC", form(remove_marks(line.part_text(part)))) for part in range(len(line.parts))
-    ]
-    found = [glossary.find(text) for text in texts]
-    if not any(found):
-        return constraints
-    phrases = [tuple(dict.fromkeys(place.term.target for place in places)) for places in found]
-    target = tokenizers.target
-    forms = tuple(normalise(target, part) for part in phrases)
-    constraints = replace(constraints, terms=tuple(_within_limit(target.encode(part)) for part in phrases))
-    if hints:
-        rows = tuple(map(partial(_add_hints, tokenizers.source), texts, found, line.parts))
-        return replace(constraints, forms=forms, hinted=rows)
-    return replace(constraints, required=(*constraints.required, *chain(*forms)))
+
+    ids: tuple[Ids, ...]
+    exact: tuple[str, ...]
+    forms: tuple[str, ...]
+    hinted: list[int] | None
+    required: bool
+
+    def is_in(self, text: str, language: str) -> bool:
+        """Return whether an output holds the phrases; `language` is that of the output."""
+        return all(holds_form(text, form, language) for form in self.forms) and all(
+            holds_phrase(text, phrase) for phrase in self.exact
+        )
+
+
+class Terms(Stage):
+    """Required phrases, and the translations of the terms of a glossary.
+
+    A part whose outputs lack a phrase is searched again: first, where the model knows hints, with the translations
+    in the place of the terms, of which forms will do; then constrained to outputs with the phrases. After hints,
+    outputs stay as they are, with a warning, if there is no constrained search (no torch).
+    """
+
+    warnings: ClassVar = {
+        "missing-phrase": "a required phrase or the translation of a term did not come out",
+        "forced-term": "a required phrase or the translation of a term does not fit into the translation",
+    }
+
+    def __init__(self, translator: Translator, request: Request) -> None:
+        super().__init__(translator, request)
+        self.wanted: dict[tuple[int, int], _Wanted] = {}  # of a part of a line
+        self.exact: dict[int, tuple[str, ...]] = {}  # phrases of a line that must come out as they are
+        self.forms: dict[int, tuple[str, ...]] = {}  # phrases of a line of which a form will do
+
+    def before(self, drafts: list[Draft]) -> list[Draft]:
+        """Find the phrases of each part; refuse what obeys none.
+
+        Translations beyond `_MAX_REQUIRED` tokens are not required of a part, but a warning says so if they do not
+        come out.
+        """
+        required, has_glossary = self.request.required, self.translator.glossary is not None
+        check_entries("required", required, len(drafts))
+        if self.request.method == "score" or not (has_glossary or any(map(any, required))):
+            return drafts
+        if self.request.method == "stream":
+            raise UsageError("a translation with a glossary is not streamed. Use translate.")
+        if self.request.options.sampling:
+            raise UsageError("a glossary and required phrases are obeyed by beam search, not by sampling.")
+        for draft, phrases in zip(drafts, required or [()] * len(drafts), strict=True):
+            self._add_line(draft.number, draft.line, [*filter(str.strip, phrases)])
+        return drafts
+
+    def _add_line(self, number: int, line: Line, required: Sequence[str]) -> None:
+        source, target = self.translator.tokenizers.source, self.translator.tokenizers.target
+        form, parts = source_form if source.side else str, range(len(line.parts))
+        texts = [unicodedata.normalize("NFC", form(remove_marks(line.part_text(part)))) for part in parts]
+        glossary = self.translator.glossary or Glossary(())
+        found = [glossary.find(text) for text in texts]
+        terms = [tuple(dict.fromkeys(place.term.target for place in places)) for places in found]
+        forms = [normalise(target, own) for own in terms]
+        knows_hints = TERM_SYMBOLS[0] in source.reserved and not self.request.options.alignment
+        hints = knows_hints and any(found)
+        first = tuple(encode_forced(target, phrase, "phrase") for phrase in required)
+        for part in parts:
+            own = () if part else first
+            if ids := (*own, *_within_limit(target.encode(terms[part]))):
+                self.wanted[number, part] = _Wanted(
+                    ids,
+                    exact=tuple(map(target.decode, own if hints else ids)),
+                    forms=forms[part] if hints else (),
+                    hinted=_add_hints(source, texts[part], found[part], line.parts[part]) if hints else None,
+                    required=bool(own),
+                )
+        every_form = tuple(chain.from_iterable(forms))
+        self.exact[number] = (*normalise(target, required), *(() if hints else every_form))
+        self.forms[number] = every_form if hints else ()
+
+    def accepts(self, draft: Draft, part: int) -> bool:
+        """Return whether all outputs of a part hold its phrases, or were forced to."""
+        wanted, tokenizer = self.wanted.get((draft.number, part)), self.translator.tokenizers.target
+        if wanted is None or draft.parts[part].earlier is not None:
+            return True
+        language, texts = (
+            self.translator.config.data.target,
+            [tokenizer.decode(one.tokens) for one in draft.outputs[part]],
+        )
+        return all(wanted.is_in(text, language) for text in texts)
+
+    def change(self, draft: Draft, parts: Sequence[int]) -> Draft:
+        """Give hints to parts that have none yet; force the phrases in the others."""
+        changed = [*draft.parts]
+        for number in parts:
+            part, wanted = changed[number], self.wanted[draft.number, number]
+            if wanted.hinted is None or part.source is wanted.hinted:
+                free, constraints = draft.outputs[number], draft.constraints(number)
+                forced = force_phrases(self.translator.tokenizers.target, free[0], constraints, wanted.ids)
+                changed[number] = Part(part.source, forced, earlier=free, optional=wanted.hinted is not None)
+            else:
+                changed[number] = Part(wanted.hinted)
+        return replace(draft, parts=tuple(changed))
+
+    def found(self, draft: Draft) -> Draft:
+        """Choose between the forced outputs and those before."""
+        return (
+            draft.with_outputs(
+                _choose_outputs(part.earlier, outputs, required=self.wanted[draft.number, number].required)
+                if part.earlier and (draft.number, number) in self.wanted
+                else outputs
+                for number, (part, outputs) in enumerate(zip(draft.parts, draft.outputs, strict=True))
+            )
+            if self.wanted
+            else draft
+        )
+
+    def after(self, draft: Draft, translation: Translation) -> Translation:
+        """Add the warnings."""
+        line, text = draft.line, translation.translation
+        signs = {
+            "missing-phrase": not all(_holds(line, phrase, text) for phrase in self.exact.get(draft.number, ()))
+            or not all(_holds_form(line, form, text) for form in self.forms.get(draft.number, ())),
+            "forced-term": any(output.strained for output in draft.best),
+        }
+        return translation.with_warnings(signs)
 
 
 def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: list[int]) -> list[int]:
@@ -82,32 +197,17 @@ def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: li
     return ids if UNK in hinted and UNK not in ids else hinted
 
 
-def lack_phrases(
-    tokenizer: Tokenizer, outputs: Sequence[Hypothesis], constraints: LineConstraints, part: int, language: str = ""
-) -> bool:
-    """Return whether an output of a part lacks a required phrase, or the translation of a term.
-
-    `tokenizer` and `language` are those of the target.
-    """
-    phrases = [tokenizer.decode(ids) for ids in constraints.required_of(part)]
-    if not phrases:
-        return False
-    texts = [tokenizer.decode(output.tokens) for output in outputs]
-    if constraints.hinted:
-        forms, phrases = constraints.forms[part], phrases[: len(phrases) - len(constraints.terms[part])]
-        if not all(holds_form(text, form, language) for text in texts for form in forms):
-            return True
-    return not all(holds_phrase(text, phrase) for text in texts for phrase in phrases)
-
-
-def force_phrases(tokenizer: Tokenizer, free: Hypothesis, constraints: LineConstraints, part: int) -> Constraints:
-    """Return the constraints on a part with its phrases, and with as many sentences as the output `free` has."""
+def force_phrases(
+    tokenizer: Tokenizer, free: Hypothesis, constraints: Constraints, required: tuple[Ids, ...]
+) -> Constraints:
+    """Return constraints with required phrases, and with as many sentences as the output `free` has."""
     words, tokens = word_tokens(tokenizer), np.array(free.tokens, dtype=np.int64)
     last = int(words.has_letters[tokens].nonzero()[0].max(initial=0))
-    return constraints.with_phrases(part, words, 1 + int(words.ends_sentence[tokens[:last]].sum()))
+    sentences = 1 + int(words.ends_sentence[tokens[:last]].sum())
+    return replace(constraints, required=required, words=words, sentences=sentences)
 
 
-def choose_outputs(free: list[Hypothesis], forced: list[Hypothesis], *, required: bool) -> list[Hypothesis]:
+def _choose_outputs(free: list[Hypothesis], forced: list[Hypothesis], *, required: bool) -> list[Hypothesis]:
     """Return the forced outputs, if they are not far less likely than the free ones.
 
     If they are, the outputs are `strained`: the forced ones where a phrase is required, the free ones for a
@@ -117,6 +217,18 @@ def choose_outputs(free: list[Hypothesis], forced: list[Hypothesis], *, required
     if means[1] >= means[0] - _MOST_STRAIN:
         return forced
     return [replace(output, strained=True) for output in (forced if required else free)]
+
+
+def _holds(line: Line, phrase: str, text: str) -> bool:
+    """Return whether a translation of a line holds a phrase, in capitals where the line is."""
+    return holds_phrase(text, phrase) or (any(line.capitals) and holds_phrase(text, upper(phrase, line.target)))
+
+
+def _holds_form(line: Line, phrase: str, text: str) -> bool:
+    """Return whether a translation of a line holds a form of a phrase, in capitals where the line is."""
+    return holds_form(text, phrase, line.target) or (
+        any(line.capitals) and holds_form(text, upper(phrase, line.target), line.target)
+    )
 
 
 @lru_cache(maxsize=4)

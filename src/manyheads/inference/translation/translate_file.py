@@ -24,9 +24,8 @@ from manyheads.config.load import with_overrides
 from manyheads.data import CALL_LINES
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.inference.threads import limit_threads
-from manyheads.inference.translation.assembly import WARNINGS
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.translator import DEFAULTS, Translation, Translator
+from manyheads.inference.translation.translator import DEFAULTS, WARNINGS, Translation, Translator
 from manyheads.search.options import SearchOptions
 
 TRUNCATED = "cut at the length limit of the model or of the search"
@@ -86,7 +85,7 @@ class TranslationJob:
             precision=self.precision,
         )
         if self.overrides:
-            translator = translator.copy(config=with_overrides(translator.config, self.overrides))
+            translator = replace(translator, config=with_overrides(translator.config, self.overrides))
         translator = translator.to(source=self.source, target=self.target)
         if self.glossary is None:
             return translator

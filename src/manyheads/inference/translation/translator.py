@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -12,37 +12,27 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.hub import folder_of, is_marian
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
-from manyheads.errors import MissingExtraError, RunError, UsageError
+from manyheads.errors import UsageError
 from manyheads.inference.engines import AutoEngine, check_engine, engine_of, open_engine, open_ensemble
 from manyheads.inference.native.weights import parse_precision
 from manyheads.inference.torch_parts import torch_module
 from manyheads.inference.translation.assembly import Assembler
-from manyheads.inference.translation.confidence import CONFIDENCE, ConfidenceModel
-from manyheads.inference.translation.directions import with_direction
+from manyheads.inference.translation.confidence import Confidence, ConfidenceModel, read_confidence
+from manyheads.inference.translation.directions import Direction, with_direction
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.kept_texts import is_complete, knows_marks
-from manyheads.inference.translation.options import LineConstraints, encode_forced, line_constraints
+from manyheads.inference.translation.kept_texts import KeptTexts
+from manyheads.inference.translation.match_source import MatchSource
+from manyheads.inference.translation.options import Phrases, encode_forced
+from manyheads.inference.translation.output_checks import BrokenCharacters, LineChecks
 from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.inference.translation.result import Candidate, Translation
-from manyheads.inference.translation.terms import (
-    check_terms,
-    choose_outputs,
-    force_phrases,
-    lack_phrases,
-    require_terms,
-)
-from manyheads.search.interface import (
-    Engine,
-    Hypothesis,
-    LimitedEngine,
-    best_outputs,
-    never_cancelled,
-    without_first,
-)
-from manyheads.search.options import Constraints, SearchOptions
+from manyheads.inference.translation.stages import Draft, Part, Request, Stage, search
+from manyheads.inference.translation.terms import Terms, check_terms
+from manyheads.inference.translation.unlike_training import UnlikeTraining, read_source_model
+from manyheads.search.interface import Engine, LimitedEngine
+from manyheads.search.options import SearchOptions
 from manyheads.text.interface import growing_text
-from manyheads.text.reserved import TERM_SYMBOLS
-from manyheads.text.source_model import SOURCES, SourceModel
+from manyheads.text.source_model import SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
 if TYPE_CHECKING:
@@ -52,13 +42,27 @@ if TYPE_CHECKING:
 __all__ = ["Candidate", "SearchOptions", "Translation", "Translator"]
 
 DEFAULTS = SearchOptions()
-_WIDE_BEAM = 10  # outputs among which one with all marks is looked for, where the best has not
+STAGES: tuple[type[Stage], ...] = (
+    Direction,
+    UnlikeTraining,
+    KeptTexts,
+    LineChecks,
+    Phrases,
+    Terms,
+    MatchSource,
+    BrokenCharacters,
+    Confidence,
+)
+# Names that `Translation.warnings` may hold, in their order -> their meaning.
+WARNINGS = {name: meaning for stage in STAGES for name, meaning in stage.warnings.items()}
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Translator:
     """A model, its tokenizers and its search settings.
 
     The translation of a line does not depend on the other lines of a call, their number or their order.
+    `dataclasses.replace` makes a translator that differs in some attributes.
 
     Attributes:
         config: configuration of the run; `search` and `data.max_length` are used.
@@ -69,9 +73,20 @@ class Translator:
         glossary: terms with the translations that they must have, or None; see `with_glossary`.
         run: the run directory that was opened, or None.
         trained: whether the model was trained to translate between the languages of `config`; see `to`.
+        stages: features of a translation, in their order.
     """
 
     task: ClassVar[str] = "translation"  # of the runs that can be opened
+
+    config: Config
+    tokenizers: TokenizerPair
+    engine: Engine
+    sources: SourceModel | None
+    confidence: ConfidenceModel | None
+    glossary: Glossary | None
+    trained: bool
+    run: RunDirectory | None
+    stages: tuple[type[Stage], ...]
 
     def __init__(
         self,
@@ -80,24 +95,18 @@ class Translator:
         engine: EncoderDecoder | Engine,
         sources: SourceModel | None = None,
         confidence: ConfidenceModel | None = None,
+        *,
+        glossary: Glossary | None = None,
+        trained: bool = True,
+        run: RunDirectory | None = None,
+        stages: tuple[type[Stage], ...] = STAGES,
     ) -> None:
         """Make a translator from objects in memory; a model gets a new `AutoEngine`. `load` opens a run."""
-        self.config = config
-        self.tokenizers = tokenizers
-        self.engine = engine if isinstance(engine, Engine) else engine_of(engine)
-        self.sources = sources
-        self.confidence = confidence
-        self.glossary: Glossary | None = None
-        self.trained = True
-        self.run: RunDirectory | None = None
-
-    def copy(self, *, config: Config | None = None, engine: Engine | None = None) -> Self:
-        """Return a translator with another configuration or engine, and the same for the rest."""
-        copied = type(self)(
-            config or self.config, self.tokenizers, engine or self.engine, self.sources, self.confidence
+        engine = engine if isinstance(engine, Engine) else engine_of(engine)
+        vars(self).update(
+            config=config, tokenizers=tokenizers, engine=engine, sources=sources, confidence=confidence
         )
-        copied.glossary, copied.trained, copied.run = self.glossary, self.trained, self.run
-        return copied
+        vars(self).update(glossary=glossary, trained=trained, run=run, stages=stages)
 
     def to(self, *, source: str = "", target: str = "") -> Self:
         """Return the translator of one direction of a model of several languages.
@@ -113,9 +122,9 @@ class Translator:
             UsageError: the model does not know a language, or several directions fit; the message names them.
         """
         config = with_direction(self.config, source, target)
-        copied = self.copy(config=config)
-        copied.trained = self.trained and config.languages in self.config.directions
-        return copied
+        if config is self.config:
+            return self
+        return replace(self, config=config, trained=self.trained and config.languages in self.config.directions)
 
     def with_glossary(self, glossary: Glossary) -> Self:
         """Return a translator that translates terms as a glossary says, wherever they occur.
@@ -128,9 +137,7 @@ class Translator:
             UsageError: a translation cannot come out: the vocabulary cannot write it, or it is too long.
         """
         check_terms(glossary, self.tokenizers.target, self.longest_source)
-        copied = self.copy()
-        copied.glossary = glossary.in_language(self.config.data.source)
-        return copied
+        return replace(self, glossary=glossary.in_language(self.config.data.source))
 
     @property
     def model(self) -> EncoderDecoder:
@@ -181,23 +188,21 @@ class Translator:
         directory = RunDirectory.existing(Path(run))
         config = directory.config_of(cls.task)
         tokenizers = directory.tokenizers(config)
-        sources, confidence = _read_source_model(directory, tokenizers), _read_confidence(directory)
+        sources, confidence = read_source_model(directory, tokenizers), read_confidence(directory)
         number_format = parse_precision(precision)
         if ensemble:
             runs = [directory, *(RunDirectory.existing(Path(other)) for other in ensemble)]
             opened = open_ensemble(engine, runs, device=device, precision=number_format)
         else:
             opened = open_engine(engine, directory, config, tokenizers, device=device, precision=number_format)
-        loaded = cls(config, tokenizers, opened, sources, confidence)
-        loaded.run = directory
-        return loaded
+        return cls(config, tokenizers, opened, sources, confidence, run=directory)
 
     @classmethod
     def load_to_serve(cls, run: Path, device: str, *, engine: str, precision: str, beam: int | None) -> Self:
         """Open a run to serve it with this beam size; None is that of the run. For the other options see `load`."""
         loaded = cls.load(run, device=device, engine=engine, precision=precision)
         overrides = [] if beam is None else [f"search.beam_size={beam}"]
-        return loaded.copy(config=with_overrides(loaded.config, overrides))
+        return replace(loaded, config=with_overrides(loaded.config, overrides))
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", engine: str = "auto") -> Self:
@@ -255,47 +260,32 @@ class Translator:
         Raises:
             UsageError: an option is out of its range, or the engine does not support it; or as of `to`.
         """
-        if target or source or self.config.data.pairs:
-            translate = partial(
-                self.to(source=source, target=target).translate, texts, beam_size=beam_size, n_best=n_best
-            )
-            return translate(prefixes=prefixes, forbidden=forbidden, required=required, options=options, stop=stop)
-        lines = self.splitter(options, marks=self.marks_literals).lines(texts)
-        per_line = line_constraints(self.tokenizers.target, len(texts), prefixes, forbidden, required)
-        if options.sampling and (self.glossary is not None or any(map(any, required))):
-            raise UsageError("a glossary and required phrases are obeyed by beam search, not by sampling.")
-        if self.glossary is not None:
-            hints = TERM_SYMBOLS[0] in self.tokenizers.source.reserved and not options.alignment
-            required_terms = partial(require_terms, self.glossary, self.tokenizers, hints=hints)
-            per_line = [*map(required_terms, lines, per_line)]
         if beam_size is not None:
             options = replace(options, beam_size=beam_size)
         if n_best is not None:
             options = replace(options, n_best=n_best)
-        if options.min_confidence and self.confidence is None:
-            raise UsageError(
-                "min_confidence: this translator has no model of the confidence. A run gets one from its "
-                "`manyheads train` command, given once more; an export has none."
-            )
         options = options.complete(vars(self.config.search))
-        if language := self.prefix:
-            per_line = [replace(constraint, language=language) for constraint in per_line]
-        outputs = self._outputs(lines, per_line, options, stop)
-        wide = max(_WIDE_BEAM, options.beam_size)
-        wider = replace(options, beam_size=wide, n_best=wide)
-        for retry, marked in ((wider, not options.sampling), (options, False)):
-            lost = [row for row, parts in enumerate(outputs) if not all(parts)]
-            if not lost:
-                break
-            again = self.splitter(options, marks=marked).lines([texts[row] for row in lost])
-            found = self._outputs(again, [per_line[row] for row in lost], retry, stop)
-            for row, line, parts in zip(lost, again, found, strict=True):
-                lines[row], outputs[row] = line, [part[: options.n_best] for part in parts]
-        assembler = self.assembler(options)
-        return [
-            assembler.translation(line, line_outputs, constraint)
-            for line, line_outputs, constraint in zip(lines, outputs, per_line, strict=True)
+        request = Request("translate", texts, options, prefixes, forbidden, required, stop)
+        return self.to(source=source, target=target)._translate(request)
+
+    def _translate(self, request: Request) -> list[Translation]:
+        return self._finish(request, *self._begin(request, self.splitter(request.options).lines(request.texts)))
+
+    def _begin(self, request: Request, lines: Sequence[Line]) -> tuple[list[Stage], list[Draft]]:
+        """Return the stages of a call, and its lines as they are to be searched."""
+        stages = [stage(self, request) for stage in self.stages]
+        drafts = [
+            Draft(number, line, request.options, tuple(map(Part, line.parts))) for number, line in enumerate(lines)
         ]
+        for stage in stages:
+            drafts = stage.before(drafts)
+        return stages, drafts
+
+    def _finish(self, request: Request, stages: Sequence[Stage], drafts: Sequence[Draft]) -> list[Translation]:
+        """Search, and return the translations of the lines of a call."""
+        assembler = Assembler(self.tokenizers, request.options, self.longest_source, stages)
+        found = search(drafts, stages, self.engine, self.longest_source, request.stop)
+        return list(map(assembler.translation, found))
 
     def check_forced(self, text: str, name: str) -> None:
         """Raise `UsageError` for a text, called `name`, that no output can hold."""
@@ -304,47 +294,6 @@ class Translator:
             raise UsageError(
                 f"the {name} has {length} tokens, but the longest output of this model is {self.longest_source}."
             )
-
-    @property
-    def marks_literals(self) -> bool:
-        """Whether the model gets marks in the place of literals; with a glossary it does not."""
-        return self.config.search.copy_literals and self.glossary is None and knows_marks(self.tokenizers)
-
-    def _outputs(
-        self,
-        lines: Sequence[Line],
-        per_line: Sequence[LineConstraints],
-        options: SearchOptions,
-        stop: Callable[[], bool] | None,
-    ) -> list[list[list[Hypothesis]]]:
-        """Search for the outputs of the parts of lines, without those that lack the mark of a literal."""
-        parts = [
-            (line, constraint, part)
-            for line, constraint in zip(lines, per_line, strict=True)
-            for part in range(len(line.parts))
-        ]
-        rows = [self.shortened(line.parts[part]) for line, _, part in parts]
-        found = self._search(rows, options, [(constraint, part) for _, constraint, part in parts], stop)
-        target = self.tokenizers.target
-        complete = iter(
-            [output for output in outputs if is_complete(line.kept[part], target, output.tokens)]
-            if part in line.kept
-            else outputs
-            for (line, _, part), outputs in zip(parts, found, strict=True)
-        )
-        return [[next(complete) for _ in line.parts] for line in lines]
-
-    def assembler(self, options: SearchOptions) -> Assembler:
-        """Return the builder of translations from the outputs of a search with these options."""
-        return Assembler(
-            self.tokenizers,
-            options,
-            self.longest_source,
-            self.sources,
-            (self.config.data.source, self.config.data.target),
-            confidence=self.confidence,
-            trained=self.trained,
-        )
 
     def score(
         self, sources: Sequence[str], targets: Sequence[str], *, target: str = "", source: str = ""
@@ -355,8 +304,9 @@ class Translator:
         `Candidate.score` is the mean log-probability of a token, its end mark included, in nats. For a model of
         several languages, `target` and `source` choose the direction; see `to`.
         """
-        if target or source or self.config.data.pairs:
-            return self.to(source=source, target=target).score(sources, targets)
+        return self.to(source=source, target=target)._score(sources, targets)
+
+    def _score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Translation]:
         rows, outputs = self.tokenizers.source.encode(sources), self.tokenizers.target.encode(targets)
         longest, longest_output = self.longest_source, self.longest_source - len(self.prefix) - 1
         lines = [
@@ -368,79 +318,24 @@ class Translator:
         options = SearchOptions(
             beam_size=1, length_penalty=1.0, no_repeat_ngram=0, max_length_ratio=0.0, max_length_offset=0
         ).complete(vars(self.config.search))
+        request = Request("score", sources, options)
+        stages, drafts = self._begin(request, lines)
         forced = [
-            (LineConstraints(Constraints(prefix=(*ids, EOS)), language=self.prefix), 0)
-            for line, ids in zip(lines, outputs, strict=True)
-            if line.parts
+            replace(draft, first=replace(draft.first, prefix=(*draft.first.prefix, *ids, EOS)))
+            for draft, ids in zip(drafts, outputs, strict=True)
         ]
-        found = iter(self._search([row for line in lines for row in line.parts], options, forced, None))
-        assembler, unscored = self.assembler(options), LineConstraints()
+        scored = self._finish(request, stages, forced)
         return [
-            assembler.translation(line, [next(found)], unscored)
+            found
             if line.parts
             else Translation(line.text, [], truncated=len(row) > longest or len(ids) > longest_output)
-            for line, row, ids in zip(lines, rows, outputs, strict=True)
+            for found, line, row, ids in zip(scored, lines, rows, outputs, strict=True)
         ]
-
-    def _search(
-        self,
-        rows: list[list[int]],
-        options: SearchOptions,
-        parts: Sequence[tuple[LineConstraints, int]],
-        stop: Callable[[], bool] | None,
-    ) -> list[list[Hypothesis]]:
-        """Search for the outputs of rows, and again where an output lacks a phrase or the translation of a term.
-
-        That is first with hints, if the model knows them, then with constraints. After hints, an output stays as
-        it is, with a warning, if there is no constrained search (no torch). `parts` are the
-        constraints on the line of each row, and the number of the row in that line.
-        """
-        cancelled = never_cancelled if stop is None else lambda: range(len(rows)) if stop() else ()
-        outputs = self.engine.search(rows, options, [line.of_part(part) for line, part in parts], cancelled)
-        target, language = self.tokenizers.target, self.config.data.target
-
-        def lacking() -> list[int]:
-            return [
-                row
-                for row, (line, part) in enumerate(parts)
-                if lack_phrases(target, outputs[row], line, part, language)
-            ]
-
-        if hinted := [row for row in lacking() if parts[row][0].hinted]:
-            rows = [*rows]
-            for row in hinted:
-                line, part = parts[row]
-                rows[row] = self.shortened(line.hinted[part])
-            constraints = [parts[row][0].of_part(parts[row][1]) for row in hinted]
-            found = self.engine.search([rows[row] for row in hinted], options, constraints, cancelled)
-            for row, hypotheses in zip(hinted, found, strict=True):
-                outputs[row] = hypotheses
-        if chosen := lacking():
-            constraints = [force_phrases(target, outputs[row][0], *parts[row]) for row in chosen]
-            try:
-                found = self.engine.search([rows[row] for row in chosen], options, constraints, cancelled)
-            except (MissingExtraError, UsageError):
-                if not hinted:
-                    raise
-                found = [outputs[row] for row in chosen]
-            for row, forced in zip(chosen, found, strict=True):
-                line, part = parts[row]
-                required = not part and bool(line.tokens.required)
-                outputs[row] = choose_outputs(outputs[row], forced, required=required)
-        return self._without_prefix(outputs, options) if self.prefix else outputs
 
     @property
     def prefix(self) -> tuple[int, ...]:
         """Tokens that every output begins with, and that are no part of it: the symbol of the target language."""
         return self.tokenizers.target.language_prefix(self.config.data.target)
-
-    def _without_prefix(
-        self, outputs: Sequence[Sequence[Hypothesis]], options: SearchOptions
-    ) -> list[list[Hypothesis]]:
-        """Return outputs without `prefix` and its scores; those of a beam are ordered anew."""
-        size, penalty = len(self.prefix), options.length_penalty
-        shorter = [[without_first(output, size, penalty) for output in row] for row in outputs]
-        return shorter if options.sampling else [best_outputs(row, len(row)) for row in shorter]
 
     def stream(
         self, text: str, *, target: str = "", source: str = "", prefix: str = "", options: SearchOptions = DEFAULTS
@@ -458,24 +353,20 @@ class Translator:
             UsageError: the translator has a glossary, whose terms cannot be required of one step after another; or
                 as of `to`.
         """
-        if target or source or self.config.data.pairs:
-            return (yield from self.to(source=source, target=target).stream(text, prefix=prefix, options=options))
-        if self.glossary is not None:
-            raise UsageError("a translation with a glossary is not streamed. Use translate.")
-        (line,) = self.splitter(options, marks=self.marks_literals).lines([text])
+        options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))
+        return self.to(source=source, target=target)._stream(Request("stream", [text], options, [prefix]))
+
+    def _stream(self, request: Request) -> Generator[str, None, bool]:
+        _, (draft,) = self._begin(request, self.splitter(request.options).lines(request.texts))
+        line, ended = draft.line, set[int]()
         if line.kept:  # only a whole output can be checked for its marks
-            greedy = replace(options, n_best=1, match_source=False)
-            (found,) = self.translate([text], beam_size=1, prefixes=[prefix], options=greedy)
+            (found,) = self._translate(request)
             yield from filter(None, [found.translation])
             return found.truncated
-        (constraint,) = line_constraints(self.tokenizers.target, 1, [prefix], [], [])
-        constraint = replace(constraint, language=self.prefix)
-        options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))
-        ended: set[int] = set()
 
         def stream_part(part: int, ids: list[int]) -> Iterator[str]:
             def tokens() -> Iterator[int]:
-                for token in self.engine.stream(self.shortened(ids), options, constraint.of_part(part)):
+                for token in self.engine.stream(self.shortened(ids), request.options, draft.constraints(part)):
                     if token == EOS:
                         ended.add(part)
                     yield token
@@ -485,21 +376,9 @@ class Translator:
         yield from line.stream(stream_part(part, ids) for part, ids in enumerate(line.parts))
         return len(ended) < len(line.parts) or any(len(ids) > self.longest_source for ids in line.parts)
 
-    def splitter(self, options: SearchOptions = DEFAULTS, *, marks: bool = False) -> Splitter:
-        """Return the splitter of lines into the parts that are translated separately; `marks`: see `Splitter`."""
-        search = self.config.search
-        single = options.split == "auto" and self.sources is not None and self.sources.single_sentences
-        return Splitter(
-            self.tokenizers.source,
-            self.config.data.source,
-            split="sentences" if single else options.split,
-            trained_length=self.config.data.max_length,
-            longest=self.longest_source,
-            copy_literals=search.copy_literals,
-            lower_capitals=search.lower_capitals,
-            marks=marks,
-            target=self.config.data.target,
-        )
+    def splitter(self, options: SearchOptions = DEFAULTS) -> Splitter:
+        """Return the splitter of lines into the parts that are translated separately."""
+        return Splitter.of(self, options)
 
     def shortened(self, ids: list[int]) -> list[int]:
         """Cut a source at the limit of the model."""
@@ -511,25 +390,3 @@ class Translator:
         if isinstance(self.engine, LimitedEngine):  # for an ensemble, the lowest limit of its models
             return self.engine.longest
         return self.config.model.max_positions - 1
-
-
-def _read_source_model(run: RunDirectory, tokenizers: TokenizerPair) -> SourceModel | None:
-    """Read the model of the training sources of a run; None if it has none: an old run, or one made elsewhere."""
-    path = run.path / SOURCES
-    if not path.is_file():
-        return None
-    try:
-        return SourceModel.from_json(run.document(SOURCES), tokenizers.source.size)
-    except ValueError as error:
-        raise RunError(f"{path} is damaged: it holds no model of sources. Copy the run directory again.") from error
-
-
-def _read_confidence(run: RunDirectory) -> ConfidenceModel | None:
-    """Read the model of the confidence of a run; None if it has none."""
-    path = run.path / CONFIDENCE
-    if not path.is_file():
-        return None
-    try:
-        return ConfidenceModel.from_json(run.document(CONFIDENCE))
-    except ValueError as error:
-        raise RunError(f"{path} is damaged: it holds no model of confidence. Remove it.") from error

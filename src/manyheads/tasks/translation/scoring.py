@@ -363,7 +363,7 @@ def store_confidence(run: RunDirectory, listener: Listener) -> None:
     measured, scores = [], []
     with listener.phase("fitting the confidence", total, "sentences") as advance:
         for view, pairs in chosen:
-            own, sources = translator.copy(config=view), [pair.source for pair in pairs]
+            own, sources = replace(translator, config=view), [pair.source for pair in pairs]
             results = translate_in_groups(own, sources, advance)
             for pair, line, result in zip(pairs, own.splitter().lines(sources), results, strict=True):
                 if result.hypotheses and result.hypotheses[0].token_scores:

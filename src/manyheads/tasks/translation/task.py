@@ -142,7 +142,7 @@ class TranslationTask(Task[Translator]):
         if config.data.pairs and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
         source, target = text.languages
-        translator = model.copy(config=config, engine=engine_of(model.model)).to(source=source, target=target)
+        translator = replace(model, config=config, engine=engine_of(model.model)).to(source=source, target=target)
         config = translator.config
         sources, references = text.pairs(config)
         result = evaluate_texts(translator, sources, references, listener, str(text.source or f"data.{text.split}"))
@@ -201,7 +201,7 @@ class TranslationTask(Task[Translator]):
             return _mean_loss(loaded, pairs)
         views = loaded.config.for_directions()
         own = ((view, available_pairs(view, "valid", len(pairs) // len(views))) for view in views)
-        return fmean(_mean_loss(loaded.copy(config=view), valid) for view, valid in own if valid)
+        return fmean(_mean_loss(replace(loaded, config=view), valid) for view, valid in own if valid)
 
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
         """See `Task.card_line`."""

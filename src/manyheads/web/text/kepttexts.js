@@ -1,5 +1,5 @@
 /* Reserved symbols in the place of literals inside of a sentence, as in
-   manyheads/inference/translation/kept_texts.py. */
+   manyheads/inference/translation/literals.py. */
 
 import { textsBeside } from "./literals.js";
 import { characterAt, characterBefore, isAlphanumeric, isBlank, isWide } from "./unicode.js";
