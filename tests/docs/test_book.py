@@ -88,18 +88,6 @@ def test_no_link_of_either_language_is_broken(book: Path, korean_book: Path) -> 
     assert not broken
 
 
-def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
-    pages = [text_of(page) for page in (book / "tutorial").glob("*.html")]
-    assert sum(page.count("<math") for page in pages) >= 8
-    assert not [page for page in pages if re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)]
-
-
-def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
-    page = text_of(book / "learn.html")
-    assert "highlight-bash" in page
-    assert "copybutton.js" in page
-
-
 def test_every_finding_of_the_doctor_has_an_address(book: Path, korean_book: Path) -> None:
     names = {name for known in CATALOGUE.values() for name in known}
     for page in (text_of(book / "reference" / "findings.html"), text_of(korean_book / "findings.html")):
