@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Download, Page
-from tests.serving.browser import PageDriver, open_browser, open_modules
-from tests.tolerances import printed
+from tests.serving.browser import PageDriver, open_browser, open_modules, serve_files
+from tests.tolerances import printed, within
 
 from manyheads.inference.inspect import inspect
 from manyheads.inference.inspect_options import Changes
@@ -128,6 +128,35 @@ def test_a_step_of_the_whole_model_shows_the_strongest_weight_and_opens_its_head
     assert current_step(driver) == "The next token", "the arrow keys move from the top of the picture to its bottom"
 
 
+def test_the_tab_of_the_view_is_in_sight_on_a_phone_and_an_embedding_page_stays_where_it_is(
+    page: PageDriver,
+) -> None:
+    folder, _, name = page.address.removeprefix("file://").rpartition("/")
+    frame = f'<iframe src="{name}#/training" width=300></iframe>'
+    (Path(folder) / "outer.html").write_text(f"<p style='height: 3000px'>x</p>{frame}", encoding="utf-8")
+    with serve_files(Path(folder)) as address:  # browsers isolate files from each other
+        embedding = page.context.new_page()
+        embedding.goto(f"{address}/outer.html")
+        embedded = embedding.frame_locator("iframe")
+        embedded.locator("#tab-training[aria-selected=true]").wait_for()
+        tab, row = (embedded.locator(part).bounding_box() for part in ("#tab-training", ".tabs-row"))
+        assert tab
+        assert row
+        assert row["x"] < tab["x"] < tab["x"] + tab["width"] < row["x"] + row["width"]
+        assert embedding.evaluate("scrollY") == 0
+        embedding.close()
+
+
+def test_the_ends_of_a_colour_scale_are_beside_it_on_a_phone(driver: PageDriver) -> None:
+    driver.page.set_viewport_size({"width": 390, "height": 850})
+    driver.open("attention", q=SENTENCE)
+    scale = driver.figure("attention.cross").locator(".scale")
+    words = driver.figure("attention.cross").locator(".legend > span").first
+    assert scale.bounding_box()["height"] <= words.bounding_box()["height"] + 1
+    assert re.fullmatch(r"0\.00\s*1\.00", scale.inner_text())
+    driver.page.set_viewport_size({"width": driver.width, "height": 850})
+
+
 def save(driver: PageDriver, key: str, form: str) -> Download:
     with driver.page.expect_download() as download:
         driver.figure(key).get_by_role("button", name=f"Save this picture as {form}").click()
@@ -177,6 +206,36 @@ def test_a_figure_is_saved_as_a_picture_with_its_texts_where_they_are(
     assert driver.figure(key).evaluate("e => e.className === 'figure' && !e.style.width"), (
         "the figure is as it was before"
     )
+
+
+def test_a_picture_has_every_colour_and_no_box_without_one(driver: PageDriver, tmp_path: Path) -> None:
+    driver.open("attention", q=SENTENCE, kind="cross", layer=0, head=0)
+    cells = driver.figure("attention.cross").locator("td[data-at]")
+    cells.first.evaluate("e => { e.style.backgroundColor = 'rgb(122, 48, 0)'; }")  # the lowest of a difference
+    save(driver, "attention.cross", "SVG").save_as(tmp_path / "picture.svg")
+    picture = (tmp_path / "picture.svg").read_text(encoding="utf-8")
+    colours = set(cells.evaluate_all("all => all.map((e) => getComputedStyle(e).backgroundColor)"))
+    assert not [colour for colour in colours if f'fill="{colour}"' not in picture]
+    assert "rgba(0, 0, 0, 0)" not in picture
+
+
+def test_all_rows_of_a_matrix_are_seen_at_once_on_a_projector(driver: PageDriver) -> None:
+    driver.page.set_viewport_size({"width": 1280, "height": 720})
+    driver.open("attention", q=SENTENCE, kind="cross")
+    last = driver.page.locator(".matrix tbody tr").last.bounding_box()
+    card = driver.figure("attention.cross").bounding_box()
+    assert last
+    assert card
+    assert last["y"] + last["height"] <= 720
+    assert last["width"] > 0.85 * card["width"]
+    driver.page.set_viewport_size({"width": 1280, "height": 850})
+
+
+def test_punctuation_stands_alone_in_an_alignment(driver: PageDriver, inspection: TranslationInspection) -> None:
+    driver.open("alignment", q=SENTENCE)
+    pharaoh = driver.page.locator(".pharaoh code").inner_text()
+    assert inspection.alignment
+    assert sorted(pharaoh.split()) == sorted(inspection.alignment.pharaoh.split())
 
 
 def test_signs_at_the_ends_of_a_word_are_units_of_their_own(modules: Page) -> None:
@@ -235,3 +294,25 @@ def test_the_changes_with_the_largest_effect_are_offered(driver: PageDriver, tra
     buttons.first.click()
     driver.page.locator(".effect .different").first.wait_for()
     assert driver.page.locator(".chips li").count() > 0
+
+
+def test_a_logarithmic_axis_has_equal_steps_for_equal_factors(modules: Page) -> None:
+    series = [{"name": "up", "x": [0, 1, 2, 3], "y": [1, 10, 100, 0]}, {"name": "down", "x": [0, 3], "y": [100, 1]}]
+    script = """async (series) => {
+      const { curvesFigure } = await import("/page/curves.js");
+      document.body.append(curvesFigure("training.loss", series, "x", "y"));
+    }"""
+    modules.evaluate(script, series)
+    chart = modules.locator(".chart")
+    chart.locator("path.curve").first.wait_for()
+    numbers = [
+        float(part) for part in re.findall(r"[\d.]+", chart.locator("path.curve").first.get_attribute("d") or "")
+    ]
+    heights = numbers[1::2]
+    assert heights[0] - heights[1] == within(heights[1] - heights[2], 0.2)
+    assert heights[3] == heights[0], "a value that is not positive is at the low end"
+    assert chart.locator(".tick.end:not(.name)").all_text_contents() == ["1", "2", "5", "10", "20", "50", "100"]
+    names = chart.locator("text.name")
+    assert names.all_text_contents() == ["up: 0", "down: 1"]
+    up, down = (float(name.get_attribute("y") or "0") for name in names.all())
+    assert abs(up - down) > 15

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import Browser
 from tests.runs.parts import make_config, write_corpus
-from tests.serving.browser import PageDriver, open_browser, serve_below
+from tests.serving.browser import PageDriver, open_browser, open_modules, serve_below
 from tests.serving.process import Server, serving, train_classifier, train_language_model, train_once
 from tests.tolerances import printed, within
 
@@ -135,6 +135,21 @@ def test_every_view_of_a_translator_is_accessible_and_without_faults(
     for view in VIEWS:
         driver.open(view, q=SENTENCE)
         driver.check(view, rules=view in accessible)
+    driver.close()
+
+
+def test_the_tabs_of_a_narrow_window_are_one_row_that_scrolls_to_the_current_one(
+    browser: Browser, address: str
+) -> None:
+    driver = PageDriver(browser, address, language="ko", width=390)
+    for view in (VIEWS[-1], VIEWS[0]):
+        driver.open(view, q=SENTENCE)
+        tabs = [tab.bounding_box() for tab in driver.page.locator("[role=tab]").all()]
+        assert len({tab["y"] for tab in tabs if tab}) == 1
+        current = driver.page.locator("[role=tab][aria-selected=true]").bounding_box()
+        assert current
+        assert 0 <= current["x"] <= 390 - current["width"]
+        driver.check(f"tabs-{view}")
     driver.close()
 
 
@@ -315,6 +330,19 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
+def test_the_difference_of_two_heads_has_a_scale_about_zero(driver: PageDriver, runs: tuple[Path, ...]) -> None:
+    weights = inspect(runs[0], SENTENCE).attention[2].weights[0]  # type: ignore[attr-defined]
+    driver.open("attention", q=SENTENCE, kind="cross", layer=0, head=0, other="0.1")
+    panel = driver.figure("attention.cross").nth(2)
+    ends = [number(part) for part in re.findall(r"[−.\d]+", panel.locator(".legend").inner_text())]
+    assert ends[0] == -ends[1]
+    assert ends[1] == printed(abs(weights[0] - weights[1]).max(), 2)
+    assert panel.locator(".ramp.signed").count() == 1
+    panel.get_by_role("button", name="Show as table").click()
+    row = panel.locator(".values tbody tr").first.locator("td").all_inner_texts()[1:]
+    assert [number(cell) for cell in row] == printed((weights[0] - weights[1])[0], 3)
+
+
 def test_axes_are_named_by_side_and_language_and_heads_by_their_tokens(
     browser: Browser, address: str, runs: tuple[Path, ...]
 ) -> None:
@@ -350,6 +378,15 @@ def test_the_page_has_the_colours_of_the_pictures() -> None:
         assert written
         assert written[1].split() == [hexadecimal(colour)[1:] for colour in scale]
         assert ", ".join("rgb({} {} {})".format(*colour) for colour in scale) in style
+
+
+def test_every_curve_has_a_marker_at_its_end_and_its_last_value_as_text(driver: PageDriver) -> None:
+    driver.open("training")
+    loss = driver.figure("training.loss")
+    assert loss.locator(".ring").count() == 2
+    names = loss.locator("text.name").all_text_contents()
+    assert [name.partition(":")[0] for name in names] == ["training loss", "validation loss"]
+    assert all(number(name.partition(": ")[2]) > 0 for name in names)
 
 
 def test_a_head_is_computed_step_by_step(driver: PageDriver, runs: tuple[Path, ...]) -> None:
@@ -450,6 +487,17 @@ def test_the_effect_of_a_change_is_told_in_words_scores_and_cells(
     assert not re.search(r": 0 of \d+ in this picture", cells.inner_text())
 
 
+def test_a_change_of_the_score_alone_is_told(browser: Browser) -> None:
+    outputs = [[], {"measure": "score", "score": -0.03}, {"measure": "score", "score": -0.727}]
+    summary = """async (outputs) => {
+      const { effectSummary } = await import("/page/effect.js");
+      return effectSummary(...outputs);
+    }"""
+    with open_modules(browser) as page:
+        told = page.evaluate(summary, outputs)
+    assert told == "The words are the same; the score fell from −0.030 to −0.727."
+
+
 OTHERS = [("reviews", "a really lovely film", "classify"), ("writer", "ANNA:", "continue")]
 
 
@@ -506,6 +554,21 @@ def test_the_beam_tree_is_shown_step_by_step(driver: PageDriver) -> None:
     assert driver.figure("beam.tree").locator(".reading").inner_text().strip()
     driver.page.get_by_role("button", name="Next step").click()  # the driver prefers reduced motion
     assert "step=2" in driver.page.url
+
+
+def test_play_shows_the_beam_tree_to_its_end(browser: Browser, address: str) -> None:
+    driver = PageDriver(browser, address)
+    driver.page.emulate_media(reduced_motion="no-preference")
+    driver.page.clock.install()
+    driver.open("beam", q=SENTENCE)
+    driver.page.get_by_role("button", name="Play").click()
+    driver.page.get_by_role("button", name="Pause").wait_for()
+    driver.page.clock.run_for(60_000)
+    driver.page.get_by_role("button", name="Play").wait_for()
+    nodes = driver.page.locator(".tree .node")
+    assert nodes.locator("visible=true").count() == nodes.count()
+    assert driver.faults == []
+    driver.close()
 
 
 def test_every_chart_has_a_table_and_can_be_saved(driver: PageDriver) -> None:
@@ -623,6 +686,19 @@ def test_the_command_writes_a_standalone_page(
         assert text in driver.page.locator(".about").inner_text()
     assert driver.faults == []
     driver.close()
+
+
+def test_a_standalone_page_opens_in_the_language_of_the_command(
+    browser: Browser, runs: tuple[Path, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "page.html"
+    for options, language in (([], "en"), (["--lang", "ko"], "ko")):
+        assert manyheads(["-q", "inspect", str(runs[0]), SENTENCE, *options, "-o", str(path)]) == 0
+        page = browser.new_page(locale="en-GB")
+        page.goto(path.as_uri())
+        page.locator("#panel[aria-busy=false] .figure").first.wait_for()
+        assert page.locator("html").get_attribute("lang") == language
+        page.close()
 
 
 def train_right_to_left(folder: Path) -> Path:

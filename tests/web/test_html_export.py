@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Error, Page
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, make_languages_config, write_corpus, write_languages
 from tests.serving.browser import ASK, PageDriver, open_browser, serve_files
@@ -256,6 +256,28 @@ def test_the_page_inspects_like_python(
     for steps in heads:
         name = {part: steps[part] for part in ("kind", "layer", "head")}
         assert_near(answer(page, "api/head", **body, **name, changes=changes or {}), steps, str(name))
+
+
+@pytest.mark.parametrize("task", KINDS)
+def test_a_head_or_a_mask_that_the_model_does_not_have_is_refused_like_in_python(
+    runs: dict[str, Path], open_run: Any, task: str
+) -> None:
+    page = open_run(task)
+    loaded = load_for_inspection(runs[task], "cpu")
+
+    def refusal(**body: Any) -> str:
+        with pytest.raises(Error) as error:
+            answer(page, "api/head", q=TEXTS[0], **body)
+        return str(error.value)
+
+    for name in (HeadName("own", 0, 0), HeadName(KINDS[task][-1], 2, 0), HeadName(KINDS[task][-1], 0, 2)):
+        with pytest.raises(UsageError) as expected:
+            inspect_head(loaded, TEXTS[0], name)
+        assert str(expected.value) in refusal(**name._asdict())
+    if task == "classification":
+        with pytest.raises(UsageError) as expected, isolated_with_changes(loaded, Changes(mask=False)):
+            pass
+        assert str(expected.value) in refusal(kind="encoder", changes={"mask": False})
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -511,6 +533,26 @@ def test_the_newest_inspection_replaces_those_before_it(open_run: Any) -> None:
     assert page.evaluate("sent") == [TEXTS[5]] * 2, "the model and its changed copy are shown side by side"
 
 
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [("__proto__", "ko"), ("xx", "toString"), ("", "valueOf")],
+)
+def test_a_language_that_the_page_does_not_have_is_ignored(
+    page_file: Any, browser: Browser, name: str, stored: str | None
+) -> None:
+    """The next valid choice counts: the stored one, then that of the browser; nothing invalid is stored."""
+    with driving(browser, page_file(), language=name) as reader:
+        settings = {"language": stored, "theme": "hasOwnProperty"}
+        reader.context.add_init_script(
+            f"for (const [name, value] of Object.entries({json.dumps(settings)})) "
+            "if (value !== null) localStorage.setItem(`manyheads-${name}`, value);"
+        )
+        reader.open("translate", q="der")
+        assert reader.page.locator("html").get_attribute("lang") == ("ko" if stored == "ko" else "en")
+        assert reader.page.locator("html").get_attribute("data-theme") == "auto"
+        assert reader.page.evaluate("localStorage.getItem('manyheads-language')") in ("ko", "en")
+
+
 def test_a_page_opens_without_storage_and_with_invalid_values_in_its_address(
     page_file: Any, browser: Browser
 ) -> None:
@@ -548,6 +590,24 @@ def test_a_page_with_a_damaged_model_shows_an_error(
     page = browser.new_page()
     page.goto(f"{path.as_uri()}?lang=en#/translate?q=der")
     page.get_by_text("The model in this page is damaged: get a new copy of the file.").wait_for()
+    page.close()
+
+
+DAMAGED_PARTS = ("function startWorker(", '"strings":', "</style>")
+
+
+@pytest.mark.parametrize("part", DAMAGED_PARTS)
+def test_a_page_that_is_damaged_outside_its_model_shows_an_error(
+    page_file: Any, browser: Browser, tmp_path: Path, part: str
+) -> None:
+    document = page_file().read_text("utf-8")
+    assert document.count(part) == 1
+    path = tmp_path / "damaged.html"
+    path.write_text(document.replace(part, part.replace(part[-3], "\t")), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.locator("#tabs *").count() == 0  # drawn before the page counts as loaded
+    assert page.get_by_text("If this text stays, the page is damaged").is_visible()
     page.close()
 
 

@@ -25,7 +25,7 @@ from tests.tolerances import assert_close
 from tests.web.engine.node import Node, array, pack
 
 from manyheads.errors import UsageError
-from manyheads.inference.inspect_options import Changes
+from manyheads.inference.inspect_options import Changes, HeadName
 from manyheads.inspection.changes import changed
 from manyheads.model import encoder_decoder
 from manyheads.tensors.capture import attention_groups, capture, watch_head
@@ -225,6 +225,42 @@ def test_the_steps_of_each_head_are_those_of_the_model(node, variant, precision)
     check_heads(node, model, SOURCE, TARGET, CLOSE_IN[precision])
     with changed(model, Changes(mask=False)):
         check_heads(node, model, SOURCE, TARGET, CLOSE_IN[precision], causal=False)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_steps_of_each_head_of_a_language_model_are_those_of_the_model(node, variant) -> None:
+    model = load_model(node, language_model(**variant), task="language-modeling")
+    check_heads(node, model, None, TARGET)
+    with changed(model, Changes(mask=False)):
+        check_heads(node, model, None, TARGET, causal=False)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("variant", [*VARIANTS.values(), BERT], ids=str)
+def test_the_steps_of_each_head_of_a_classifier_are_those_of_the_model(node, variant) -> None:
+    model = load_model(node, classifier(**variant), task="classification")
+    check_heads(node, model, [BOS, *SOURCE], None)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_the_steps_of_a_head_reflect_disabled_heads_and_positions(node, positions) -> None:
+    """Positions and a head of the layer below are off; the head's own output is shown before it is turned off."""
+    model = load_model(node, scrambled_model(positions=positions).float())
+    name = {"kind": "cross", "layer": 1, "head": 2}
+    factors = np.ones((3, 3), dtype=np.float32)
+    factors[0, 1] = factors[1, 2] = 0
+    options = {"causal": True, "positions": False, "headFactors": {"cross": factors.ravel().tolist()}}
+    found = node.call("headSteps", "model", name, SOURCE, TARGET, options)
+    inputs = torch.tensor([SOURCE]), torch.tensor([TARGET])
+    off = HeadName("cross", 0, 1), HeadName("cross", 1, 2)
+    before = watch_head(model, *name.values(), *inputs)
+    with changed(model, Changes(heads=off, positions=False)):
+        expected = watch_head(model, *name.values(), *inputs)
+    for field in ("queries", "keys", "values", "weights", "outputs"):
+        assert max_difference(array_from_json(found[field]), getattr(expected, field)) < 3 * CLOSE
+        assert max_difference(getattr(before, field), getattr(expected, field)) > 0.01
 
 
 def test_the_steps_of_a_head_free_their_memory(node) -> None:

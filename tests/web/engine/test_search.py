@@ -17,8 +17,10 @@ from tests.model.samples import (
     PAD,
     TARGET_SIZE,
     UNK,
+    VARIANTS,
     language_model,
     random_ids,
+    scaled_heads,
     scrambled_model,
 )
 from tests.tolerances import approx, assert_close, within
@@ -32,7 +34,11 @@ from manyheads.decoding.language_model import DecoderOnlyStepper, held_tokens
 from manyheads.decoding.prepare import pack_native
 from manyheads.errors import UsageError
 from manyheads.inference.batching import SPECIAL_IDS
+from manyheads.inference.inspect_options import Changes
 from manyheads.inference.native_engine import NativeEngine
+from manyheads.inspection.changes import changed
+from manyheads.inspection.isolation import _RereadingEngine
+from manyheads.inspection.rereading import RereadingTextStepper
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import drawing_weights
 from manyheads.search.beam_state import BeamStep, Continuations
@@ -252,6 +258,75 @@ def check_trees(node: Node, engine: TorchEngine, prefix: tuple[int, ...], beam_s
                 assert getattr(node_, name) == approx(getattr(other, name)), name
 
 
+@pytest.mark.parametrize("variant", [*VARIANTS.values()][:3], ids=[*VARIANTS][:3])  # one of each kind of positions
+def test_outputs_without_the_causal_mask_are_those_of_the_rereading_engine(node, variant) -> None:
+    """Greedy and beam outputs agree; the mask changes some of them."""
+    model = load_model(node, ending_model(**variant), search=SEARCH)
+    engine = _RereadingEngine(TorchEngine([model]), never_cancelled)
+    with changed(engine.models[0], Changes(mask=False)):
+        for chosen in (options(), options(4, 3, 0.6)):
+            outputs = engine.search(ROWS, chosen)
+            page_settings = {**page_options(chosen), "causal": False}
+            for outputs_, expected in zip(
+                node.call("translateAll", "model", ROWS, page_settings), outputs, strict=True
+            ):
+                check_outputs(outputs_, expected)
+            assert outputs != TorchEngine([model]).search(ROWS, chosen)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "beam_size"), [((), 1), ((7, 9), 5), ((8,) * 30, 2)], ids=["free", "prefix", "long prefix"]
+)
+def test_the_recorded_steps_without_the_causal_mask_give_the_beam_tree_of_python(node, prefix, beam_size) -> None:
+    model = load_model(node, ending_model(positions="rotary"), search=SEARCH)
+    engine = _RereadingEngine(TorchEngine([model]), never_cancelled)
+    with changed(engine.models[0], Changes(mask=False)):
+        check_trees(node, engine, prefix, beam_size, causal=False)
+
+
+def test_a_cancelled_search_without_the_causal_mask_frees_its_memory(node) -> None:
+    load_model(node, ending_model(), search=SEARCH)
+    node.call("translate", "model", ROWS[5], {"causal": False})
+    before = node.call("state")
+    error = node.call("failing", "model", ROWS[5], {"cancelAfter": 2, "causal": False})
+    assert error.startswith("SearchCancelled")
+    assert node.call("state") == before
+
+
+@torch.no_grad()
+def test_heads_that_are_turned_off_change_the_search_as_in_torch(node) -> None:
+    model = load_model(node, ending_model(), search=SEARCH)
+    factors = np.ones((3, 3), dtype=np.float32)
+    factors[0] = factors[2, 1] = 0
+    modules = dict(enumerate(layer.cross_attention for layer in model.decoder_layers))
+    source = torch.tensor([[*ROWS[5], EOS]])
+    page_settings = {"beamSize": 1, "headFactors": {"cross": factors.ravel().tolist()}}
+    (found,) = node.call("translate", "model", ROWS[5], page_settings)
+    target = [BOS, *found["tokens"], *([EOS] if found["ended"] else [])]
+    with scaled_heads(modules, factors):
+        log_probs = model(source, torch.tensor([target]))[0].log_softmax(-1)
+    log_probs[:, [PAD, BOS]] = -torch.inf
+    written = target[1:]
+    assert log_probs.argmax(-1).tolist()[: len(written)] == written
+    assert_close(found["tokenScores"], log_probs[range(len(written)), written])
+    (other,) = node.call("translate", "model", ROWS[5], {"beamSize": 1})
+    assert abs(other["tokenScores"][0] - found["tokenScores"][0]) > 0.01
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_a_search_without_positions_is_that_of_a_model_without_positions(node, positions) -> None:
+    model = load_model(node, ending_model(positions=positions), search=SEARCH)
+    model.source_embedding.positions = model.target_embedding.positions = model.rotary = None
+    for prefix in ([], [7, 8]):
+        page_settings = {"beamSize": 1, "positions": False, "prefix": prefix}
+        (found,) = node.call("translate", "model", ROWS[6], page_settings)
+        target = torch.tensor([[BOS, *found["tokens"], EOS]])
+        log_probs = model(torch.tensor([[*ROWS[6], EOS]]), target)[0].log_softmax(-1)
+        expected = [float(log_probs[t, token]) for t, token in enumerate([*found["tokens"], EOS])]
+        assert_close(found["tokenScores"], expected[: len(found["tokenScores"])])
+
+
 def test_interleaved_searches_are_independent(node) -> None:
     model = load_model(node, ending_model(), search=SEARCH)
     chosen = options(3, 2)
@@ -331,6 +406,23 @@ def test_a_language_model_generates_the_text_of_python(node, window, positions, 
         assert found["tokens"] == list(expected.tokens)
         if precision == "fp32":  # in int8 the last bits of torch may round an activation to another integer
             check_outputs([found], [expected])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("window", "positions"), [(4, "sinusoidal"), (7, "rotary"), (40, "learned")])
+def test_a_language_model_without_its_mask_generates_the_text_of_python(node, window, positions) -> None:
+    """Text beyond the window is included; the mask changes some texts."""
+    model = language_model(positions=positions, tied_embeddings="none")
+    load_model(node, model, task="language-modeling", data={"max_length": window})
+    texts = []
+    for length in (1, 3, 6, 12):
+        context = random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist()
+        found = node.call("generate", "model", context, {"maxTokens": 25, "causal": False})
+        with changed(model, Changes(mask=False)):
+            expected = continue_greedily(RereadingTextStepper(model, [context], window), 25)
+        check_outputs([found], [expected])
+        texts.append((expected.tokens, generate_greedily(model, context, window, 25).tokens))
+    assert any(unmasked != masked for unmasked, masked in texts)
 
 
 def test_the_kept_tokens_of_a_window_are_those_of_python(node) -> None:
