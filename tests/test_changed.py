@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.changed import changed_files, find_tests, main, run_tests, select
+from tests.changed import changed_files, find_tests, run_tests
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 
@@ -110,18 +110,6 @@ def test_changes_on_main_since_the_branch_do_not_count(root: Path) -> None:
     assert changed_files(root) == ["src/manyheads/a/b.py"]
 
 
-def test_files_without_tests_are_named_and_a_folder_replaces_its_files(root: Path) -> None:
-    others = ["src/manyheads/a/untested.py", "tests/conftest.py"]
-    assert select(root, ["src/manyheads/a/b.py", *others, "README.md"]) == (["tests/a/test_b.py"], others)
-    assert select(root, ["tests/a/conftest.py", "tests/a/test_b.py"]) == (["tests/a"], [])
-
-
-def test_a_repository_without_main_is_an_error(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    git(root, "branch", "--delete", "--force", "main")
-    assert main(root) == 2
-    assert "no commit to compare with (main or origin/main)" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("text", "code"),
     [pytest.param(PASSES, 0, marks=pytest.mark.slow), (FAILS, 1), pytest.param("", 0, marks=pytest.mark.slow)],
@@ -130,9 +118,3 @@ def test_the_exit_code_is_that_of_the_tests(root: Path, text: str, code: int) ->
     """Include a file without tests, which is no failure."""
     write(root, "tests/a/test_b.py", text)
     assert run_tests(root, ["tests/a/test_b.py"], seconds=600) == code
-
-
-@pytest.mark.slow
-def test_the_time_limit_ends_the_tests_without_a_failure(root: Path) -> None:
-    write(root, "tests/a/test_b.py", "import threading\ndef test_it() -> None:\n    threading.Event().wait()\n")
-    assert run_tests(root, ["tests/a/test_b.py"], seconds=0.01) == 0

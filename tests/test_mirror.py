@@ -48,10 +48,6 @@ def test_the_baseline_only_shrinks() -> None:
     assert not done, f"gone, or with their test file now: remove their lines from tests/{BASELINE.name}."
 
 
-def test_the_baseline_is_sorted_and_names_each_module_once() -> None:
-    assert sorted(set(KNOWN)) == KNOWN
-
-
 def test_pytest_leaves_out_no_folder_of_tests(pytestconfig: pytest.Config) -> None:
     """By default it skips folders such as `build`."""
     patterns = pytestconfig.getini("norecursedirs")

@@ -77,13 +77,6 @@ def test_whole_numbers_masks_and_what_is_no_number_stay(dtype: torch.dtype) -> N
     assert after[-1].isnan()
 
 
-def test_integers_and_booleans_stay() -> None:
-    with rounding():
-        assert torch.arange(5).sum() == 10
-        assert torch.ones(3, 3, dtype=torch.long).matmul(torch.ones(3, dtype=torch.long)).tolist() == [3, 3, 3]
-        assert torch.tensor([True, False]).any()
-
-
 @pytest.mark.exact_bits("the results outside of the mode are those of the processor")
 @pytest.mark.parametrize("name", COMPUTATIONS)
 def test_results_change_a_little_and_in_the_same_way_each_time(name: str) -> None:
@@ -99,33 +92,6 @@ def test_results_change_a_little_and_in_the_same_way_each_time(name: str) -> Non
     torch.testing.assert_close(found, plain)
     assert torch.equal(found, again)
     assert not all(torch.equal(found, other) for other in others)
-
-
-@pytest.mark.exact_bits("the results outside of the mode are those of the processor")
-def test_gradients_change_too() -> None:
-    def gradient() -> Tensor:
-        x = sample().requires_grad_()
-        functional.layer_norm(x, (K,)).square().sum().backward()
-        assert x.grad is not None
-        return x.grad
-
-    plain = gradient()
-    with rounding():
-        found, again = gradient(), gradient()
-    assert not torch.equal(found, plain)
-    assert torch.equal(found, again)
-
-
-def test_a_row_is_moved_in_the_same_way_in_every_batch() -> None:
-    with rounding():
-        whole = sample().softmax(-1)
-        assert torch.equal(torch.cat([row.softmax(-1) for row in sample().split(1)]), whole)
-
-
-def test_probabilities_stay_below_one() -> None:
-    x = torch.stack([torch.zeros(400), -torch.linspace(12, 20, 400)], dim=-1)
-    with rounding():
-        assert float(x.softmax(-1).max()) <= 1
 
 
 @pytest.mark.exact_bits("the results outside of the mode are those of the processor")

@@ -17,7 +17,6 @@ from tests.portable import ROWS
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".github"
 WORKFLOWS = sorted(FOLDER.glob("workflows/*.yml"))
-FORMS = sorted(path for path in FOLDER.glob("ISSUE_TEMPLATE/*.yml") if path.name != "config.yml")
 
 
 def read(path: Path) -> dict[Any, Any]:
@@ -74,25 +73,6 @@ def test_the_commands_of_a_workflow_name_targets_and_tests_that_exist(path: Path
             assert [one.name for one in ROWS if row in one.name and not one.compiler]
 
 
-def test_quick_slow_and_weekly_tests_are_all_tests_and_the_last_alone_may_run_after_a_merge() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(r'^test: .*\n(\t.*\n)*\t\$\(PYTEST\) -m "\$\(TESTS\)"$', makefile, re.MULTILINE)
-    assert "\nTESTS := not slow\n" in makefile
-    assert re.search(r'^test-slow: .*\n\t\$\(PYTEST\) -m "slow and not weekly"$', makefile, re.MULTILINE)
-    before_merge = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in ('make test TESTS="not weekly"\n', " -m tools.wasm --check", " -m tests.portable --short"):
-        assert command in before_merge
-    weekly = (FOLDER / "workflows" / "portable.yml").read_text(encoding="utf-8")
-    assert "- cron:" in weekly
-    assert "pytest -m weekly\n" in weekly
-    for path in WORKFLOWS:
-        for job in jobs(path):
-            targets = [
-                step["run"].split()[1] for step in job["steps"] if step.get("run", "").startswith("make test")
-            ]
-            assert targets.count("test") == targets.count("test-slow"), path
-
-
 def test_only_a_tag_publishes_what_was_built_and_tried_and_has_its_version() -> None:
     path = FOLDER / "workflows" / "publish.yml"
     build, publish = jobs(path)
@@ -117,32 +97,3 @@ def test_every_python_that_is_promised_is_tested(workflow: str, job: str) -> Non
         assert project["requires-python"] == f">={versions[0]}"
         named = [name.split(" :: ")[-1] for name in project["classifiers"] if " Python :: " in name]
         assert named == versions[: len(named)] != []
-
-
-def test_the_makefile_has_at_most_ten_targets_each_described_at_its_head_and_calls_no_sudo() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = re.findall(r"^([^\s#:=.][^:=\n]*):(?!=)", makefile, re.MULTILINE)
-    assert len(targets) <= 10
-    named = {target for target in targets if "$" not in target}
-    assert set(re.findall(r"^# make (\S+) ", makefile, re.MULTILINE)) == named
-    assert "sudo" not in makefile.replace("On Debian and Ubuntu: sudo apt", "")
-    assert re.search(r"^test: .*\n\t@\.ci/install browsers$", makefile, re.MULTILINE)
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_has_the_fields_that_github_requires(path: Path) -> None:
-    form = read(path)
-    assert form["name"]
-    assert form["description"]
-    names = [field["id"] for field in form["body"] if field["type"] != "markdown"]
-    assert len(set(names)) == len(names) > 0
-    for field in form["body"]:
-        assert field["type"] in {"markdown", "textarea", "input", "dropdown", "checkboxes"}
-        assert field["attributes"]["value" if field["type"] == "markdown" else "label"]
-        assert ("options" in field["attributes"]) == (field["type"] in {"dropdown", "checkboxes"})
-        assert "render" not in field["attributes"] or field["type"] == "textarea"
-
-
-def test_a_bug_report_requests_the_version_and_the_output_of_the_doctor() -> None:
-    labels = [field["attributes"].get("label") for field in read(FOLDER / "ISSUE_TEMPLATE" / "bug.yml")["body"]]
-    assert {"`manyheads --version`", "`manyheads doctor --json`"} <= set(labels)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 import manyheads
-from korean_evidence import disagreement, stale_sentences
+from korean_evidence import check_finding_texts, disagreement, stale_sentences
 from manyheads.checks.catalogue import CATALOGUE, SENTENCES_IN_KOREAN, config_finding, explain, machine_finding
 from manyheads.checks.registry import _TRAINED, NEW_TRAINING
 from manyheads.checks.text import _LABELS, _LINES, _PAIRS
@@ -49,23 +48,8 @@ def test_both_files_hold_the_same_texts() -> None:
     assert disagreement(load_texts("manyheads.checks", "findings")) == []
 
 
-def test_every_finding_has_a_korean_text() -> None:
-    """Every Korean text holds Hangul, except a cure that is a command line."""
-    for known in ALL:
-        english, korean = known.texts["en"], known.texts["ko"]
-        for name, text in vars(korean).items():
-            hangul = any("가" <= letter <= "힣" for letter in text) or (not text and not vars(english)[name])
-            assert hangul or (known.name, name) == ("too-many-threads", "cure"), (known.name, name)
-        assert not any("가" <= letter <= "힣" for text in (english.title, english.cause) for letter in text)
-
-
-def test_names_of_settings_and_verbs_are_the_same_in_both_languages() -> None:
-    """A setting that the Korean text names, and the English does not, would be a mistake, and the reverse."""
-    named = re.compile(r"(?:data|tokenizer|model|training|search)\.[a-z_]+|`[^`]+`")
-    for known in ALL:
-        for part in ("cause", "cure"):
-            english, korean = (named.findall(vars(known.texts[language])[part]) for language in ("en", "ko"))
-            assert sorted(english) == sorted(korean), (known.name, part)
+def test_every_finding_has_a_korean_text_with_the_names_of_the_english_one() -> None:
+    check_finding_texts(ALL, alike={("too-many-threads", "cure")})
 
 
 def test_a_placeholder_is_filled_in_in_both_languages() -> None:

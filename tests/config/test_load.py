@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -200,28 +201,24 @@ def test_a_wrong_value_is_named_with_the_expected_values(
 
 
 @pytest.mark.parametrize(
-    ("section", "key", "meant"),
+    ("section", "settings", "advice"),
     [
-        ("training", "learning_rte", "training.learning_rate"),
-        ("training", "Label-Smoothing", "training.label_smoothing"),
-        ("training", "batch_size", "training.batch_tokens or training.batch_sentences"),
-        ("model", "beam_size", "search.beam_size"),
-        ("model", "batch_tokens", "training.batch_tokens or search.batch_tokens"),
-        ("model", "n_heads", "model.num_heads"),
-        ("search", "warmup_step", "training.warmup_steps"),
+        ("training", {"learning_rte": 1}, "did you mean training.learning_rate?"),
+        ("training", {"Label-Smoothing": 1}, "did you mean training.label_smoothing?"),
+        ("training", {"batch_size": 1}, "did you mean training.batch_tokens or training.batch_sentences?"),
+        ("model", {"beam_size": 1}, "did you mean search.beam_size?"),
+        ("model", {"batch_tokens": 1}, "did you mean training.batch_tokens or search.batch_tokens?"),
+        ("model", {"n_heads": 1}, "did you mean model.num_heads?"),
+        ("search", {"warmup_step": 1}, "did you mean training.warmup_steps?"),
+        # that the default d_model does not fit 7 heads is not reported
+        ("model", {"d_modl": 511, "num_heads": 7}, "did you mean model.d_model?"),
+        ("model", {"zzz": 1}, "`manyheads show-config` lists all settings."),
     ],
 )
-def test_the_nearest_name_is_offered_also_from_another_section(section: str, key: str, meant: str) -> None:
-    assert mistake(section, **{key: 1}) == f"unknown key {section}.{key}; did you mean {meant}?"
-
-
-def test_no_suggestion_is_made_for_a_name_like_no_other() -> None:
-    assert mistake("model", zzz=1) == "unknown key model.zzz; `manyheads show-config` lists all settings."
-
-
-def test_a_rule_between_settings_is_not_checked_against_a_default_of_a_misspelt_setting() -> None:
-    """d_modl is the only mistake: that the default d_model does not fit 7 heads is not reported."""
-    assert mistake("model", d_modl=511, num_heads=7) == "unknown key model.d_modl; did you mean model.d_model?"
+def test_an_unknown_key_is_named_with_the_nearest_name_also_from_another_section(
+    section: str, settings: dict[str, int], advice: str
+) -> None:
+    assert mistake(section, **settings) == f"unknown key {section}.{next(iter(settings))}; {advice}"
 
 
 @pytest.mark.parametrize(
@@ -284,36 +281,30 @@ def test_a_setting_that_does_not_apply_to_a_task_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("line", "advice"),
+    ("line", "message"),
     [
-        ("norm = post", '; write norm = "post".'),
-        ("root = /data/x  # there", '; write root = "/data/x".'),
-        ("bias = True", "; write bias = true."),
-        (r'root = "C:\Users\me"', r"or with forward slashes: root = 'C:\Users\me'."),
-        (r'train = ["C:\proj\a", "b"]', r"""or with forward slashes: train = ['C:\proj\a', "b"]."""),
-        ("d_model 5", " in `d_model 5`."),
+        ("norm = post", '^PATH, line 5, column .*; write norm = "post".$'),
+        ("root = /data/x  # there", '^PATH, line 5, column .*; write root = "/data/x".$'),
+        ("bias = True", "^PATH, line 5, column .*; write bias = true.$"),
+        (r'root = "C:\Users\me"', r"^PATH, line 5, column .*or with forward slashes: root = 'C:\\Users\\me'.$"),
+        (
+            r'train = ["C:\proj\a", "b"]',
+            r"""^PATH, line 5, column .*or with forward slashes: train = \['C:\\proj\\a', "b"\].$""",
+        ),
+        ("d_model 5", "^PATH, line 5, column .* in `d_model 5`.$"),
+        ("a = " + "[" * 100_000, "PATH"),
+        ("a = " + "9" * 5_000, "PATH"),
+        ('a = "', "PATH"),
+        ("[a]\n[a]", "PATH"),
+        ("# Stra\udcdfe", r"PATH, line 5: byte \d+ \(0xdf\) is no UTF-8"),
     ],
+    ids=lambda value: value[:20],
 )
-def test_invalid_toml_is_named_with_file_line_and_advice(tmp_path: Path, line: str, advice: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_config(write_config(tmp_path, f"{LANGUAGES}[model]\n{line}\n"))
-    assert str(caught.value).startswith(f"{tmp_path / 'some.toml'}, line 5, column ")
-    assert str(caught.value).endswith(advice)
-
-
-@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5_000, 'a = "', "[a]\n[a]"])
-def test_hostile_or_broken_toml_is_a_configuration_error(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match=r"some\.toml"):
-        load_config(write_config(tmp_path, text))
-
-
-def test_a_file_that_is_no_utf8_is_named_with_its_line(tmp_path: Path) -> None:
-    (tmp_path / "latin.toml").write_bytes(b"[data]\n# Stra\xdfe\n")
-    with pytest.raises(ConfigError, match=r"latin\.toml, line 2: byte 13 \(0xdf\) is no UTF-8"):
-        load_config(tmp_path / "latin.toml")
-
-
-def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named_with_line_and_advice(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "some.toml"
+    path.write_bytes(f"{LANGUAGES}[model]\n{line}\n".encode(errors="surrogateescape"))
+    with pytest.raises(ConfigError, match=message.replace("PATH", re.escape(str(path)))):
+        load_config(path)
     with pytest.raises(ConfigError, match=r"none\.toml: cannot be read: No such file"):
         load_config(tmp_path / "none.toml")
 

@@ -65,66 +65,45 @@ def test_the_plain_file_takes_precedence_over_the_compressed_one(tmp_path: Path)
     assert texts(read_pairs(config(tmp_path), "train")) == [("plain", "one")]
 
 
-@pytest.mark.parametrize("existing", ["val", "dev", "validation"])
-def test_an_error_on_a_missing_split_suggests_the_split_that_is_meant(tmp_path: Path, existing: str) -> None:
-    files = {f"{name}_{language}": "x\n" for name in ("train", existing) for language in ("de", "en")}
-    write(tmp_path, **files, other_de="x\n")
-    with pytest.raises(DataError) as caught:
-        read_pairs(config(tmp_path), "valid")
-    message = str(caught.value)
-    assert "valid.de" in message
-    assert "valid.en" in message
-    assert f'Use data.valid = "{existing}".' in message
-    assert "other" not in message  # it has one language only
+TWO = "train.de train.en"
 
 
-def test_a_suggested_split_keeps_its_folder_and_may_be_compressed(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    for language in ("de", "en"):
-        (tmp_path / "sub" / f"test_2016.{language}.gz").write_bytes(gzip.compress(b"x\n"))
-    with pytest.raises(DataError, match=r'Use data\.test = "sub/test_2016"'):
-        read_pairs(config(tmp_path, test="sub/test"), "test")
-
-
-def test_an_error_on_a_missing_language_lists_the_languages_present(tmp_path: Path) -> None:
-    write(tmp_path, train_de="x\n", train_ko="x\n")
-    with pytest.raises(DataError, match=r"no file train\.en.* Of train there is: de, ko"):
-        read_pairs(config(tmp_path), "train")
-
-
-def test_an_error_on_a_missing_file_suggests_a_similar_name(tmp_path: Path) -> None:
-    write(tmp_path, corpus_tsv="a\tb\n")
-    with pytest.raises(DataError, match=r"no file .*corpsu\.tsv\. Near names there: corpus\.tsv"):
-        read_pairs(config(tmp_path, train="corpsu.tsv"), "train")
-
-
-def test_a_single_file_of_another_format_is_refused_with_the_known_formats(tmp_path: Path) -> None:
-    write(tmp_path, train_csv="a,b\n")
-    with pytest.raises(DataError, match=r"train\.csv is a file: a single one must be named \.tsv or \.jsonl"):
-        read_pairs(config(tmp_path, train="train.csv"), "train")
-
-
-def test_a_path_whose_backslashes_toml_has_read_as_escapes_says_so(tmp_path: Path) -> None:
-    values = tomllib.loads(r'root = "C:\new\table"')
-    with pytest.raises(DataError, match=r'data\.root = "C:\\new\\table" is no folder.* single quotes'):
-        read_pairs(config(tmp_path).model_copy(update=values), "train")
-
-
-def test_a_missing_folder_and_an_empty_folder_have_different_errors(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r'data\.root = ".*nowhere" is no folder'):
-        read_pairs(config(tmp_path / "nowhere"), "train")
-    with pytest.raises(DataError, match="holds no files"):
-        read_pairs(config(tmp_path), "train")
-
-
-def test_an_error_on_a_missing_public_corpus_names_the_command_that_fetches_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=rf"`manyheads data fetch multi30k --root {tmp_path}` gets it"):
-        read_pairs(config(tmp_path / "multi30k"), "train")
-
-
-def test_a_split_that_is_not_configured_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data\.test is not set"):
-        read_pairs(config(tmp_path), "test")
+@pytest.mark.parametrize(
+    ("files", "settings", "split", "message"),
+    [
+        # "other" has one language only
+        (f"{TWO} val.de val.en other.de", {}, "valid", r'valid\.en(?!.*other).*Use data\.valid = "val"\.'),
+        (f"{TWO} dev.de dev.en", {}, "valid", r'Use data\.valid = "dev"\.'),
+        (f"{TWO} validation.de validation.en", {}, "valid", r'Use data\.valid = "validation"\.'),
+        (
+            "sub/test_2016.de.gz sub/test_2016.en.gz", {"test": "sub/test"}, "test",
+            r'Use data\.test = "sub/test_2016"',
+        ),
+        ("train.de train.ko", {}, "train", r"no file train\.en.* Of train there is: de, ko"),
+        (
+            "corpus.tsv", {"train": "corpsu.tsv"}, "train",
+            r"no file .*corpsu\.tsv\. Near names there: corpus\.tsv",
+        ),
+        (
+            "train.csv", {"train": "train.csv"}, "train",
+            r"train\.csv is a file: a single one must be named \.tsv or \.jsonl",
+        ),
+        ("", tomllib.loads(r'root = "C:\new\table"'), "train",
+         r'data\.root = "C:\\new\\table" is no folder.* single quotes'),
+        ("", {"root": "nowhere"}, "train", r'data\.root = "nowhere" is no folder'),
+        ("", {}, "train", "holds no files"),
+        ("", {"root": "data/multi30k"}, "train", r"`manyheads data fetch multi30k --root data` gets it"),
+        ("", {}, "test", r"data\.test is not set"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_files_of_a_split_is_named(
+    tmp_path: Path, files: str, settings: dict[str, Any], split: Any, message: str
+) -> None:
+    for path in map(tmp_path.joinpath, files.split()):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress(b"x\n") if path.suffix == ".gz" else b"x\n")
+    with pytest.raises(DataError, match=message):
+        read_pairs(config(tmp_path).model_copy(update=settings), split)
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1, 1), (5, 5), (1000, 100), (0.29, 29), (0.001, 1), (0.999, 100)])

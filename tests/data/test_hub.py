@@ -34,31 +34,28 @@ def test_an_error_without_the_package_names_the_extra_to_install(
         read_hub_pairs(config(tmp_path, "hf:wmt16/de-en"), "train")
 
 
-def test_a_data_set_without_the_prefix_hf_is_refused(tmp_path: Path, install: Any) -> None:
-    hub = install(x={"train": FakeStream(ROWS)})
-    with pytest.raises(DataError, match=r'data\.dataset = "x" is none that is known'):
-        read_hub_pairs(config(tmp_path, "x"), "train")
-    assert not hub.requested
-
-
-def test_an_error_on_a_missing_split_suggests_the_split_that_is_meant(tmp_path: Path, install: Any) -> None:
-    install(x={"train": FakeStream(ROWS), "validation": FakeStream(ROWS)})
-    with pytest.raises(
-        DataError, match=r'no split "valid"\. It has: train, validation\. Use data\.valid = "validation"'
-    ):
-        read_hub_pairs(config(tmp_path, "hf:x"), "valid")
-
-
-def test_a_row_without_the_two_texts_is_named(tmp_path: Path, install: Any) -> None:
-    install(x={"train": FakeStream([*ROWS, {"translation": {"de": "a", "fr": "b"}}])})
-    with pytest.raises(DataError, match=r'hf:x, split "train", row 6: no keys "de" and "en".*It has: de, fr'):
-        read_all(config(tmp_path, "hf:x"))
-
-
-def test_a_split_without_rows_is_refused(tmp_path: Path, install: Any) -> None:
-    install(x={"train": FakeStream([])})
-    with pytest.raises(DataError, match="no rows"):
-        read_all(config(tmp_path, "hf:x"))
+@pytest.mark.parametrize(
+    ("dataset", "splits", "split", "message"),
+    [
+        ("x", {"train": ROWS}, "train", r'data\.dataset = "x" is none that is known'),
+        (
+            "hf:x", {"train": ROWS, "validation": ROWS}, "valid",
+            r'no split "valid"\. It has: train, validation\. Use data\.valid = "validation"',
+        ),
+        (
+            "hf:x", {"train": [*ROWS, {"translation": {"de": "a", "fr": "b"}}]}, "train",
+            r'hf:x, split "train", row 6: no keys "de" and "en".*It has: de, fr',
+        ),
+        ("hf:x", {"train": []}, "train", "no rows"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_data_set_is_named(
+    tmp_path: Path, install: Any, dataset: str, splits: dict[str, Any], split: str, message: str
+) -> None:
+    hub = install(x={name: FakeStream(rows) for name, rows in splits.items()})
+    with pytest.raises(DataError, match=message):
+        read_all(config(tmp_path, dataset), split)
+    assert bool(hub.requested) == dataset.startswith("hf:")
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(2, 2), (0.4, 2), (0.01, 1), (99, 5)])

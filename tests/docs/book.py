@@ -45,15 +45,6 @@ SEPARATE_OUTPUTS = {
 }
 # The examples in the last words of a verb's `--help`.
 SHOWN = re.compile(r"Examples?:\n((?:[ \t]*\S.*\n?)+)")
-# Blocks that no program prints: beginning of the block -> its content.
-DIAGRAMS = {
-    "src/manyheads/": "the folders",
-    "text ─ bitext/pairs": "the path of a sentence in training",
-    "DIR ─ checkpoint": "the path of a sentence in use",
-    "runs/mine/\n": "the files of a run directory",
-    "Das Rathaus ist": "the content of a file",
-    "http://127.0.0.1:5000/?lang=ko": "an address of the page",
-}
 
 
 def name_of(page: Path) -> str:

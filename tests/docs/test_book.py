@@ -13,7 +13,6 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 from tests.serving.browser import Axe, open_browser
 
-from manyheads.checks.catalogue import CATALOGUE
 from manyheads.runs.train import train
 from manyheads.web.html_export import write_page
 
@@ -86,33 +85,6 @@ def test_no_link_of_either_language_is_broken(book: Path, korean_book: Path) -> 
             if not re.match(r"[a-z]+:", link) and not (page.parent / unescape(link)).exists():
                 broken.append((page.relative_to(book).as_posix(), link))
     assert not broken
-
-
-def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
-    pages = [text_of(page) for page in (book / "tutorial").glob("*.html")]
-    assert sum(page.count("<math") for page in pages) >= 8
-    assert not [page for page in pages if re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)]
-
-
-def test_commands_are_highlighted_and_can_be_copied(book: Path) -> None:
-    page = text_of(book / "learn.html")
-    assert "highlight-bash" in page
-    assert "copybutton.js" in page
-
-
-def test_every_finding_of_the_doctor_has_an_address(book: Path, korean_book: Path) -> None:
-    names = {name for known in CATALOGUE.values() for name in known}
-    for page in (text_of(book / "reference" / "findings.html"), text_of(korean_book / "findings.html")):
-        assert not [name for name in names if f'id="{name}"' not in page]
-
-
-def test_every_setting_and_option_has_an_address(book: Path) -> None:
-    settings, commands = (text_of(book / "reference" / f"{name}.html") for name in ("settings", "commands"))
-    for anchor in ("data-root", "training-batch-tokens", "search-beam-size"):
-        assert f'id="{anchor}"' in settings
-    for anchor in ("translate-beam", "train-set", "serve-port"):
-        assert f'id="{anchor}"' in commands
-    assert "manyheads --version" in text_of(book / "reference" / "commands.html")  # two hyphens, no dash
 
 
 def test_the_korean_documentation_has_a_korean_interface_and_search_index(korean_book: Path) -> None:

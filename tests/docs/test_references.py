@@ -260,12 +260,3 @@ def test_a_name_that_does_not_exist_is_reported() -> None:
     assert not resolves("manyheads.tasks.engine")
     assert not resolves("manyheads.model.attention.Attention2")
     assert "--no-such-option" not in known_options()
-
-
-def test_every_exception_is_needed_by_a_document() -> None:
-    """Find exceptions that no document needs any more, because they can hide errors."""
-    code = " ".join(code for document in DOCUMENTS for code in code_of(document))
-    others = set().union(*OTHERS_OPTIONS.values()) | set(REMOVED_OPTIONS)
-    assert not sorted(others - set(OPTION.findall(code)))
-    assert not sorted(others & known_options())
-    assert not [name for name in (*PLACEHOLDERS, *OTHERS_FILES, *FILES_NOT_MODULES) if name not in code]

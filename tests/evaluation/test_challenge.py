@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manyheads.evaluation.challenge import Case, Figure, Group, Limit, _is_kept, _is_repeated, judge, lines_of
+from manyheads.evaluation.challenge import Case, Figure, Group, Limit, _is_repeated, judge, lines_of
 
 
 def figures(
@@ -63,6 +63,7 @@ def test_texts_are_kept_if_the_output_holds_them_unchanged_and_in_order() -> Non
     assert figures("tags", cases, ["<b>house</b>", "at 17:45"])["kept"].value == 1
     assert figures("tags", cases, ["</b>house<b>", "at 17:44"])["kept"].value == 0
     assert figures("tags", cases, ["house", "at 17:45"])["kept"].value == 0.5
+    assert figures("tags", cases, ["<b>house", "at 17:45 or 17:45"])["kept"].value == 0.5
 
 
 @pytest.mark.parametrize(
@@ -115,11 +116,3 @@ def test_a_figure_is_judged_by_its_limit_and_bad_figures_are_shown_with_examples
     assert lines[2].endswith("… -> (nothing)")
     assert not any("b b" in line for line in lines)
     assert list(lines_of(Group("capitals", [], "no text"), [])) == ["capitals: not measured, no text"]
-
-
-@pytest.mark.parametrize(
-    ("output", "kept"), [("<b>x</b>", True), ("</b>x<b>", False), ("<b>x", False), ("a b a", True), ("a b", False)]
-)
-def test_texts_must_be_kept_in_their_order_and_number(output: str, kept: bool) -> None:
-    texts = ("<b>", "</b>") if "b>" in output else ("a", "a")
-    assert _is_kept(Case("x", texts), output) is kept

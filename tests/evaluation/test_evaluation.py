@@ -7,6 +7,7 @@ import math
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -195,30 +196,27 @@ def test_lower_case_text_is_warned_of_and_text_without_case_is_not() -> None:
     assert list(scores.doubts("outputs", ["Comment ça va ? Bien !", "C'est 3 : 2."])) == []
 
 
-@pytest.mark.parametrize("measure", [score, exact_match])
-def test_lines_that_do_not_pair_up_are_refused_with_both_counts(measure) -> None:
-    with pytest.raises(DataError, match="7 outputs but 5 references"):
-        measure(["a"] * 7, ["a"] * 5)
-    with pytest.raises(DataError, match="nothing to score"):
-        measure([], [])
-    with pytest.raises(UsageError, match="lists of lines"):
-        measure("abc", ["a", "b", "c"])
-
-
-def test_a_bootstrap_of_lines_that_do_not_pair_up_is_refused_with_both_counts() -> None:
-    with pytest.raises(DataError, match="7 outputs but 5 references"):
-        paired_bootstrap(["a"] * 7, ["a"] * 5, ["a"] * 5)
-    with pytest.raises(DataError, match="7 baseline outputs but 5 references"):
-        paired_bootstrap(["a"] * 5, ["a"] * 7, ["a"] * 5)
-
-
-def test_an_unknown_protocol_or_metric_is_named() -> None:
-    with pytest.raises(UsageError, match=r'"bleurt".*moses-lowercase'):
-        score(["a"], ["a"], protocol="bleurt")
-    with pytest.raises(UsageError, match='"ter"'):
-        paired_bootstrap(["a"], ["a"], ["a"], metric="ter")
-    with pytest.raises(UsageError, match="samples = 0"):
-        paired_bootstrap(["a"], ["a"], ["a"], samples=0)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        *((partial(measure, ["a"] * 7, ["a"] * 5), DataError, "7 outputs but 5 references")
+          for measure in (score, exact_match)),
+        *((partial(measure, [], []), DataError, "nothing to score") for measure in (score, exact_match)),
+        *((partial(measure, "abc", ["a", "b", "c"]), UsageError, "lists of lines")
+          for measure in (score, exact_match)),
+        (partial(paired_bootstrap, ["a"] * 7, ["a"] * 5, ["a"] * 5), DataError, "7 outputs but 5 references"),
+        (
+            partial(paired_bootstrap, ["a"] * 5, ["a"] * 7, ["a"] * 5), DataError,
+            "7 baseline outputs but 5 references",
+        ),
+        (partial(score, ["a"], ["a"], protocol="bleurt"), UsageError, r'"bleurt".*moses-lowercase'),
+        (partial(paired_bootstrap, ["a"], ["a"], ["a"], metric="ter"), UsageError, '"ter"'),
+        (partial(paired_bootstrap, ["a"], ["a"], ["a"], samples=0), UsageError, "samples = 0"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_scored_is_refused_with_the_reason(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call()
 
 
 @pytest.mark.parametrize("metric", [BLEU, CHRF])

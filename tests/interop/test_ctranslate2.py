@@ -219,17 +219,6 @@ def test_scores_are_the_same_without_token_scores(tmp_path: Path) -> None:
             assert other.score == approx(hypothesis.score)
 
 
-def test_results_do_not_depend_on_other_rows(tmp_path: Path) -> None:
-    parts = make_parts()
-    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
-    for options in (replace(GREEDY, max_length_ratio=0.6), BEAM):
-        together = engine.search(rows, options)
-        alone = [engine.search([row], options)[0] for row in rows]
-        assert [[hypothesis.tokens for hypothesis in row] for row in together] == [
-            [hypothesis.tokens for hypothesis in row] for row in alone
-        ]
-
-
 def test_prefixes_lengths_and_no_repetition_are_obeyed(tmp_path: Path) -> None:
     parts = make_parts()
     engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
@@ -301,12 +290,9 @@ def test_an_export_does_not_modify_the_model(tmp_path: Path) -> None:
     assert all(torch.equal(old, new) for old, new in zip(before, parts[2].parameters(), strict=True))
 
 
-def test_token_types_are_refused_by_name(tmp_path: Path) -> None:
+def test_token_types_and_an_unknown_quantization_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot be this one: model\.token_types = 2"):
         write_ctranslate2(tmp_path, *make_parts(token_types=2))
-
-
-def test_an_unknown_quantization_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--quantization int4 is none of float32, int8"):
         write_ctranslate2(tmp_path, *make_parts(), quantization="int4")
 

@@ -117,12 +117,6 @@ def test_the_verdict_on_an_unfinished_training_has_a_reservation() -> None:
     assert first == "the log ends at step 600 of 1,000: later steps may change this"
 
 
-def test_divergence_is_named() -> None:
-    losses = tuple((10 * number, 2.0 if number < 90 else 9.0) for number in range(1, 101))
-    found = Curves(losses, curves([6.0, 3.0, 2.1, 2.05, 2.02]).validations, 1000, 0)
-    assert next(iter(_judge_curves(found, CHOICES, CONFIG, DOCTOR))).startswith("the training diverged: ")
-
-
 def test_the_cause_is_named_before_its_consequence_and_more_of_it_is_not_advised() -> None:
     losses = tuple((10 * number, 2.0 if number < 90 else 9.0) for number in range(1, 101))
     found = Curves(losses, curves([7.0, 8.0, 9.0, 9.0, 9.0]).validations, 1000, 0)

@@ -12,33 +12,10 @@ from tests.docs.commands import parse_command
 
 from tools import gallery
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
-SECTION = re.compile(r"(?ms)^## .*?(?=^## |\Z)")
-PICTURE = re.compile(r"!\[[^\]]+\]\((\S+)\)")
 
 
 every_page = pytest.mark.parametrize(("folder", "page"), gallery.PAGES.items(), ids=["en", "ko"])
-
-
-@every_page
-def test_each_section_has_a_command_a_picture_and_an_explanation(folder: str, page: Path) -> None:
-    sections = SECTION.findall(page.read_text(encoding="utf-8"))
-    assert len(sections) >= 15
-    for section in sections:
-        (picture,) = PICTURE.findall(section)
-        (name,) = gallery.drawing_commands(section)
-        assert (page.parent / picture).resolve() == gallery.FIGURES / folder / name
-        prose = section.partition(picture)[2]
-        assert len(prose.split()) > 12, name
-
-
-@every_page
-def test_a_thumbnail_of_every_picture_leads_to_its_section(folder: str, page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    sections = [(section[3:].split("\n", 1)[0], PICTURE.findall(section)[0]) for section in SECTION.findall(text)]
-    anchors = [(picture, title, title.lower().replace(" ", "-")) for title, picture in sections]
-    assert re.findall(r'^\[<img src="(\S+)" alt="([^"]+)" width="150">\]\(#(\S+)\)$', text, re.MULTILINE) == anchors
 
 
 @every_page
@@ -78,10 +55,3 @@ def test_the_commands_draw_the_pictures_again(
     assert capsys.readouterr().out.splitlines() == [
         f"{folder}{name}: exit code 2" for folder in ("", "ko/") for name in missing
     ]
-
-
-def test_a_picture_that_is_too_large_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(GOLDEN, tmp_path / "runs" / "demo-de-en")
-    monkeypatch.setattr(gallery, "FIGURES", tmp_path / "pictures")
-    monkeypatch.setattr(gallery, "MAX_BYTES", 100)
-    assert gallery.main([str(tmp_path), "loss.svg"]) == 1

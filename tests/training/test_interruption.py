@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.training.parts import CollectingListener, random_pairs, tiny_model
+from tests.training.parts import CollectingListener
 
 from manyheads.training.interruption import UNWATCHED, Interrupted, Watch
-from manyheads.training.objective import corpus_nll
 
 
 def test_a_phase_without_a_stop_request_ends_and_is_counted() -> None:
@@ -42,22 +41,3 @@ def test_a_stop_request_after_the_last_advance_ends_the_phase() -> None:
 def test_an_error_in_a_phase_is_raised_unchanged() -> None:
     with pytest.raises(ZeroDivisionError), UNWATCHED.phase("counting"):
         _ = 1 // 0
-
-
-def test_a_validation_loss_is_interrupted_between_its_batches() -> None:
-    sources, targets = random_pairs(23)
-    batches: list[int] = []
-    watch = Watch(stop=lambda: len(batches) >= 2)
-
-    def measure() -> None:
-        with watch.phase("validating: loss", 23, "pairs") as advance:
-
-            def record_batch(count: int) -> None:
-                batches.append(count)
-                advance(count)
-
-            corpus_nll(tiny_model(), sources, targets, bos=2, eos=3, batch_tokens=20, advance=record_batch)
-
-    with pytest.raises(Interrupted):
-        measure()
-    assert len(batches) == 2

@@ -142,23 +142,6 @@ def test_rows_of_a_heat_map_are_aligned(found: TranslationInspection, width: int
     assert not any("\x1b" in line for line in lines)
 
 
-def test_the_largest_weight_of_a_row_is_a_number() -> None:
-    weights = np.array([[0.1, 0.65, 0.25], [0.9, 0.1, 0.0]], np.float32)
-    rows, columns = Axis("target", ["나", "b"]), Axis("source", ["x", "y", "z"])
-    chart = HeatMap("t", "", rows, columns, weights)
-    lines = chart_lines(chart, 80)
-    assert lines[2:] == [
-        "Rows: target. Columns: source.",
-        "    x    y    z",
-        "   ┌───────────────",
-        "나 │     0.65 ░░░░",
-        " b │0.90",
-    ]
-    hidden = np.array([[False, False, True], [False, False, False]])
-    chart = HeatMap("t", "", rows, columns, weights, hidden=hidden)
-    assert chart_lines(chart, 80)[5] == "나 │     0.65 ·"
-
-
 def test_a_large_map_names_its_sampling_and_a_map_with_names_is_complete() -> None:
     values = np.zeros((70, 90), np.float32)
     indices = [str(index) for index in range(90)]

@@ -113,10 +113,6 @@ def test_a_width_in_millimetres_is_drawn_at_300_dpi_and_stored_in_the_file(resvg
     assert first_pixel(png) == b"\xff\xff\xff\xff"
 
 
-def test_charts_are_below_each_other(resvg: Any) -> None:
-    assert size_of(png_of([TABLE, TABLE]))[1] > 1.5 * size_of(png_of([TABLE]))[1]
-
-
 def test_characters_that_no_font_has_are_counted_in_a_warning(resvg: Any) -> None:
     letters = "\u0378\u0379"  # unassigned in Unicode
     with pytest.warns(UserWarning, match=r"no font here has 2 of the letters, .*apt install fonts-nanum"):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from rich.cells import cell_len
 
-from manyheads.views.terminal import _brief, fit, heat_map
+from manyheads.views.terminal import fit, heat_map
 
 
 def test_a_wide_letter_takes_two_columns_and_a_combining_one_none() -> None:
@@ -60,8 +60,3 @@ def test_larger_values_are_darker_and_negative_values_have_a_minus_sign() -> Non
     line = heat_map(torch.tensor([[0.0, 0.25, 0.5, 0.75, 1.0, -0.75]]), ["x"], list("abcdef"))[2]
     assert line == "x │     ░░░░ ▒▒▒▒ ▓▓▓▓ 1.00 -▓▓▓"
     assert heat_map(torch.tensor([[4.0, -8.0]]), ["x"], ["a", "b"], high=8.0)[2] == "x │▒▒▒▒ -8.0"
-
-
-@pytest.mark.parametrize(("value", "text"), [(0.984, "0.98"), (-0.5, "-.50"), (12.34, "12.3"), (-12.3, "-12")])
-def test_numbers_take_four_columns(value: float, text: str) -> None:
-    assert _brief(value) == text

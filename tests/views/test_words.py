@@ -99,24 +99,6 @@ def test_all_views_are_drawn_without_a_missing_text(
     assert recorder.missing == set()
 
 
-@pytest.mark.parametrize(
-    "attribute", ["title", "note", "rows.title", "columns.title", "legend", "value_title", "x_title"]
-)
-def test_titles_axes_and_legends_are_korean(documents: list[Document], attribute: str) -> None:
-    seen = 0
-    for document in documents:
-        for view in document.views:
-            with words.written_in("ko"):
-                charts = document.charts(Picture(view))
-            for chart in charts:
-                owner, _, name = attribute.rpartition(".")
-                text = getattr(getattr(chart, owner, None) if owner else chart, name, None)
-                if text and not (view == "tokens" and attribute == "note"):  # the note is the text itself
-                    assert HANGUL.search(text), (view, text)
-                    seen += 1
-    assert seen
-
-
 def test_sides_languages_layers_and_heads_are_named_in_korean(documents: list[Document]) -> None:
     drawn = ", ".join(texts(documents[0].render(Picture("heads", language="ko"), "svg")))
     assert {"소스(독일어)", "타깃(영어)", "쿼리", "키", "0번 층", "1번 헤드"} <= set(drawn.split(", "))
@@ -136,13 +118,6 @@ def test_files_of_values_stay_english(documents: list[Document]) -> None:
     for document in documents:
         for form in ("csv", "json"):
             assert document.render(Picture(language="ko"), form) == document.render(Picture(), form), form
-
-
-@pytest.mark.filterwarnings("ignore:no font here")
-def test_a_png_has_the_language_of_its_svg(documents: list[Document]) -> None:
-    pytest.importorskip("resvg_py")
-    english, korean = (documents[0].render(Picture(language=code), "png") for code in words._LANGUAGES)
-    assert english != korean
 
 
 def test_the_language_is_reset_after_a_picture_in_korean_and_after_an_error(documents: list[Document]) -> None:

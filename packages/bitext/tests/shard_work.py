@@ -31,25 +31,12 @@ def kill_worker_once(number: int, folder: Path) -> bytes:
     return square(number)
 
 
-def kill_worker_always(number: int) -> bytes:
-    """Kill the worker process at shard 3, while shard 2 is being computed."""
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(1.0 if number == 2 else 0.0)
-    return square(number)
-
-
 def wait_for_file(number: int, folder: Path) -> bytes:
     """Record the start of a shard; from shard 4 on wait for the file `go`."""
     (folder / f"started-{number}-{os.getpid()}").touch()
     if number >= 4:
         wait_for((folder / "go").exists)
     return square(number)
-
-
-def as_number(text: str) -> bytes:
-    """Return one byte with the value of a text."""
-    return bytes([int(text)])
 
 
 def process_of(variable: str) -> tuple[int, str]:

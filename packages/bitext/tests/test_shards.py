@@ -23,7 +23,7 @@ from bitext.errors import DataError
 from bitext.executors import InlineExecutor, ShardExecutor, open_executor
 from bitext.shards import map_shards, remove_shards
 from clusters import Cluster, wait_for
-from shard_work import as_number, kill_worker_always, kill_worker_once, refuse_large, square, wait_for_file
+from shard_work import kill_worker_once, refuse_large, square, wait_for_file
 
 LIMIT = 120  # seconds; only reached when a test fails
 
@@ -295,16 +295,6 @@ def test_an_error_of_a_cluster_worker_is_raised(cluster: Cluster, results: Path)
         list(map_shards(refuse_large, range(8), results, key="a", executor=executor))
 
 
-@pytest.mark.slow
-def test_a_shard_that_always_kills_its_worker_of_a_cluster_is_named(results: Path, tmp_path: Path) -> None:
-    with (
-        Cluster(tmp_path, 5) as cluster,  # Dask itself tries a task on four workers
-        open_executor(cluster.address) as executor,
-        pytest.raises(DataError, match=r"^Shard 3 .*tcp://.*results"),
-    ):
-        list(map_shards(kill_worker_always, range(6), results, key="a", executor=executor))
-
-
 def test_a_result_whose_worker_is_killed_on_the_way_is_computed_again(
     cluster: Cluster, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,11 +314,6 @@ def test_a_result_whose_worker_is_killed_on_the_way_is_computed_again(
         squares = list(map_shards(square, range(10), results, key="a", executor=executor))
     assert squares == [square(number) for number in range(10)]
     assert len(lost) == 1
-
-
-def test_an_error_that_recurs_on_a_cluster_is_raised(cluster: Cluster, results: Path) -> None:
-    with open_executor(cluster.address) as executor, pytest.raises(ValueError, match="invalid literal"):
-        list(map_shards(as_number, ["1", "x"], results, key="a", executor=executor))
 
 
 @pytest.mark.slow

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
 import pytest
 
+from transformer_doctor.catalogue import KnownFinding
 from transformer_doctor.report import Finding
 from transformer_doctor.texts import Language, placeholders, translate
 
@@ -18,6 +19,8 @@ _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|: [A-Z]\w+(?:Error|Warning).*"
 # Keys of the English file alone, as they hold no words.
 _NOT_TEXTS = {"severity", "exhibit", "check", "number", "origin"}
 _MADE_UP = 10  # letters of the evidence that tests make up
+_HANGUL = re.compile("[가-힣]")
+_NAMED = re.compile(r"(?:data|tokenizer|model|training|search)\.[a-z_]+|`[^`]+`")  # settings and verbs
 _WORD = re.compile("[a-z]{3,}")
 _ENGLISH = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
 
@@ -37,6 +40,20 @@ def disagreement(texts: Mapping[Language, Mapping[str, Any]]) -> list[str]:
     if list(english) != list(korean):
         return sorted(english.keys() ^ korean.keys()) or ["the order of the names"]
     return [name for name, text in english.items() if placeholders(text) != placeholders(korean[name])]
+
+
+def check_finding_texts(findings: Iterable[KnownFinding], alike: Container[tuple[str, str]] = ()) -> None:
+    """Check the texts of findings in both languages; `alike` are those that are a command line in both.
+
+    A setting or a verb that the Korean text names, and the English does not, would be a mistake, and the reverse.
+    """
+    for known in findings:
+        english, korean = vars(known.texts["en"]), vars(known.texts["ko"])
+        for part, text in korean.items():
+            assert _HANGUL.search(text) or (known.name, part) in alike or text == english[part] == "", (known, part)
+        assert not _HANGUL.search(english["title"] + english["cause"]), known
+        for part in ("cause", "cure"):
+            assert sorted(_NAMED.findall(english[part])) == sorted(_NAMED.findall(korean[part])), (known, part)
 
 
 def in_english(text: str, sentences: Mapping[str, str]) -> bool:

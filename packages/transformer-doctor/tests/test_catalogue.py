@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
+from korean_evidence import check_finding_texts
 from transformer_doctor.catalogue import CATALOGUE, explain, in_case, model_finding
 from transformer_doctor.checks.masks import _PHRASES
 from transformer_doctor.errors import UsageError
@@ -40,22 +39,8 @@ def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:
     assert {known.check for known in ALL} <= set(SENTENCES_IN_KOREAN)
 
 
-def test_every_finding_has_a_korean_text() -> None:
-    for known in ALL:
-        english, korean = known.texts["en"], known.texts["ko"]
-        for name, text in vars(korean).items():
-            hangul = any("가" <= letter <= "힣" for letter in text) or (not text and not vars(english)[name])
-            assert hangul, (known.name, name)
-        assert not any("가" <= letter <= "힣" for text in (english.title, english.cause) for letter in text)
-
-
-def test_names_of_settings_and_verbs_are_the_same_in_both_languages() -> None:
-    """A setting that the Korean text names, and the English does not, would be a mistake, and the reverse."""
-    named = re.compile(r"(?:data|tokenizer|model|training|search)\.[a-z_]+|`[^`]+`")
-    for known in ALL:
-        for part in ("cause", "cure"):
-            english, korean = (named.findall(vars(known.texts[language])[part]) for language in ("en", "ko"))
-            assert sorted(english) == sorted(korean), (known.name, part)
+def test_every_finding_has_a_korean_text_with_the_names_of_the_english_one() -> None:
+    check_finding_texts(ALL)
 
 
 @pytest.mark.parametrize("case", FINDING_TEXTS["en"]["cases"])

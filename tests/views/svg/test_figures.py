@@ -13,7 +13,6 @@ from tests.views.svg.drawing import marks, plot_of, texts, view_of
 from manyheads.views.charts import Bar, Bars, Line, Lines, Links, Table
 from manyheads.views.colours import NEGATIVE, POSITIVE
 from manyheads.views.svg import svg_of
-from manyheads.views.svg.figures import _free_rows
 
 TABLE = Table("title", "", ("a",), ((1,),))
 
@@ -41,23 +40,6 @@ def test_names_and_last_values_do_not_overlap_and_are_below_a_plot_that_has_no_r
     inside = [plot.left < mark.left and mark.right <= plot.right and mark.bottom < plot.bottom for mark in named]
     assert all(inside) if count < 30 else all(mark.top >= plot.bottom for mark in named)
     assert {"training step", "cross-entropy (nats per token)"} <= set(texts(svg))
-
-
-def test_the_end_of_each_curve_is_marked() -> None:
-    svg = svg_of([curves(3)])
-    assert svg.count("a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z") == 3
-
-
-def test_names_are_near_the_ends_in_their_order_and_cover_no_curve() -> None:
-    flat, steep = [(0.0, 100.0), (500.0, 100.0)], [(0.0, 10.0), (500.0, 105.0)]
-    assert _free_rows([flat, steep], 300, 500) == [117.5, 132.5]
-    assert _free_rows([steep, flat], 300, 500) == [132.5, 117.5]
-
-
-def test_curves_that_leave_no_room_have_no_names_among_them() -> None:
-    zigzag = [(float(x), 8.0 + 260 * (x % 2)) for x in range(500)]
-    assert _free_rows([zigzag], 300, 500) is None
-    assert _free_rows([[(0.0, 20.0), (9.0, 20.0)]] * 18, 300, 500) is None
 
 
 def test_equal_ratios_are_equally_high_on_a_logarithmic_axis() -> None:

@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from tests.tolerances import within
 from tests.views.svg.drawing import marks, texts, view_of
 
 from manyheads.views.charts import Axis, HeatMap, Table, Thumbnails
@@ -52,19 +51,6 @@ def test_every_token_is_named_where_the_names_fit_and_some_tokens_elsewhere() ->
     assert rows[0].text == "t0"
     assert 20 < len(rows) < 120
     assert all(upper.bottom <= lower.top for upper, lower in itertools.pairwise(rows)), "no overlap"
-
-
-def test_a_signed_scale_has_white_in_the_middle_and_two_equally_dark_colours() -> None:
-    def light(share: float) -> float:
-        return sum(
-            part * weight for part, weight in zip(shade(share, signed=True), (0.21, 0.72, 0.07), strict=True)
-        )
-
-    assert min(shade(0.5, signed=True)) > 245
-    steps = [light(0.5 + step / 40) for step in range(21)]
-    assert steps == sorted(steps, reverse=True)
-    for step in range(21):
-        assert light(0.5 + step / 40) == within(light(0.5 - step / 40), 30)
 
 
 def test_the_scale_of_signed_values_is_symmetric_about_zero() -> None:

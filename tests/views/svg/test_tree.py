@@ -12,7 +12,7 @@ from tests.views.test_beam_tree import SETTINGS, recorded_tree
 
 from manyheads.views.charts import Table, Tree
 from manyheads.views.svg import svg_of
-from manyheads.views.svg.tree import _BOX, _layout_of
+from manyheads.views.svg.tree import _BOX
 
 TREE = recorded_tree(Probabilities(4, size=11), **SETTINGS)
 CHART = Tree(Table("title", "", (), ()), TREE)
@@ -41,15 +41,6 @@ def test_no_box_covers_another_and_nothing_is_scaled(width: float) -> None:
     for one, other in combinations(boxes(svg), 2):
         apart = one.right < other.left or other.right < one.left
         assert apart or one.bottom < other.top or other.bottom < one.top, (one, other)
-
-
-def test_branches_join_the_boxes_of_parent_and_child() -> None:
-    for width in (700.0, 280.0):
-        layout = _layout_of(TREE, width)
-        for node in TREE.nodes:
-            if node.parent is not None:
-                (x, y), (left, top) = layout.corners[node.parent], layout.corners[node.number]
-                assert (top > y + _BOX) if layout.down else (left > x + layout.width)
 
 
 def test_the_steps_are_numbered_in_both_layouts() -> None:

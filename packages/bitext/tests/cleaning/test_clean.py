@@ -13,7 +13,7 @@ import pytest
 from bitext.cleaning.clean import CleanJob, Judgement, Texts, _remove_low, judge_corpus
 from bitext.cleaning.options import CleanOptions
 from bitext.cleaning.rules import REASONS
-from bitext.executors import InlineExecutor, open_executor
+from bitext.executors import InlineExecutor
 from bitext.pairs import Pair
 from dirty_pairs import pairs_with_defects
 
@@ -56,20 +56,6 @@ def test_the_judgement_does_not_depend_on_the_shards(judgement: Judgement, tmp_p
         other = judge(tmp_path / str(size), shard_pairs=size)
         assert np.array_equal(other.reasons, judgement.reasons)
         assert other.scores.tobytes() == judgement.scores.tobytes()
-
-
-def test_two_processes_give_the_same_judgement(judgement: Judgement, tmp_path: Path) -> None:
-    with open_executor(workers=2) as executor:
-        other = judge_corpus(job(tmp_path / "work", shard_pairs=400), executor, no_progress)
-    assert other.scores.tobytes() == judgement.scores.tobytes()
-    assert np.array_equal(other.reasons, judgement.reasons)
-
-
-def test_rules_that_are_off_remove_nothing(tmp_path: Path) -> None:
-    off = judge(tmp_path / "work", settings=CleanOptions(off=("copy", "language", "length", "lexical"), loss=0))
-    reasons = {REASONS[number] for number in off.reasons}
-    assert reasons.isdisjoint({"copy", "language", "length", "lexical"})
-    assert "encoding" in reasons
 
 
 def score_by_known_pairs(bad: set[str], texts: Texts) -> np.ndarray:

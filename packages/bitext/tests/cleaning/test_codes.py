@@ -46,8 +46,3 @@ def test_the_ngrams_of_a_line_do_not_depend_on_its_neighbours() -> None:
         padded = f" {line} "
         windows = sum(max(0, len(padded) - order + 1) for order in (2, 3, 4)) if line else 0
         assert len(alone) == windows or not line
-
-
-def test_different_ngrams_have_different_hashes() -> None:
-    hashes = valid_hashes(ngrams(encode_lines(["abcdefghijklmnop"]), (3,), BUCKETS))
-    assert len(set(hashes)) == len(hashes) == 16

@@ -43,13 +43,6 @@ def test_lines_of_the_own_language_names_and_short_phrases_pass(
     assert (models[0].score(clean)[0] > THRESHOLD).mean() < 0.01
 
 
-def test_the_score_of_a_line_does_not_depend_on_its_neighbours(models: tuple[LanguageModel, LanguageModel]) -> None:
-    lines = [target for _, target in clean_pairs(50)]
-    together = models[1].score(encode_lines(lines))[0]
-    alone = [models[1].score(encode_lines([line]))[0][0] for line in lines]
-    assert np.array_equal(together, np.array(alone))
-
-
 def test_a_side_in_a_script_of_its_own_is_judged_by_its_letters() -> None:
     korean = ["나는 학교에 간다", "비가 온다", "Kim", "This line is not Korean at all"]
     models = learn_languages(

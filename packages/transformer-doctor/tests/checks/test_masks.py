@@ -14,7 +14,6 @@ from transformer_doctor.trace import Attention
 
 B, H, T, E = 3, 5, 7, 11
 LATER = torch.ones(T, T, dtype=torch.bool).triu(1)
-PADDED = torch.arange(T)[None] >= T - torch.tensor([0, 2, 3])[:, None]  # (B, T)
 
 
 def attention(mask: Tensor, fill: float = -math.inf) -> Attention:
@@ -43,26 +42,6 @@ def test_the_fault_of_a_look_ahead_mask_is_recognised(mask: Tensor, fault: str |
         _mask_fault(attention(mask[None], -1e9), LATER[None].expand(B, -1, -1), ~LATER[None].expand(B, -1, -1))
         == fault
     )
-
-
-@pytest.mark.parametrize(
-    ("mask", "fault"),
-    [
-        (PADDED[:, None, :].expand(-1, T, -1), None),
-        (PADDED[:, :, None] | PADDED[:, None, :], None),
-        (PADDED[:, :, None].expand(-1, -1, T), "queries"),
-        (~PADDED[:, None, :].expand(-1, T, -1), "inverted"),
-        (PADDED[:, None, :].expand(-1, T, -1) & False, "absent"),
-    ],
-)
-def test_the_fault_of_a_padding_mask_is_recognised(mask: Tensor, fault: str | None) -> None:
-    real = ~PADDED[:, :, None]
-    assert _mask_fault(attention(mask, -1e9), real & PADDED[:, None, :], real & ~PADDED[:, None, :]) == fault
-
-
-def test_a_fill_near_zero_is_distinguished_from_no_mask() -> None:
-    hide = LATER[None].expand(B, -1, -1)
-    assert _mask_fault(attention(LATER[None], -1e-12), hide, ~hide) == "fill"
 
 
 def test_weights_that_are_masked_late_and_normalised_again_are_hidden() -> None:

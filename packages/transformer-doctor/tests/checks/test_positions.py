@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 from torch import Tensor
 
 from specimens.unusual_models import LONGEST, NanoGPT
 from transformer_doctor import examine
-from transformer_doctor.checks.positions import _fit_sinusoids, _sinusoid_fault, _token_signal, sinusoid_findings
+from transformer_doctor.checks.positions import _fit_sinusoids, _sinusoid_fault, sinusoid_findings
 
 L, D = 64, 30
 STEPS = torch.arange(L)[:, None]
@@ -65,15 +63,6 @@ def test_the_fault_of_wrong_sinusoids_is_named(wrong: Tensor, message: str, dtyp
     assert message in _sinusoid_fault(_fit_sinusoids(wrong.to(dtype)))
     (finding,) = sinusoid_findings({"source": wrong.to(dtype)})
     assert finding.name == "wrong-sinusoids"
-
-
-def test_the_signal_of_tokens_is_their_deviation_over_that_of_positions() -> None:
-    torch.manual_seed(0)
-    tokens, positions = torch.randn(500, 1, D), 4 * torch.randn(1, 50, D)
-    assert abs(_token_signal(tokens + positions, 500) - 0.25) < 0.025
-    assert abs(_token_signal((tokens + positions).transpose(0, 1), 500) - 0.25) < 0.025
-    assert _token_signal(tokens.expand(-1, 50, -1), 500) == math.inf
-    assert _token_signal(torch.randn(500, 1, D), 500) is None
 
 
 class SilentEnd(NanoGPT):

@@ -53,20 +53,3 @@ def test_gradients_of_scores_that_are_not_kept_become_zero(model: Model) -> None
     assert fed.gradient is not None
     assert tracer.scores[0].order == 2
     assert (fed.gradient > 0).tolist() == [[False, True, False], [False, False, False]]
-
-
-def test_only_active_dropouts_are_counted(model: Model) -> None:
-    for training in (True, False):
-        model.train(training)
-        with StepTracer(V) as tracer:
-            model(IDS)
-        assert tracer.active_dropouts == training
-
-
-def test_a_softmax_before_the_loss_is_noticed(model: Model) -> None:
-    with StepTracer(V) as tracer:
-        functional.cross_entropy(model(IDS).softmax(-1).flatten(0, 1), IDS.flatten())
-    assert tracer.probabilities == 1
-    with StepTracer(V) as tracer:
-        loss_of(model)
-    assert tracer.probabilities == 0

@@ -6,20 +6,19 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_doctor.checks.watched_optimizer import RATE, TrainingFindings, WatchedOptimizer, is_examined
+from transformer_doctor.checks.watched_optimizer import TrainingFindings, WatchedOptimizer, is_examined
 
 
 def test_early_updates_and_then_every_64th_are_examined() -> None:
     assert [steps + 1 for steps in range(200) if is_examined(steps)] == [1, 2, 3, 4, 8, 16, 64, 128, 192]
 
 
-def test_something_repeated_is_told_at_the_third_time_and_once() -> None:
-    told = TrainingFindings(lambda finding: None)
-    found = []
-    for _ in range(4):
-        told.find_repeated("rate-not-as-planned", "evidence", RATE)
-        found.append(len(told.findings))
-    assert found == [0, 0, 1, 1]
+@pytest.mark.parametrize(("rate", "found"), [(0.1, []), (0.2, ["rate-not-as-planned"])])
+def test_a_rate_is_compared_with_the_plan(rate: float, found: list[str]) -> None:
+    module, told = nn.Linear(3, 5), TrainingFindings(lambda finding: None)
+    optimizer = torch.optim.SGD(module.parameters(), rate)
+    WatchedOptimizer(optimizer, dict(module.named_parameters()), told, plan=lambda update: 0.1).before_step([])
+    assert [*told.findings] == found
 
 
 def test_numbers_of_weights_follow_their_memory() -> None:
@@ -32,11 +31,3 @@ def test_numbers_of_weights_follow_their_memory() -> None:
     second = watched.numbers()
     assert [len(part) for part in watched.split(first)] == [15, 5]
     assert torch.equal(second, first + torch.tensor([1.0] * 15 + [0.0] * 5))
-
-
-@pytest.mark.parametrize(("rate", "found"), [(0.1, []), (0.2, ["rate-not-as-planned"])])
-def test_a_rate_is_compared_with_the_plan(rate: float, found: list[str]) -> None:
-    module, told = nn.Linear(3, 5), TrainingFindings(lambda finding: None)
-    optimizer = torch.optim.SGD(module.parameters(), rate)
-    WatchedOptimizer(optimizer, dict(module.named_parameters()), told, plan=lambda update: 0.1).before_step([])
-    assert [*told.findings] == found
