@@ -114,11 +114,7 @@ def tsv_field(text: str) -> str:
 
 
 def judge_corpus(job: CleanJob, executor: Executor, phase: Phase) -> Judgement:
-    """Judge all pairs of a text.
-
-    Raises:
-        DataError: the text cannot be read, has changed meanwhile, or the folder cannot be written.
-    """
+    """Judge all pairs of a text."""
     profile = job.folder / f"profile-{job.hash()[:16]}.npz"
     if not profile.exists():
         with phase("learning the languages", None, "pairs") as advance:
