@@ -110,11 +110,7 @@ class InferenceModel:
         return self.output(self.decoder_norm(x)).float()
 
     def position_encoding(self, position: int) -> PositionEncoding:
-        """Return the encoding of a target position; the first encodings are computed together.
-
-        Raises:
-            UsageError: the model has fewer learned positions.
-        """
+        """Return the encoding of a target position; the first encodings are computed together."""
         encodings = self.encodings  # another thread may replace self.encodings
         if position >= len(encodings):
             limit = self.target_embedding.limit

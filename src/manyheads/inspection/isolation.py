@@ -46,11 +46,7 @@ def _isolate(
 def isolated_with_changes(
     loaded: Translator | Classifier | Generator, changes: Changes, cancelled: Cancelled = never_cancelled
 ) -> Iterator[Translator | Classifier | Generator]:
-    """Yield an isolated copy that computes with the changes.
-
-    Raises:
-        UsageError: the model lacks a part that is to be turned off, or is not a single model in PyTorch.
-    """
+    """Yield an isolated copy that computes with the changes."""
     copied = _isolate(loaded, cancelled)
     if not changes:
         yield copied

@@ -209,13 +209,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def _write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
-    """Write a run of any task but translation and compare it: in the other program if installed, else read back.
-
-    Raises:
-        RunError: the run cannot be read, its head was never trained, or the other program has no such model; the
-            message lists all reasons.
-        ParityError: the export gives other results than the run.
-    """
+    """Write a run of any task but translation and compare it: in the other program if installed, else read back."""
     config = run.config()
     tokenizers = run.tokenizers(config)
     task = task_of(config)

@@ -59,11 +59,7 @@ class KeyFile:
         raise DataError(f"{self.path} does not exist. Make it: {command}")
 
     def read(self) -> list[Key]:
-        """Return all keys.
-
-        Raises:
-            DataError: the file is missing or is no file of keys.
-        """
+        """Return all keys."""
         return self.parse(self.content())
 
     def parse(self, content: bytes) -> list[Key]:

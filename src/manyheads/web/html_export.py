@@ -165,12 +165,6 @@ def write_page(run: Path, path: Path) -> None:
     """Write a run as a page with int8 weights, and compare it in Node.js if that is installed.
 
     Unlike `export_for_browsers`, translate no test text for the model card, so that it takes a second.
-
-    Raises:
-        RunError: the run cannot be read.
-        SaveError: the page could not be written.
-        UsageError: a page cannot hold such a model.
-        ParityError: the engine gives other results than the run.
     """
     model = pack_run(run, "int8")
     if is_installed("torch"):
@@ -181,11 +175,7 @@ def write_page(run: Path, path: Path) -> None:
 
 
 def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
-    """Compare a packed model with the run that it was made of; None without Node.js.
-
-    Raises:
-        ParityError: the engine gives other results than the run.
-    """
+    """Compare a packed model with the run that it was made of; None without Node.js."""
     loaded = model.loaded
     reference = torch_module("reference", "The comparison with the run")
     if isinstance(loaded, Translator):
@@ -202,11 +192,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
 
 
 def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
-    """Compare the translations of lines by a packed model with those of its run; None without Node.js.
-
-    Raises:
-        ParityError: the translations differ.
-    """
+    """Compare the translations of lines by a packed model with those of its run; None without Node.js."""
     if not isinstance(model.loaded, Translator):
         return None
     translator, head, block, found = model.loaded, model.head(), model.packed.block(), []

@@ -73,11 +73,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """Read a record; return None if there is none.
-
-        Raises:
-            RunError: the file is damaged.
-        """
+        """Read a record; return None if there is none."""
         if not path.is_file():
             return None
         values = read_json(path)
