@@ -76,7 +76,6 @@ class _CancellableEngine(TorchEngine):
         cancelled: Cancelled,
         observer: BeamObserver | None = None,
     ) -> list[list[Hypothesis]]:
-        """See `TorchEngine.search_batch`."""
         indices = range(len(rows))
         return super().search_batch(
             rows, options, constraints, lambda: indices if self.cancelled() else (), observer
@@ -87,7 +86,6 @@ class _RereadingEngine(_CancellableEngine):
     """An engine that searches by calling the model itself, so that hooks of its modules take effect."""
 
     def steppers(self, source: Tensor) -> list[Stepper]:
-        """See `TorchEngine.steppers`."""
         return [RereadingStepper(model, source) for model in self.models]
 
 
@@ -95,7 +93,6 @@ class _RereadingGenerator(Generator):
     """A language model that continues a text by calling the model itself, so that its hooks take effect."""
 
     def stepper(self, contexts: Sequence[Sequence[int]], most: int) -> TextStepper:
-        """See `Generator.stepper`."""
         model = self.model
         return ArrayStepper(RereadingTextStepper(model, contexts, self.window), model.output.weight.device)
 

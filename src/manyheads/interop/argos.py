@@ -166,7 +166,6 @@ def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
 
 
 def _model_folder(root: Path, package: Path | None = None) -> Path:
-    """Return the folder of the only model."""
     models = sorted(path.parent for depth in ("", "*/", "*/*/") for path in root.glob(f"{depth}model.bin"))
     if len(models) != 1:
         names = ", ".join(path.relative_to(root).as_posix() for path in models[:10])

@@ -144,7 +144,6 @@ def _trained_translator(
     logged_loss: float | None,
     profiles: Mapping[str, LanguageProfile],
 ) -> TrainedTranslator:
-    """Return a translator with its text."""
     config = translator.config
 
     def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:

@@ -147,7 +147,6 @@ class KeyRing:
 
 
 def _digest(secret: str) -> str:
-    """Return the SHA-256 digest of a secret in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

@@ -281,7 +281,6 @@ def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
 
 
 def _replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
-    """Replace every run `old` of the ids by `new`."""
     result: list[int] = []
     start = 0
     while start < len(ids):

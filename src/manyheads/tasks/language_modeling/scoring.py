@@ -125,7 +125,6 @@ class TextValidation:
 
 
 def _windows_over(config: Config, length: int) -> Windows:
-    """Return the sliding windows over a text of `length` tokens."""
     width = config.data.max_length
     return Windows(length, width=width, step=window_step(width))
 

@@ -168,7 +168,6 @@ def _phrase_table(
 
 
 def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
-    """Return the number of tokens of each text (N,)."""
     return np.array([len(ids) for ids in tokenizer.encode(texts)] if texts else [], dtype=np.int64)
 
 
