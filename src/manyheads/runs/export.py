@@ -191,8 +191,8 @@ def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str) -> Parity:
     again = [reference(exported, wanted.samples, wanted.prefix) for wanted in expected]
     return _worst(
         [
-            compare(one, other.scores, other.outputs, "float32", "the MarianMT folder")
-            for one, other in zip(expected, again, strict=True)
+            compare(wanted, other.scores, other.outputs, "float32", "the MarianMT folder")
+            for wanted, other in zip(expected, again, strict=True)
         ]
     )
 

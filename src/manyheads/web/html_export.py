@@ -41,7 +41,7 @@ from manyheads.web.scripts import ENGINE, WEB, built_script
 from manyheads.web.tokenizer import describe_tokenizer
 
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
-_CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
+_ELEMENT_BYTES = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
 _MAX_TENSOR_BYTES = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
 _CHAR_LIMIT = 100_000
 _NOT_COMPARED = "not compared: that needs Node.js 18 or newer, and torch"
@@ -292,8 +292,8 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str =
 
 def _chunks(block: bytes) -> Iterator[str]:
     """Yield the tensors in base64, in parts."""
-    for start in range(0, len(block), _CHUNK):
-        yield base64.b64encode(block[start : start + _CHUNK]).decode("ascii")
+    for start in range(0, len(block), _ELEMENT_BYTES):
+        yield base64.b64encode(block[start : start + _ELEMENT_BYTES]).decode("ascii")
 
 
 def _write_module(folder: Path, model: HtmlModel, card: str) -> None:
