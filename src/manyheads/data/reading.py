@@ -82,7 +82,7 @@ def _fault_of_text(pair: Pair, config: DataConfig) -> str | None:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read one kind of text.
+    """Functions that read one kind of text.
 
     Attributes:
         read: reads the raw examples of a split from its files.

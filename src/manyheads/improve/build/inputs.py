@@ -1,4 +1,4 @@
-"""What a step of a plan depends on: the settings, inputs and files that its record holds."""
+"""Dependencies of a step of a plan: the settings, inputs and files that its record holds."""
 
 from __future__ import annotations
 
