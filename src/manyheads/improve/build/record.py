@@ -85,16 +85,13 @@ class Record:
         starts = (time.time(),)
         if earlier is not None and earlier.key == self.key and earlier.state != "done":
             return replace(earlier, starts=earlier.starts + starts)
-        return replace(self, starts=starts, versions=_versions())
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "manyheads": __version__,
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "platform": platform.platform(),
-    }
+        versions = {
+            "manyheads": __version__,
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "platform": platform.platform(),
+        }
+        return replace(self, starts=starts, versions=versions)
 
 
 def _is_known(name: str) -> bool:
