@@ -1,45 +1,32 @@
 """Measure `manyheads data clean` on a corpus with planted noise: what it finds, what it loses, how fast it is.
 
-    python benchmarks/clean.py --data DIR [--corpus tatoeba-de-en] [--foreign multi30k] [--parts rates kills]
-                               [--languages de en] [--pairs N] [--half 1] [--kills 50] [--steps 2500] [--width N]
-                               [--out DIR] [--tiny] [--json]
+    python benchmarks/clean.py --data DIR [--corpus tatoeba-de-en] [--foreign multi30k] [--parts rates trainings]
+        [--languages de en] [--pairs N] [--steps 2500] [--width N] [--out DIR] [--json]
 
 DIR holds folders of corpora, each with train.{language}.gz. Of the pairs, 20 % get the target of another pair, and
 5 % each are copies, have a side in French or Czech, have a side that is cut, or are misread UTF-8. Parts:
     rates       share of each class that is found, share of clean pairs that is lost; pairs a second of one core,
                 reading and writing counted, with the rules alone and with the lexical score
-    kills       kills the command with SIGKILL at random moments, then compares the files with an undisturbed run
     trainings   BLEU of --recipe trained on the clean, the dirty and the cleaned text, each with --steps updates
-The defaults were chosen on this corpus, so its figures are no held-out ones; --half takes every second pair.
+The defaults were chosen on this corpus, so its figures are no held-out ones.
 """
 
 from __future__ import annotations
 
-import contextlib
+import argparse
 import gzip
-import io
 import json
 import random
-import subprocess
-import sys
-import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import machine
-import tiny
+from harness import Document, main, manyheads, option, with_settings
+from material import read_rows, write, write_dev_pairs
 
-PROGRAM = [sys.executable, "-m", "manyheads", "-q"]
 SHUFFLED_SHARE, NOISE_SHARE = 0.2, 0.05
 CODECS = ("latin-1", "cp1252")
 Pairs = list[tuple[str, str]]
-
-
-def read(folder: Path, language: str) -> list[str]:
-    """Read the training text of a language."""
-    with gzip.open(next(folder.glob(f"train.{language}.gz")), "rt", encoding="utf-8", newline="\n") as file:
-        return file.read().split("\n")[:-1]
 
 
 def cut(text: str, rng: random.Random) -> str:
@@ -74,29 +61,19 @@ def plant_noise(pairs: Pairs, foreign: list[str], seed: int) -> tuple[Pairs, lis
                     pairs[index] = (cut(source, rng), target) if on_source_side else (source, cut(target, rng))
                 case _:
                     codec = rng.choice(CODECS)
-                    pairs[index] = misread(source, codec), misread(target, codec)
+                    pairs[index] = tuple(text.encode().decode(codec, errors="replace") for text in pairs[index])
                     if pairs[index] == (source, target):
                         continue
             classes[index], remaining = noise, remaining - 1
     return pairs, classes
 
 
-def misread(text: str, codec: str) -> str:
-    """Return a text whose UTF-8 is decoded with another encoding."""
-    return text.encode().decode(codec, errors="replace")
-
-
-def write_corpus(folder: Path, pairs: Pairs, languages: list[str]) -> Path:
-    """Write pairs and a configuration; return the configuration."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_corpus(folder: Path, pairs: Pairs, languages: Sequence[str]) -> Path:
     for side, language in enumerate(languages):
-        text = "".join(pair[side].replace("\n", " ") + "\n" for pair in pairs)
-        (folder / f"train.{language}").write_text(text, encoding="utf-8", newline="\n")
-    config = folder / "clean.toml"
-    config.write_text(
-        f'[data]\nroot = "{folder}"\nsource = "{languages[0]}"\ntarget = "{languages[1]}"\n', encoding="utf-8"
-    )
-    return config
+        write(folder / f"train.{language}", (pair[side].replace("\n", " ") for pair in pairs))
+    source, target = languages
+    text = ["[data]", f'root = "{folder}"', f'source = "{source}"', f'target = "{target}"']
+    return write(folder / "clean.toml", text)
 
 
 def clean_seconds(config: Path, out: Path, *settings: str) -> float:
@@ -104,14 +81,12 @@ def clean_seconds(config: Path, out: Path, *settings: str) -> float:
     import manyheads.runs.clean  # noqa: F401  # so that the import is not timed
     from manyheads.cli.main import run
 
-    overrides = [part for setting in settings for part in ("--set", setting)]
     start = time.process_time()
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert run(["-q", "data", "clean", str(config), "-o", str(out), *overrides]) == 0
+    assert run(["-q", "data", "clean", str(config), "-o", str(out), *with_settings(settings)]) == 0
     return time.process_time() - start
 
 
-def measure_rates(folder: Path, pairs: Pairs, classes: list[str], languages: list[str]) -> dict[str, Any]:
+def measure_rates(folder: Path, pairs: Pairs, classes: list[str], languages: Sequence[str]) -> Document:
     """Return the share of each class that was removed, and the speed."""
     config = write_corpus(folder, pairs, languages)
     rules = clean_seconds(config, folder / "rules", "clean.loss=0")
@@ -131,125 +106,58 @@ def measure_rates(folder: Path, pairs: Pairs, classes: list[str], languages: lis
     }
 
 
-def output_files(folder: Path) -> dict[str, bytes]:
-    """Return the content of each file in an output folder."""
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def measure_kills(folder: Path, pairs: Pairs, languages: list[str], kills: int) -> dict[str, Any]:
-    """Kill the command at random moments and resume it; compare the files of all finished cleanings."""
-    config, rng = write_corpus(folder, pairs, languages), random.Random(1)
-    start = time.monotonic()
-    subprocess.run(
-        [*PROGRAM, "data", "clean", str(config), "-o", str(folder / "whole")], check=True, stdout=subprocess.DEVNULL
-    )
-    full_seconds, same_bytes, finished, killed = time.monotonic() - start, True, 0, 0
-    while killed < kills:
-        out = folder / f"killed-{finished}"
-        process = subprocess.Popen(
-            [*PROGRAM, "data", "clean", str(config), "-o", str(out)], stdout=subprocess.DEVNULL
-        )
-        try:
-            process.wait(rng.uniform(0.2, 1.0) * full_seconds)
-            same_bytes, finished = same_bytes and output_files(out) == output_files(folder / "whole"), finished + 1
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            killed += 1
-    out = folder / f"killed-{finished}"
-    subprocess.run([*PROGRAM, "data", "clean", str(config), "-o", str(out)], check=True, stdout=subprocess.DEVNULL)
-    return {
-        "kills": killed,
-        "finished": finished + 1,
-        "same bytes": same_bytes and output_files(out) == output_files(folder / "whole"),
-    }
-
-
-def measure_trainings(folder: Path, source: Path, texts: dict[str, Pairs], arguments: Any) -> dict[str, float]:
-    """Train on the clean, the dirty and the cleaned text; return the BLEU of each on the dev text."""
+def measure_trainings(source: Path, clean: Pairs, dirty: Pairs, arguments: argparse.Namespace) -> dict[str, float]:
+    folder, languages = arguments.out or arguments.folder, arguments.languages
+    write_corpus(folder / "clean", clean, languages)
+    clean_seconds(write_corpus(folder / "dirty", dirty, languages), folder / "cleaned")
+    dev = json.dumps([str(next(source.glob(f"dev.{language}*")).resolve()) for language in languages])
+    steps = [f"training.steps={arguments.steps}", "training.max_minutes=none", f"training.seed={arguments.seed}"]
+    if arguments.width:
+        steps += [f"model.d_model={arguments.width}", f"model.d_ff={4 * arguments.width}"]
     results = {}
-    dev = [next(source.glob(f"dev.{language}*")) for language in arguments.languages]
-    for name, pairs in texts.items():
-        config = write_corpus(folder / name, pairs, arguments.languages)
-        root = folder / name
-        if name == "cleaned":
-            clean_seconds(config, folder / "out")
-            root = folder / "out"
-        valid = json.dumps([str(path.resolve()) for path in dev])
-        settings = [f"data.root={root}", f"data.valid={valid}", f"data.test={valid}", *arguments.settings]
-        overrides = [part for setting in settings for part in ("--set", setting)]
+    for name in ("clean", "dirty", "cleaned"):
+        settings = with_settings([f"data.root={folder / name}", f"data.valid={dev}", f"data.test={dev}", *steps])
         run = folder / f"run-{name}"
-        train = [*PROGRAM, "train", arguments.recipe, "-o", str(run), *overrides]
-        subprocess.run(train, check=True, stdout=subprocess.DEVNULL)
-        evaluation = subprocess.run(
-            [*PROGRAM, "evaluate", str(run), "--json"], check=True, stdout=subprocess.PIPE, text=True
-        )
-        results[name] = json.loads(evaluation.stdout)["bleu"]
+        manyheads("-q", "train", arguments.recipe, "-o", run, *settings)
+        results[name] = manyheads("-q", "evaluate", run)["bleu"]
     return results
 
 
-def load_corpus(arguments: Any, folder: Path) -> tuple[Path, Pairs, list[str]]:
-    """Return the folder of the corpus, its pairs, and lines in other languages."""
+def load_corpus(arguments: argparse.Namespace) -> tuple[Path, Pairs, list[str]]:
+    source, languages = arguments.data / arguments.corpus, arguments.languages
+    pairs = read_rows([next(source.glob(f"train.{language}*")) for language in languages])
     if arguments.tiny:
-        tiny.write_pairs(folder, valid="dev")
-        lines = [
-            (folder / f"train.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "en")
-        ]
-        return folder, list(zip(*lines, strict=True)), ["Un homme est dans la rue et il parle avec une femme."]
-    source = arguments.data / arguments.corpus
-    sides = [read(source, language) for language in arguments.languages]
-    pairs = list(zip(*sides, strict=True))
-    if arguments.half:
-        pairs = pairs[arguments.half - 1 :: 2]
-    third = sorted({"fr", "cs"} - {*arguments.languages})
-    foreign = [line for language in third for line in read(arguments.data / arguments.foreign, language)]
-    return source, pairs[: arguments.pairs], foreign
+        return source, pairs, ["Un homme est dans la rue et il parle avec une femme."]
+    third = sorted({"fr", "cs"} - {*languages})
+    files = [next((arguments.data / arguments.foreign).glob(f"train.{language}*")) for language in third]
+    return source, pairs[: arguments.pairs], [line for file in files for (line,) in read_rows([file])]
 
 
-def main() -> None:
-    """Measure the parts that `--parts` names."""
-    parser = machine.parser(__doc__)
-    parser.add_argument("--data", type=Path, help="folder of the corpora")
-    parser.add_argument("--corpus", default="tatoeba-de-en")
-    parser.add_argument("--languages", nargs=2, help="source and target; default: from the name of the corpus")
-    parser.add_argument("--foreign", default="multi30k", help="corpus with train.fr.gz and train.cs.gz")
-    parser.add_argument("--parts", nargs="+", default=["rates"], choices=["rates", "kills", "trainings"])
-    parser.add_argument("--pairs", type=int, default=100_000)
-    parser.add_argument("--half", type=int, choices=[1, 2], help="take every second pair; default: all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--recipe", default="tatoeba-de-en", help="recipe of the trainings")
-    parser.add_argument("--width", type=int, help="model.d_model of the trainings; default: that of the recipe")
-    parser.add_argument("--steps", type=int, default=2_500, help="updates of each training")
-    parser.add_argument("--out", type=Path, help="folder to keep the trainings in; default: a temporary one")
-    arguments = machine.parse(parser, tiny={"parts": ["rates", "kills"], "kills": 1}, required=["data"])
+def measure(arguments: argparse.Namespace) -> Document:
     arguments.languages = arguments.languages or arguments.corpus.removesuffix("-20k").split("-")[-2:]
-    arguments.settings = [
-        f"training.steps={arguments.steps}", "training.max_minutes=none", f"training.seed={arguments.seed}",
-    ]  # fmt: skip
-    if arguments.width:
-        arguments.settings += [f"model.d_model={arguments.width}", f"model.d_ff={4 * arguments.width}"]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.out or Path(temporary)
-        source, pairs, foreign = load_corpus(arguments, folder)
-        dirty, classes = plant_noise(pairs, foreign, arguments.seed)
-        document: dict[str, Any] = {"unit": "share, pairs/s", "corpus": arguments.corpus, "pairs": len(pairs)}
-        document |= machine.about("numpy", threads=1)
-        if "rates" in arguments.parts:
-            document["rates"] = measure_rates(folder / "rates", dirty, classes, arguments.languages)
-        if "kills" in arguments.parts:
-            document["kills"] = measure_kills(folder / "kills", dirty, arguments.languages, arguments.kills)
-        if "trainings" in arguments.parts:
-            texts = {"clean": pairs, "dirty": dirty, "cleaned": dirty}
-            document["BLEU"] = measure_trainings(folder, source, texts, arguments)
-    if arguments.json:
-        print(json.dumps(document))
-        return
-    print(machine.describe(document))
-    for part in ("rates", "kills", "BLEU"):
-        for name, value in document.get(part, {}).items():
-            print(f"{name}: {value}")
+    source, pairs, foreign = load_corpus(arguments)
+    dirty, classes = plant_noise(pairs, foreign, arguments.seed)
+    document: Document = {"corpus": arguments.corpus, "pairs": len(pairs)}
+    if "rates" in arguments.parts:
+        document["rates"] = measure_rates(arguments.folder / "rates", dirty, classes, arguments.languages)
+    if "trainings" in arguments.parts:
+        document["BLEU"] = measure_trainings(source, pairs, dirty, arguments)
+    return document
 
+
+OPTIONS = {
+    "--data": option(Path, "folder of the corpora", tiny=write_dev_pairs, required=True),
+    "--corpus": option("tatoeba-de-en", "corpus to plant noise in", tiny="."),
+    "--languages": option(str, "source and target (default: by the corpus)", nargs=2, tiny=["de", "en"]),
+    "--foreign": option("multi30k", "corpus with train.fr.gz and train.cs.gz"),
+    "--parts": option(["rates"], "parts to measure", choices=["rates", "trainings"]),
+    "--pairs": option(100_000, "pairs"),
+    "--seed": option(1, "seed of the noise and of the trainings"),
+    "--recipe": option("tatoeba-de-en", "recipe of the trainings"),
+    "--width": option(int, "model.d_model of the trainings (default: that of the recipe)"),
+    "--steps": option(2_500, "updates of each training"),
+    "--out": option(Path, "folder to keep the trainings in (default: a temporary one)"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="share, pairs/s", packages=["numpy"], threads=1)

@@ -11,22 +11,18 @@ with that of the next line.
 
 from __future__ import annotations
 
-import json
-import tempfile
-from itertools import islice
+import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import machine
-from bitext.lines import read_lines
+from harness import Document, main, option
 from manyheads.evaluation.scores import metrics
 from manyheads.inference.translation.confidence import LEVELS
 from manyheads.inference.translation.grouped import translate_in_groups
 from manyheads.inference.translation.translator import Translator
-from tiny import train_run
+from material import RUN, named, read_rows
 
 Array = NDArray[np.float64]
 
@@ -51,10 +47,10 @@ def worst_found(confidence: Array, chrf: Array) -> float:
     return len(lowest & worst) / count
 
 
-def measure_run(translator: Translator, sources: list[str], references: list[str]) -> dict[str, Any]:
-    """Translate the sources, and compare the confidence in each translation with its sentence chrF."""
-    kept = [number for number, text in enumerate(sources) if text.strip() and references[number].strip()]
-    sources, references = [sources[number] for number in kept], [references[number] for number in kept]
+def measure(arguments: argparse.Namespace) -> Document:
+    translator = Translator.load(arguments.run, device="cpu")
+    rows = read_rows([arguments.source, arguments.reference], arguments.lines)
+    sources, references = zip(*(row for row in rows if all(map(str.strip, row))), strict=True)
     results = translate_in_groups(translator, sources)
     metric = metrics("none")["chrf"]
     chrf = np.array(
@@ -69,7 +65,7 @@ def measure_run(translator: Translator, sources: list[str], references: list[str
         np.array([result.score for result in translator.score(sources, texts)])
         for texts in (references, [*references[1:], references[0]])
     )
-    return {
+    figures = {
         "lines": len(results),
         "Spearman": spearman(confidence, chrf),
         "worst found": worst_found(confidence, chrf),
@@ -78,31 +74,15 @@ def measure_run(translator: Translator, sources: list[str], references: list[str
         "chrF by level": {name: float(chrf[levels == name].mean()) for name in LEVELS if (levels == name).any()},
         "pairs in order": float((own > other).mean()),
     }
+    return {"rows": figures}
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("source", type=Path, nargs="?")
-    parser.add_argument("reference", type=Path, nargs="?")
-    parser.add_argument("--lines", type=int, default=2_000)
-    arguments = machine.parse(parser, tiny={"lines": 20}, required=["run", "source", "reference"])
-    with tempfile.TemporaryDirectory() as folder:
-        run, source, reference = arguments.run, arguments.source, arguments.reference
-        if arguments.tiny:
-            run = train_run(Path(folder))
-            source, reference = (Path(folder) / f"test.{language}" for language in ("de", "en"))
-        translator = Translator.load(run, device="cpu")
-        sources, references = (list(islice(read_lines(path), arguments.lines)) for path in (source, reference))
-        rows = measure_run(translator, sources, references)
-    about = machine.about("sacrebleu")
-    if arguments.json:
-        print(json.dumps({"unit": "shares and correlations, from 0 to 1", **about, "rows": rows}))
-        return
-    print(machine.describe(about))
-    for name, value in rows.items():
-        print(f"{name}: {value}")
-
+OPTIONS = {
+    "run": RUN,
+    "source": option(Path, "lines that the run has not seen", tiny=named("test.de"), required=True),
+    "reference": option(Path, "their references", tiny=named("test.en"), required=True),
+    "--lines": option(2_000, "lines to translate", tiny=20),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="shares and correlations, from 0 to 1", packages=["sacrebleu"])

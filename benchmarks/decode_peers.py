@@ -3,7 +3,6 @@
     python benchmarks/decode_peers.py RUN [--exports DIR] [--contenders manyheads:fp32 ctranslate2:int8 ...]
         [--modes single batch file] [--beams 1 5] [--rounds 3] [--sentences 1000] [--threads 2] [--joeynmt PYTHON]
         [--isa avx2|avx512] [--tokens N] [--json]
-    python benchmarks/decode_peers.py --tiny
 
 RUN is a run directory whose model every toolkit can represent: post-norm with sinusoidal positions for Hugging Face
 MarianMT and JoeyNMT; without them, any. It is exported to DIR, or a temporary folder, unless it is there already.
@@ -32,63 +31,98 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import statistics
-import sys
-import tempfile
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
 
-import machine
-from decoders.contender import DECODERS, Contender
 from decoders.measured_decoding import BATCH, DecodingRequest, Rows
+from harness import Document, main, option, spread
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
 from manyheads.inference.translation.translator import Translator
 from manyheads.runs.export import export
 from manyheads.training.scored_text import ScoredText
-from tiny import train_run
+from material import RUN
+from peers.contender_process import ContenderProcess, Program, available
 
 OURS = "manyheads:fp32"
-MODES = ("single", "batch", "file")
-SLOW = {
-    "no-cache": 10,
-    "joeynmt": 10,
-    "hugging-face": 2,
-}  # decode only a 10th or a half of the sentences: a rate is measured
-EXPORTS = {"ctranslate2-float32": "ctranslate2", "ctranslate2-int8": "ctranslate2", "huggingface": "huggingface"}
+MODES = ["single", "batch", "file"]
+SLOW = {"no-cache": 10, "joeynmt": 10, "hugging-face": 2}  # decode a 10th or a half of the sentences
 
 
-def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
-    """Return the contenders that can run here; print the others."""
-    installed = []
-    for name in contenders:
-        needs = DECODERS[name].needs
-        if DECODERS[name].own_python and pythons[name] is None:
-            print(f"{name} is left out: name a Python that has it with --{name} PYTHON", file=sys.stderr)
-        elif needs is not None and importlib.util.find_spec(needs) is None:
-            print(f"{name} is left out: pip install {needs}", file=sys.stderr)
-        else:
-            installed.append(name)
-    return installed
+@dataclass(frozen=True)
+class Decoder(Program):
+    """A program that decodes.
+
+    Attributes:
+        variant: the argument of the module: a precision.
+        export: the format of the export that it reads, if any.
+        settings: workers x threads to try in mode "file".
+        beams: whether it has a beam search.
+    """
+
+    variant: str = ""
+    export: str | None = None
+    settings: tuple[str, ...] = ("1x{threads}",)
+    beams: bool = True
 
 
-def write_exports(run: Path, folder: Path, contenders: list[str]) -> list[str]:
+SIDE_BY_SIDE = ("1x{threads}", "{threads}x1")
+DECODERS = {
+    **{
+        f"manyheads:{precision}": Decoder("decoders.manyheads_engine", "manyheads", variant=precision)
+        for precision in ("fp32", "bf16", "int8")
+    },
+    **{
+        f"ctranslate2:{kind}": Decoder(
+            "decoders.ctranslate2_library",
+            "ctranslate2",
+            needs="ctranslate2",
+            variant=kind,
+            export="ctranslate2",
+            settings=SIDE_BY_SIDE,
+        )
+        for kind in ("float32", "int8")
+    },
+    "hugging-face": Decoder("decoders.hugging_face", "transformers", needs="transformers", export="huggingface"),
+    "joeynmt": Decoder("decoders.joeynmt_search", "joeynmt", own_python="joeynmt"),
+    "no-cache": Decoder("decoders.no_cache", "torch", beams=False),
+}
+
+
+def write_exports(run: Path, folder: Path, names: Sequence[str]) -> list[str]:
     """Write the exports that the contenders read; return the contenders whose export succeeded."""
     exported = []
-    for name in contenders:
-        export_name = DECODERS[name].export
-        if export_name is not None and not (folder / export_name).exists():
-            number_type = export_name.partition("-")[2] or None
+    for name in names:
+        decoder = DECODERS[name]
+        path = folder / "-".join(filter(None, (decoder.export, decoder.variant)))
+        if decoder.export is not None and not path.exists():
             try:
-                export(run, folder / export_name, EXPORTS[export_name], quantization=number_type)
+                export(run, path, decoder.export, quantization=decoder.variant or None)
             except ManyheadsError as error:
-                print(f"{name} is left out: {error}", file=sys.stderr)
+                print(f"{name} is left out: {error}")
                 continue
         exported.append(name)
     return exported
+
+
+class Contender(ContenderProcess):
+    def __init__(self, name: str, folder: Path, run: Path, threads: int, pythons: Mapping[str, str | None]) -> None:
+        self.decoder = DECODERS[name]
+        self.threads = threads
+        arguments = [folder, run, self.decoder.variant]
+        log = folder / f"{name.replace(':', '-')}.log"
+        super().__init__(name, self.decoder, log, arguments, threads=threads, pythons=pythons)
+
+    def settings(self, mode: str) -> list[str]:
+        several = [setting.format(threads=self.threads) for setting in self.decoder.settings]
+        return several if mode == "file" else sorted({"1x1", f"1x{self.threads}"})
+
+    def decode(self, request: DecodingRequest) -> tuple[float, Rows]:
+        answer = self.ask(json.dumps(asdict(request)))
+        return answer["seconds"], answer["outputs"]
 
 
 class Measurement:
@@ -117,22 +151,18 @@ class Measurement:
         self.request = replace(self.request, setting=min(seconds, key=lambda setting: seconds[setting]))
 
     def run_round(self) -> None:
-        """Decode the text once; store speed and outputs."""
         seconds, self.outputs = self.contender.decode(self.request)
         self.speeds.append(len(self.outputs) / seconds)
 
-    def row(self, ours: Measurement | None, references: list[str], translator: Translator) -> dict[str, Any]:
-        """Return the figures of all rounds."""
+    def row(self, ours: Measurement | None, references: list[str], translator: Translator) -> Document:
         tokenizer = translator.tokenizers.target
         outputs = [tokenizer.decode(output) for output in self.outputs]
-        row: dict[str, Any] = {
+        row = {
             "contender": self.contender.name,
             "mode": self.request.mode,
             "beam": self.request.beam,
             "workers x threads": self.request.setting,
-            "median": round(statistics.median(self.speeds), 1),
-            "min": round(min(self.speeds), 1),
-            "max": round(max(self.speeds), 1),
+            **spread(self.speeds, digits=1),
             "tokens an output": round(sum(map(len, self.outputs)) / len(self.outputs), 2),
             "sentences": len(self.outputs),
             "BLEU": round(score(outputs, references[: len(outputs)]).bleu, 2),
@@ -152,7 +182,7 @@ def sentence_count(mode: str, contender: str, count: int) -> int:
     return max(fewer, min(count, 20 if mode == "single" else 2 * BATCH))
 
 
-def measure(measurements: list[Measurement], rounds: int) -> None:
+def run_rounds(measurements: list[Measurement], rounds: int) -> None:
     """Choose the settings of all measurements, then run all in turn in each round."""
     for measurement in measurements:
         measurement.try_settings()
@@ -161,94 +191,67 @@ def measure(measurements: list[Measurement], rounds: int) -> None:
             measurement.run_round()
 
 
-def print_table(rows: list[dict[str, Any]], file: TextIO = sys.stdout) -> None:
-    """Print the rows as a table."""
-    heading = f"{'mode':6} {'beam':>4} {'w x t':>5} {'sentences/s':>11}  {'[min to max]':20} {'ours is':>8}"
-    print(f"{'':22} {heading} {'BLEU':>6} {'same':>6} {'MiB':>6}", file=file)
-    for row in rows:
-        span = f"[{row['min']:,} to {row['max']:,}]"
-        search = f"{row['mode']:6} {row['beam']:4} {row['workers x threads']:>5}"
-        speed = f"{row['median']:11,}  {span:20} {row.get('manyheads:fp32 is', ''):>7}x"
-        quality = f"{row['BLEU']:6.2f} {row.get('agreement', ''):>6} {row['MiB']:6,}"
-        print(f"{row['contender']:22} {search} {speed} {quality}", file=file)
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", nargs="?", type=Path)
-    parser.add_argument(
-        "--exports",
-        type=Path,
-        metavar="DIR",
-        help="folder of the exports; missing exports are written (default: a temporary folder)",
-    )
-    parser.add_argument("--contenders", nargs="+", default=list(DECODERS), choices=list(DECODERS), metavar="NAME")
-    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
-    parser.add_argument("--beams", nargs="+", type=int, default=[1, 5])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sentences", type=int, default=1000)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--tokens", type=int, default=0, metavar="N", help="maximum length of an output")
-    parser.add_argument("--joeynmt", metavar="PYTHON", help="Python with JoeyNMT and safetensors installed")
-    tiny = {"modes": ["single", "file"], "beams": [1, 2], "rounds": 1, "sentences": 4, "threads": 1}
-    return machine.parse(parser, tiny=tiny, required=["run"])
-
-
-def measure_all(
-    contenders: list[Contender], references: list[str], translator: Translator, arguments: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """Measure all modes and beams; print the rows of each, and return all rows."""
-    rows = []
-    for mode in arguments.modes:
-        for beam in arguments.beams:
-            measurements = [
-                Measurement(
-                    contender,
-                    DecodingRequest(
-                        mode, beam, "", sentence_count(mode, contender.name, len(references)), arguments.tokens
-                    ),
-                )
-                for contender in contenders
-                if beam == 1 or contender.decoder.beams
-            ]
-            measure(measurements, arguments.rounds)
-            ours = next((measurement for measurement in measurements if measurement.contender.name == OURS), None)
-            rows_of_mode = [measurement.row(ours, references, translator) for measurement in measurements]
-            rows += rows_of_mode
-            print_table(rows_of_mode, sys.stderr)
+def measure_mode(
+    contenders: list[Contender],
+    request: DecodingRequest,
+    references: list[str],
+    translator: Translator,
+    rounds: int,
+) -> list[Document]:
+    measurements = [
+        Measurement(
+            contender, replace(request, sentences=sentence_count(request.mode, contender.name, request.sentences))
+        )
+        for contender in contenders
+        if request.beam == 1 or contender.decoder.beams
+    ]
+    run_rounds(measurements, rounds)
+    ours = next((measurement for measurement in measurements if measurement.contender.name == OURS), None)
+    rows = [measurement.row(ours, references, translator) for measurement in measurements]
+    print(*rows, sep="\n")
     return rows
 
 
-def main() -> None:
-    arguments = parse_arguments()
-    pythons = {"joeynmt": arguments.joeynmt}
-    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
-        folder = Path(temporary)
-        run = (arguments.run or train_run(folder)).resolve()
-        translator = Translator.load(run, device="cpu")
-        sources, references = ScoredText().pairs(translator.config)
-        sources, references = sources[: arguments.sentences], references[: arguments.sentences]
-        (folder / "sources.json").write_text(json.dumps(translator.tokenizers.source.encode(sources)))
-        exports = arguments.exports or folder / "made"
-        exports.mkdir(exist_ok=True, parents=True)
-        (folder / "exports").symlink_to(exports.resolve())
-        names = write_exports(run, exports, available(arguments.contenders, pythons))
+def measure(arguments: argparse.Namespace) -> Document:
+    pythons, folder, run = {"joeynmt": arguments.joeynmt}, arguments.folder, arguments.run.resolve()
+    translator = Translator.load(run, device="cpu")
+    sources, references = (side[: arguments.sentences] for side in ScoredText().pairs(translator.config))
+    (folder / "sources.json").write_text(json.dumps(translator.tokenizers.source.encode(sources)))
+    exports = arguments.exports or folder / "made"
+    exports.mkdir(exist_ok=True, parents=True)
+    (folder / "exports").symlink_to(exports.resolve())
+    installed = available({name: DECODERS[name] for name in arguments.contenders}, pythons)
+    names = write_exports(run, exports, [*installed])
+    rows = []
+    with contextlib.ExitStack() as running:
         contenders = [
-            running.enter_context(Contender(name, folder, run, arguments.threads, pythons.get(name)))
-            for name in names
+            running.enter_context(Contender(name, folder, run, arguments.threads, pythons)) for name in names
         ]
         for contender in contenders:
             contender.receive()  # ready
-        rows = measure_all(contenders, references, translator, arguments)
-    about = machine.about(threads=arguments.threads)
-    about["versions"] |= {contender.decoder.package: contender.version for contender in contenders}
-    if arguments.json:
-        left_out = [name for name in arguments.contenders if name not in names]
-        print(json.dumps({"unit": "sentences/s", **about, "rows": rows, "left out": left_out}))
-        return
-    print(machine.describe(about))
-    print_table(rows)
+        for mode in arguments.modes:
+            for beam in arguments.beams:
+                request = DecodingRequest(mode, beam, "", len(references), arguments.tokens)
+                rows += measure_mode(contenders, request, references, translator, arguments.rounds)
+    return {
+        "rows": rows,
+        "left out": [name for name in arguments.contenders if name not in names],
+        "versions": {contender.decoder.package: contender.version for contender in contenders},
+    }
 
+
+OPTIONS = {
+    "run": RUN,
+    "--exports": option(Path, "folder of the exports; missing ones are written (default: a temporary one)"),
+    "--contenders": option(list(DECODERS), "what to measure", choices=list(DECODERS), metavar="NAME"),
+    "--modes": option(MODES, "sentences a call", choices=MODES, tiny=["single", "file"]),
+    "--beams": option([1, 5], "beam sizes", tiny=[1, 2]),
+    "--rounds": option(3, "rounds", tiny=1),
+    "--sentences": option(1000, "sentences of the test text", tiny=4),
+    "--threads": option(2, "threads", tiny=1),
+    "--tokens": option(0, "maximum length of an output; 0 is twice its source", metavar="N"),
+    "--joeynmt": option(str, "Python with JoeyNMT and safetensors installed", metavar="PYTHON"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="sentences/s")

@@ -4,13 +4,12 @@
 
 Both take the settings of the recipe: epochs, texts an update, learning rate with its warm-up and linear fall, AdamW
 with its decay, clipping, the maximum length, dropout (which transformers also applies to attention weights, as the
-folder says), pooling. What the loop does not have is off: word dropout, rates by layer, a moving average. The loop
+folder says), pooling by the mean. What the loop does not have is off: word dropout, a moving average. The loop
 follows the examples of transformers: texts tokenised beforehand, shuffled in each epoch, each batch padded to its
-longest text, matrix products in float32 unless --bf16. With pooling = "cls" it trains
-AutoModelForSequenceClassification, with "mean" AutoModel and the same head as manyheads.
+longest text, matrix products in float32 unless --bf16; its model is AutoModel with the same head as manyheads.
 
 Times are those of the updates alone, validation not counted. Accuracy is that of the last weights, and of the best
-of all epochs. One JSON line at the end, all else on stderr.
+of all epochs.
 
     python benchmarks/finetune.py sst2-finetune --root data/sst2 --model DIR --parity 60
 
@@ -22,9 +21,6 @@ differences of losses and gradient norms. `--tiny` does both, with made-up sente
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -36,7 +32,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-import machine
+from harness import Document, main, option, settings
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
@@ -49,7 +45,7 @@ from manyheads.text.tokenizer import PAD
 from manyheads.training.initialize import with_initial_shape
 from manyheads.training.interruption import Watch
 from manyheads.training.registry import prepare_task
-from tiny import write_encoder, write_labelled
+from material import write_encoder, write_labelled
 
 OFF = ("model.word_dropout=0", "training.layer_decay=1", "training.ema=0")
 
@@ -61,11 +57,11 @@ class AccuracyListener(SilentListener):
         self.accuracies: list[float] = []
 
     def message(self, text: str) -> None:
-        print(text, flush=True)
+        print(text)
 
     def validation(self, report: Any) -> None:
         self.accuracies.append(report.scores["accuracy"])
-        print(f"manyheads, update {report.step}: accuracy {report.scores['accuracy']:.4f}", flush=True)
+        print(f"manyheads, update {report.step}: accuracy {report.scores['accuracy']:.4f}")
 
 
 class MeanClassifier(nn.Module):
@@ -83,20 +79,6 @@ class MeanClassifier(nn.Module):
         hidden = self.encoder(**batch).last_hidden_state
         mask = batch["attention_mask"][..., None]
         return self.output(self.dropout(torch.tanh(self.pooler((hidden * mask).sum(1) / mask.sum(1)))))
-
-
-class SequenceClassifier(nn.Module):
-    """AutoModelForSequenceClassification."""
-
-    def __init__(self, model_folder: str, classes: int) -> None:
-        super().__init__()
-        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            model_folder, num_labels=classes
-        )
-
-    def forward(self, **batch: Tensor) -> Tensor:
-        """Return logits (B, C) for token ids and attention mask (B, S)."""
-        return self.model(**batch).logits
 
 
 Rows = list[dict[str, list[int]]]
@@ -117,7 +99,7 @@ def train_transformers(
         [tokenizer(text, truncation=True, max_length=config.data.max_length + 2) for text in texts]
         for texts in (data[0], dev[0])
     )
-    model = transformers_model(config, model_folder, len(set(data[1])))
+    model = MeanClassifier(model_folder, len(set(data[1])))
     optimizer = transformers_optimizer(config, model)
     batch_size = training.batch_sentences
     assert batch_size is not None
@@ -146,14 +128,8 @@ def train_transformers(
             step += 1
         seconds += time.perf_counter() - start
         accuracies.append(accuracy(model, tokenizer, dev_rows, dev[1]))
-        print(f"transformers, update {step}: accuracy {accuracies[-1]:.4f}", flush=True)
+        print(f"transformers, update {step}: accuracy {accuracies[-1]:.4f}")
     return {"accuracies": accuracies, "seconds": seconds, "updates": step}
-
-
-def transformers_model(config: Config, model_folder: str, classes: int) -> MeanClassifier | SequenceClassifier:
-    """Return the model of transformers with the configured pooling."""
-    model_class = MeanClassifier if config.model.pooling == "mean" else SequenceClassifier
-    return model_class(model_folder, classes)
 
 
 def transformers_optimizer(config: Config, model: nn.Module) -> torch.optim.Optimizer:
@@ -184,7 +160,7 @@ def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
         config = with_initial_shape(config, run, listener)
         task = prepare_task(config, run, read_corpus(config, run.path), listener)
         trainer = make_trainer(task, run, Watch(listener))
-        model = transformers_model(config, model_folder, len(task.classes))
+        model = MeanClassifier(model_folder, len(task.classes))
         copy_head(trainer.model, model)
         optimizer = transformers_optimizer(config, model)
         their_ids = torch.tensor(
@@ -212,29 +188,18 @@ def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
             differences.append(
                 (abs(loss.item() / len(indices) - their_loss.item()), abs(norm / their_norm.item() - 1))
             )
-            print(f"update {step}: loss {their_loss.item():.6f}, {differences[-1][0]:.1e} apart", flush=True)
+            print(f"update {step}: loss {their_loss.item():.6f}, {differences[-1][0]:.1e} apart")
     losses, norms = zip(*differences, strict=True)
     return {"updates": len(differences), "loss": max(losses), "norm": max(norms)}
 
 
-def copy_head(ours: Any, theirs: nn.Module) -> None:
+def copy_head(ours: Any, theirs: MeanClassifier) -> None:
     """Copy the head of our model into the pre-trained model of transformers, and switch its dropout off."""
-    if isinstance(theirs, MeanClassifier):
-        their_heads = theirs.pooler, theirs.output
-    else:
-        their_heads = theirs.model.bert.pooler.dense, theirs.model.classifier
-    for our_head, their_head in zip((ours.pooler, ours.output), their_heads, strict=True):
+    for our_head, their_head in ((ours.pooler, theirs.pooler), (ours.output, theirs.output)):
         their_head.load_state_dict(our_head.state_dict())
     for module in theirs.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-
-
-def train_manyheads(config: Config, out: Path) -> dict[str, Any]:
-    """Fine-tune with manyheads; return accuracies by epoch, and seconds of the updates."""
-    listener = AccuracyListener()
-    trained = train(config, out, listener=listener)
-    return {"accuracies": listener.accuracies, "seconds": trained.seconds, "updates": trained.step}
 
 
 def labelled_texts(config: Config) -> Iterator[tuple[list[str], list[int]]]:
@@ -249,69 +214,58 @@ def labelled_texts(config: Config) -> Iterator[tuple[list[str], list[int]]]:
 
 def recipe_settings(arguments: argparse.Namespace, *overrides: str) -> list[str]:
     """Return the settings that override the recipe."""
-    settings = [f"data.root={arguments.root}", f"model.init_from={arguments.model}", *OFF, *arguments.overrides]
-    if arguments.steps:
-        settings += ["training.epochs=none", f"training.steps={arguments.steps}"]
-        settings += [f"training.save_every={arguments.steps}"]
-    return [*settings, *overrides]
-
-
-def compare_updates(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Compare updates of both on the same batches."""
-    settings = recipe_settings(arguments, "model.dropout=0", "training.precision=fp32")
-    return parity(load_config(resolve_recipe(arguments.recipe), settings), arguments.model, arguments.parity)
+    root_and_model = [f"data.root={arguments.root}", f"model.init_from={arguments.model}"]
+    steps = [
+        f"training.{name}" for name in ("epochs=none", f"steps={arguments.steps}", f"save_every={arguments.steps}")
+    ]
+    return [*root_and_model, *OFF, *arguments.overrides, *(steps if arguments.steps else ()), *overrides]
 
 
 def side_by_side(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Fine-tune with manyheads, then with transformers; print and return accuracy and speed."""
-    settings = recipe_settings(arguments)
-    config = load_config(resolve_recipe(arguments.recipe), settings)
-    train, dev = labelled_texts(config)
-    with tempfile.TemporaryDirectory() as folder:
-        ours = train_manyheads(config, arguments.out or Path(folder) / "run")
+    """Fine-tune with manyheads, then with transformers; return accuracy and speed."""
+    overrides = recipe_settings(arguments)
+    config = load_config(resolve_recipe(arguments.recipe), overrides)
+    texts, dev = labelled_texts(config)
     precision = torch.bfloat16 if arguments.bf16 else torch.float32
-    theirs = train_transformers(config, arguments.model, train, dev, precision)
-    results = {"manyheads": ours, "transformers": theirs}
-    for name, result in results.items():
+    listener = AccuracyListener()
+    trained = train(config, arguments.out or arguments.folder / "run", listener=listener)
+    results = {
+        "manyheads": {
+            "accuracies": listener.accuracies,
+            "seconds": trained.seconds,
+            "updates": trained.step,
+        },
+        "transformers": train_transformers(config, str(arguments.model), texts, dev, precision),
+    }
+    for result in results.values():
         best, last = max(result["accuracies"]), result["accuracies"][-1]
-        speed = result["updates"] / result["seconds"]
-        print(
-            f"{name:12}  accuracy {100 * best:.2f} best, {100 * last:.2f} last   "
-            f"{result['seconds'] / 60:.2f} minutes for {result['updates']} updates, {speed:.2f} a second"
-        )
-    times_as_fast = (theirs["seconds"] / theirs["updates"]) / (ours["seconds"] / ours["updates"])
-    about = {"recipe": arguments.recipe, "set": settings, "loop": str(precision).removeprefix("torch.")}
-    return {**about, **results, "times as fast": round(times_as_fast, 2)}
+        result |= {"best": best, "last": last, "updates a second": result["updates"] / result["seconds"]}
+    ours, theirs = (result["updates a second"] for result in results.values())
+    about = {"recipe": arguments.recipe, "set": overrides, "loop": str(precision).removeprefix("torch.")}
+    return {**about, **results, "times as fast": round(ours / theirs, 2)}
 
 
-def parse_arguments() -> argparse.Namespace:
-    parser = machine.parser(__doc__)
-    parser.add_argument("recipe", nargs="?")
-    parser.add_argument("--root")
-    parser.add_argument("--model", help="folder of a pre-trained model of transformers")
-    parser.add_argument("--steps", type=int, help="number of updates (default: the recipe's epochs)")
-    parser.add_argument("--bf16", action="store_true", help="compute the loop of transformers in bf16")
-    parser.add_argument("--parity", type=int, metavar="N", help="only compare N updates on the same batches")
-    parser.add_argument("--out", type=Path, help="directory of our run (default: a temporary one)")
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    tiny = {"recipe": "sst2-finetune", "steps": 2, "parity": 2}
-    return machine.parse(parser, tiny=tiny, required=["recipe", "root", "model"])
-
-
-def main() -> None:
-    arguments = parse_arguments()
+def measure(arguments: argparse.Namespace) -> Document:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
-        if arguments.root is None:
-            arguments.root, arguments.model = str(write_labelled(Path(folder))), str(write_encoder(Path(folder)))
-        document: dict[str, Any] = {"unit": "s"}
-        if arguments.tiny or not arguments.parity:
-            document |= side_by_side(arguments)
-        if arguments.parity:
-            document["parity"] = compare_updates(arguments)
-    print(json.dumps({**document, **machine.about("transformers")}))
+    document = side_by_side(arguments) if arguments.tiny or not arguments.parity else {}
+    if arguments.parity:
+        overrides = recipe_settings(arguments, "model.dropout=0", "training.precision=fp32")
+        config = load_config(resolve_recipe(arguments.recipe), overrides)
+        document["parity"] = parity(config, str(arguments.model), arguments.parity)
+    return document
 
+
+OPTIONS = {
+    "recipe": option(str, "recipe or TOML file", tiny="sst2-finetune", required=True),
+    "--root": option(Path, "folder of the text", tiny=write_labelled, required=True),
+    "--model": option(Path, "folder of a pre-trained model of transformers", tiny=write_encoder, required=True),
+    "--steps": option(int, "updates (default: the recipe's epochs)", tiny=2),
+    "--bf16": option(False, "compute the loop of transformers in bf16"),
+    "--parity": option(int, "only compare N updates on the same batches", metavar="N", tiny=2),
+    "--out": option(Path, "directory of our run (default: a temporary one)"),
+    "--set": settings(),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="s", packages=["transformers"])

@@ -19,35 +19,23 @@ not, 2 without a GPU; `--device cpu` runs the same on the CPU.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
-import machine
 from decoding_speed import measure_decoding
-from manyheads.checkpoint import RunDirectory
+from harness import Document, main, option, settings
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
-from manyheads.data.training_text import read_corpus
 from manyheads.errors import ConfigError
 from manyheads.inference.translation.translator import Translator
-from manyheads.reports import SilentListener
-from manyheads.runs.train import train
-from manyheads.tensors.devices import pick_device
-from manyheads.training.distributed import ALONE
-from manyheads.training.registry import prepare_task
+from manyheads.tensors.devices import Precision, pick_device
 from manyheads.training.scored_text import ScoredText
-from manyheads.training.update import Updater
-from tiny import SMALLEST
-from training_speed import measure_training, peak_memory
+from material import SMALLEST, train_recipe
+from training_speed import measure_training, peak_memory_mib, prepared_updates
 
 LOSS_TOLERANCE = {"fp32": 1e-3, "bf16": 3e-2}  # relative difference
 EQUAL_TRANSLATIONS = {"fp32": 0.98, "bf16": 0.80}  # share of sentences
@@ -56,61 +44,29 @@ LARGE = ("model.d_model=512", "model.d_ff=2048", "model.num_heads=8", "model.num
 RATE = 1e-3  # learning rate of the compared updates
 
 
-@dataclass(frozen=True)
-class Row:
-    """A row of the table.
-
-    Attributes:
-        check: the quantity, with its precision.
-        result: its value and unit.
-        expected: the bound that it is compared with; "" for a measurement.
-        passed: whether it is within the bound; None for a measurement.
-    """
-
-    check: str
-    result: str
-    expected: str = ""
-    passed: bool | None = None
-
-    def markdown(self) -> str:
-        """Return the row as a line of Markdown."""
-        verdict = {True: "pass", False: "**FAIL**", None: ""}[self.passed]
-        return f"| {self.check} | {self.result} | {self.expected} | {verdict} |"
+def row(check: str, result: str, expected: str = "", passed: bool | None = None) -> Document:
+    """Return a row of the table: a quantity, its value with the unit, and the bound that it is compared with."""
+    return {"check": check, "result": result, "expected": expected, "passed": passed}
 
 
 def recipe_config(*overrides: str) -> Config:
-    """Return the settings of the recipe with some replaced."""
     return load_config(resolve_recipe("demo-de-en"), overrides)
 
 
-def first_losses(config: Config, device: torch.device, precision: str, updates: int) -> list[float]:
+def first_losses(config: Config, device: torch.device, precision: Precision, updates: int) -> list[float]:
     """Train from the same random weights without dropout; return the loss of each update, nats a token."""
-    torch.manual_seed(config.training.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
-        model = task.model().to(device).train()
-        objective, batches = task.objective(model), task.updates(ALONE)
-        updater = Updater(
-            objective,
-            config.training,
-            device=device,
-            precision="bf16" if precision == "bf16" else "fp32",
-            world=ALONE,
-        )
-        losses = []
-        for position, indices in enumerate(batches.epoch(0)[:updates]):
-            micro_batches = batches.batches(0, position, indices)
-            tokens = sum(batch.target_tokens for batch in micro_batches)
-            sums: list[Tensor] = [result.nll for result in updater.gradients(micro_batches, tokens)]
-            losses.append(sum(float(nll) for nll in sums) / tokens)
+    losses = []
+    with prepared_updates(config, device, precision) as (_, updater, batches):
+        for parts in islice(batches, updates):
+            tokens = sum(part.target_tokens for part in parts)
+            losses.append(sum(float(result.nll) for result in updater.gradients(parts, tokens)) / tokens)
             updater.apply(RATE)
     return losses
 
 
 def loss_rows(
-    device: torch.device, precisions: Sequence[str], updates: int, overrides: Sequence[str]
-) -> Iterator[Row]:
+    device: torch.device, precisions: Sequence[Precision], updates: int, overrides: Sequence[str]
+) -> Iterator[Document]:
     """Yield the comparison of the first losses with those of float32 on the CPU."""
     config = recipe_config("model.dropout=0", *overrides)
     reference = first_losses(config, torch.device("cpu"), "fp32", updates)
@@ -118,7 +74,7 @@ def loss_rows(
         losses = first_losses(config, device, precision, updates)
         largest = max(abs(loss - expected) / expected for loss, expected in zip(losses, reference, strict=True))
         bound = LOSS_TOLERANCE[precision]
-        yield Row(
+        yield row(
             f"loss of {len(reference)} updates, {precision}",
             f"{reference[0]:.4f} to {reference[-1]:.4f} nats/token, differs by {largest:.2%}",
             f"at most {bound:.1%}",
@@ -126,24 +82,21 @@ def loss_rows(
         )
 
 
-def translation_rows(run: Path, device: torch.device, precisions: Sequence[str], sentences: int) -> Iterator[Row]:
+def translation_rows(
+    run: Path, device: torch.device, precisions: Sequence[Precision], sentences: int
+) -> Iterator[Document]:
     """Yield the comparison of translations on the device with those of float32 on the CPU."""
     on_cpu = Translator.load(run, device="cpu")
     sources = ScoredText().pairs(on_cpu.config)[0][:sentences]
     for beam_size in (1, 5):
-        reference = [
-            translation.hypotheses[0].tokens for translation in on_cpu.translate(sources, beam_size=beam_size)
-        ]
+        reference = best_tokens(on_cpu, sources, beam_size)
         for precision in precisions:
             translator = Translator.load(run, device=str(device), precision=precision)
-            outputs = [
-                translation.hypotheses[0].tokens
-                for translation in translator.translate(sources, beam_size=beam_size)
-            ]
+            outputs = best_tokens(translator, sources, beam_size)
             equal = sum(map(list.__eq__, outputs, reference)) / len(reference)
             bound = EQUAL_TRANSLATIONS[precision]
             search = "greedy" if beam_size == 1 else f"beam {beam_size}"
-            yield Row(
+            yield row(
                 f"{search} translations of {len(reference)} sentences, {precision}",
                 f"{equal:.1%} equal token by token",
                 f"at least {bound:.0%}",
@@ -151,15 +104,23 @@ def translation_rows(run: Path, device: torch.device, precisions: Sequence[str],
             )
 
 
+def best_tokens(translator: Translator, sources: Sequence[str], beam_size: int) -> list[Sequence[int]]:
+    return [result.hypotheses[0].tokens for result in translator.translate(sources, beam_size=beam_size)]
+
+
 def speed_rows(
-    run: Path, device: torch.device, precisions: Sequence[str], arguments: argparse.Namespace, large: Sequence[str]
-) -> Iterator[Row]:
+    run: Path,
+    device: torch.device,
+    precisions: Sequence[Precision],
+    arguments: argparse.Namespace,
+    large: Sequence[str],
+) -> Iterator[Document]:
     """Yield speed and peak memory of training and decoding."""
     for precision in precisions:
         reset_peak_memory(device)
         config = recipe_config(f"training.device={device}", f"training.precision={precision}", *large)
         speed = measure_training(config, rounds=arguments.rounds, updates=arguments.updates)
-        yield Row(
+        yield row(
             f"training, {speed.parameters / 1e6:.1f} million parameters, {precision}",
             f"{speed.median:,.0f} target tokens/s ({speed.min:,.0f} to {speed.max:,.0f}), "
             f"peak {speed.peak_memory_mib:,.0f} MiB",
@@ -172,74 +133,53 @@ def speed_rows(
             translator, beams=(1, 5), batches=(0,), sentences=arguments.sentences, rounds=arguments.rounds
         )
         for mode in modes:
-            yield Row(
+            yield row(
                 f"decoding, {parameters / 1e6:.1f} million parameters, beam {mode.beam_size}, {precision}",
                 f"{mode.median:,.1f} sentences/s ({mode.min:,.1f} to {mode.max:,.1f}), "
-                f"peak {peak_memory(device) / 2**20:,.0f} MiB",
+                f"peak {peak_memory_mib(device):,.0f} MiB",
             )
 
 
 def reset_peak_memory(device: torch.device) -> None:
-    """Reset the peak memory of a GPU."""
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
 
 
-def native_precisions(device: torch.device) -> list[str]:
+def native_precisions(device: torch.device) -> list[Precision]:
     """Return the precisions that the device computes without emulation."""
     emulated = device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False)
     return ["fp32"] if emulated else ["fp32", "bf16"]
 
 
-def environment(device: torch.device) -> dict[str, Any]:
-    """Describe the machine and, if there is one, the GPU."""
-    about = machine.about()
-    if device.type == "cuda":
-        about["device"] = f"{torch.cuda.get_device_name(device)} (CUDA {torch.version.cuda}), {about['device']}"
-    return about
-
-
-def check(device: torch.device, arguments: argparse.Namespace) -> list[Row]:
-    """Run all checks; return the rows of the table."""
-    precisions = native_precisions(device)
-    small = [*SMALLEST, "tokenizer.vocab_size=340", "training.valid_sentences=5"] if arguments.tiny else []
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):
-        rows = list(loss_rows(device, precisions, arguments.updates, small))
-        run = Path(folder) / "run"
-        print(f"training on {device}", file=sys.stderr)
-        train(recipe_config(f"training.device={device}", *small), run, listener=SilentListener())
-        rows += translation_rows(run, device, precisions, arguments.sentences)
-        rows += speed_rows(run, device, precisions, arguments, small or LARGE)
-    return rows
-
-
-def main() -> int:
-    """Print the table; return the exit status."""
-    parser = machine.parser(__doc__)
-    parser.add_argument("--device", default="cuda", help="device to check: cuda, cuda:1, cpu (default cuda)")
-    parser.add_argument(
-        "--updates", type=int, default=20, help="updates to compare, and to time in a round (default 20)"
-    )
-    parser.add_argument("--sentences", type=int, default=500, help="sentences to translate (default 500)")
-    parser.add_argument("--rounds", type=int, default=5, help="measurements of each speed (default 5)")
-    arguments = machine.parse(parser, tiny={"updates": 2, "sentences": 5, "rounds": 1})
+def measure(arguments: argparse.Namespace) -> Document:
     try:
         device = pick_device(arguments.device)
     except ConfigError:
-        print(
-            f"error: torch finds no device {arguments.device} here; --device cpu checks the CPU.", file=sys.stderr
-        )
-        return 2
-    rows = check(device, arguments)
-    about = environment(device)
-    if arguments.json:
-        print(json.dumps({"unit": "see each row", **about, "rows": [asdict(row) for row in rows]}))
-    else:
-        print(f"{machine.describe(about)}\n\n| check | result | expected | |\n| --- | --- | --- | --- |")
-        print(*(row.markdown() for row in rows), sep="\n")
-    return 0 if arguments.tiny or all(row.passed is not False for row in rows) else 1
+        message = f"error: torch finds no device {arguments.device} here; --device cpu checks the CPU."
+        print(message, file=sys.stderr)
+        raise SystemExit(2) from None
+    precisions, small, run = native_precisions(device), arguments.overrides, arguments.folder / "run"
+    rows = list(loss_rows(device, precisions, arguments.updates, small))
+    print(f"training on {device}")
+    train_recipe("demo-de-en", [f"training.device={device}", *small], run)
+    rows += translation_rows(run, device, precisions, arguments.sentences)
+    rows += speed_rows(run, device, precisions, arguments, LARGE if not arguments.tiny else small)
+    versions = {}
+    if device.type == "cuda":
+        versions = {"GPU": torch.cuda.get_device_name(device), "CUDA": torch.version.cuda}
+    return {"rows": rows, "versions": versions}
 
+
+OPTIONS = {
+    "--device": option("cuda", "device to check: cuda, cuda:1, cpu"),
+    "--updates": option(20, "updates to compare, and to time in a round", tiny=2),
+    "--sentences": option(500, "sentences to translate", tiny=5),
+    "--rounds": option(5, "measurements of each speed", tiny=1),
+    "--set": settings([*SMALLEST, "tokenizer.vocab_size=340", "training.valid_sentences=5"]),
+}
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    document = main(measure, __doc__, OPTIONS, unit="see each row")
+    failed = any(entry["passed"] is False for entry in document["rows"])
+    sys.exit(failed and not document.get("tiny"))

@@ -12,14 +12,10 @@ context, as nanoGPT does) and over a sliding window (all but the first with at l
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import math
 import statistics
-import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -29,24 +25,22 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-import machine
-from manyheads.config.load import load_config, recipe_paths
-from manyheads.config.schema import Config
+from bitext.file_names import existing
+from bitext.lines import read_lines
+from harness import Document, main, option, settings
 from manyheads.inference.generator import Generator
-from manyheads.runs.train import train
 from manyheads.training.objective import Windows
-from tiny import WORDS, sentences
+from material import WORDS, sentences, train_recipe, write
 
 LAYERS, WIDTH, HEADS, BLOCK, ROWS = 4, 128, 4, 64, 12
 RATE, WARM_UP, DECAY = 1e-3, 100, 0.1
 HELD_OUT_SHARE = 0.1  # of the text is held out, at its end
 
 LogitsFunction = Callable[[Tensor], Tensor]  # ids (B, T) -> logits (B, T, V)
+Trained = tuple[LogitsFunction, NDArray[np.int32], int]  # the model, the held-out characters as ids, the updates
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each after a norm."""
-
     def __init__(self) -> None:
         super().__init__()
         self.attention_norm, self.feed_forward_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
@@ -85,25 +79,7 @@ class PlainGPT(nn.Module):
         return functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
 
 
-@dataclass(frozen=True)
-class Result:
-    """The figures of one side.
-
-    Attributes:
-        loss: nats a character on blocks side by side.
-        sliding: nats a character over a sliding window.
-        seconds: time from the file to the loss.
-        tokens_per_second: characters trained on, over those seconds.
-    """
-
-    loss: float
-    sliding: float
-    seconds: float
-    tokens_per_second: float
-
-
-def plain_loop(text: str, steps: int, seed: int) -> tuple[LogitsFunction, NDArray[np.int32]]:
-    """Train for a number of updates; return the model and the held-out characters as ids."""
+def plain_loop(text: str, steps: int, seed: int) -> Trained:
     torch.manual_seed(seed)
     ids_of_symbols = {symbol: i for i, symbol in enumerate(sorted(set(text)))}
     ids = torch.tensor([ids_of_symbols[symbol] for symbol in text])
@@ -129,17 +105,15 @@ def plain_loop(text: str, steps: int, seed: int) -> tuple[LogitsFunction, NDArra
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-    return model.eval(), held_out.numpy().astype(np.int32)
+    return model.eval(), held_out.numpy().astype(np.int32), steps
 
 
-def manyheads_run(config: Config, text: str) -> tuple[LogitsFunction, NDArray[np.int32]]:
-    """Train the recipe; return the model and the held-out characters as ids."""
-    with tempfile.TemporaryDirectory() as folder:
-        train(config, Path(folder) / "run")
-        generator = Generator.load(Path(folder) / "run", device="cpu")
-        model = generator.model  # loaded at the first use, while the folder is there
+def manyheads_run(text: str, settings: Sequence[str], run: Path) -> Trained:
+    trained = train_recipe("shakespeare-char", settings, run)
+    generator = Generator.load(run, device="cpu")
+    model = generator.model  # loaded at the first use
     held_out = text[len(text) - round(HELD_OUT_SHARE * len(text)) :]
-    return model, np.asarray(generator.tokenizer.encode([held_out])[0], np.int32)
+    return model, np.asarray(generator.tokenizer.encode([held_out])[0], np.int32), trained.step
 
 
 @torch.inference_mode()
@@ -154,76 +128,50 @@ def mean_loss(model: LogitsFunction, tokens: NDArray[np.int32], step: int) -> fl
     return total / windows.predicted
 
 
-def measure_side(side: Callable[[], tuple[LogitsFunction, NDArray[np.int32]]], steps: int) -> Result:
-    """Time a side, which trains for a number of updates, and return its figures."""
+def measure_side(side: Callable[[], Trained]) -> dict[str, float]:
+    """Time a side, which trains, and return its figures."""
     start = time.perf_counter()
-    model, held_out = side()
+    model, held_out, steps = side()
     loss = mean_loss(model, held_out, BLOCK)
     seconds = time.perf_counter() - start
-    return Result(loss, mean_loss(model, held_out, BLOCK // 2), seconds, steps * BLOCK * ROWS / seconds)
-
-
-def read_text(root: Path) -> str:
-    """Return the text of `input.txt`, plain or compressed."""
-    path = root / "input.txt"
-    raw = path.read_bytes() if path.is_file() else gzip.decompress((root / "input.txt.gz").read_bytes())
-    return raw.decode()
-
-
-def write_tiny(root: Path) -> None:
-    """Write 400 made-up lines as `input.txt`."""
-    lines = (" ".join(WORDS["en"][index] for index in row) for row in sentences(400, 0))
-    (root / "input.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def main() -> None:
-    """Measure both sides in turn and print their medians."""
-    parser = machine.parser(__doc__)
-    parser.add_argument("--root", type=Path, help="folder with input.txt or input.txt.gz")
-    parser.add_argument("--steps", type=int, default=2_000, help="updates of the plain loop (default 2000)")
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--set", action="append", default=[], help="override a setting of manyheads")
-    tiny = {"steps": 3, "set": ["training.steps=3", "training.save_every=3"]}
-    arguments = machine.parse(parser, tiny=tiny, required=["root"])
-    with tempfile.TemporaryDirectory() as folder:
-        root = arguments.root
-        if root is None:
-            root = Path(folder)
-            write_tiny(root)
-        rows = measure_both(root, arguments)
-    about = machine.about()
-    if arguments.json:
-        print(
-            json.dumps({"unit": "nats a character, seconds", **about, "repeats": arguments.repeats, "rows": rows})
-        )
-        return
-    print(machine.describe(about))
-    for name, row in rows.items():
-        print(
-            f"{name:11} loss {row['loss']:.4f} (sliding window {row['sliding']:.4f})  {row['seconds']:6.1f} s  "
-            f"{row['tokens_per_second']:,.0f} tokens/s"
-        )
-
-
-def measure_both(root: Path, arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Measure both sides in turn; return their medians."""
-    text = read_text(root)
-    settings = [f"data.root={root}", "training.device=cpu"]
-    config = load_config(recipe_paths()["shakespeare-char"], [*settings, *arguments.set])
-    plain_loop(text, 3, 0)  # warm-up: what torch loads once is not timed
-    results_of_sides: dict[str, list[Result]] = {"plain loop": [], "manyheads": []}
-    for seed in range(1, arguments.repeats + 1):
-        training = config.training.model_copy(update={"seed": seed})
-        ours = config.model_copy(update={"training": training})
-        results_of_sides["plain loop"].append(
-            measure_side(partial(plain_loop, text, arguments.steps, seed), arguments.steps)
-        )
-        results_of_sides["manyheads"].append(measure_side(partial(manyheads_run, ours, text), training.steps))
     return {
-        name: {key: statistics.median(getattr(result, key) for result in results) for key in asdict(results[0])}
-        for name, results in results_of_sides.items()
+        "loss": loss,  # nats a character on blocks side by side
+        "sliding": mean_loss(model, held_out, BLOCK // 2),  # over a sliding window
+        "seconds": seconds,  # from the file to the loss
+        "tokens_per_second": steps * BLOCK * ROWS / seconds,
     }
 
 
+def write_tiny(root: Path) -> Path:
+    """Write 400 made-up lines as `input.txt`."""
+    write(root / "input.txt", (" ".join(WORDS["en"][index] for index in row) for row in sentences(400, 0)))
+    return root
+
+
+def measure(arguments: argparse.Namespace) -> Document:
+    text = "".join(f"{line}\n" for line in read_lines(existing(arguments.root / "input.txt")))
+    overrides = [f"data.root={arguments.root}", "training.device=cpu", *arguments.overrides]
+    plain_loop(text, 3, 0)  # warm-up: what torch loads once is not timed
+    results: dict[str, list[dict[str, float]]] = {"plain loop": [], "manyheads": []}
+    for seed in range(1, arguments.repeats + 1):
+        run, own = arguments.folder / f"run {seed}", [*overrides, f"training.seed={seed}"]
+        results["plain loop"].append(measure_side(partial(plain_loop, text, arguments.steps, seed)))
+        results["manyheads"].append(measure_side(partial(manyheads_run, text, own, run)))
+    return {
+        "repeats": arguments.repeats,
+        "rows": {
+            name: {key: statistics.median(result[key] for result in own) for key in own[0]}
+            for name, own in results.items()
+        },
+    }
+
+
+OPTIONS = {
+    "--root": option(Path, "folder with input.txt or input.txt.gz", tiny=write_tiny, required=True),
+    "--steps": option(2_000, "updates of the plain loop", tiny=3),
+    "--repeats": option(1, "trainings of each side, with seeds from 1 on"),
+    "--set": settings(["training.steps=3", "training.save_every=3"]),
+}
+
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="nats a character, seconds")

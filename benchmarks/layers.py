@@ -9,15 +9,13 @@ freed memory, so torch's side of `relu` is measured before all others.
 
 from __future__ import annotations
 
-import json
-import statistics
-import time
+import argparse
 from collections.abc import Callable
 
 import torch
 from torch.nn import functional
 
-import machine
+from harness import Document, in_turn, main, option, spread
 from manyheads.allocator import keep_freed_memory
 from manyheads.model.attention import attention_weights
 from manyheads.model.dropout import Dropout
@@ -25,22 +23,10 @@ from manyheads.model.dropout import Dropout
 TOKENS, WIDTH, INNER, LENGTH, HEADS = 4_096, 256, 1_024, 16, 4
 
 
-def milliseconds(run: Callable[[], object]) -> float:
-    """Return the milliseconds of one call."""
-    start = time.perf_counter()
-    run()
-    return 1_000 * (time.perf_counter() - start)
-
-
-def time_in_turn(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
-    """Time the sides one after the other in every repeat; leave out two repeats of warm-up."""
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for repeat in range(repeats + 2):
-        for name, run in sides.items():
-            elapsed = milliseconds(run)
-            if repeat >= 2:
-                times[name].append(elapsed)
-    return times
+def times(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, dict[str, float]]:
+    """Time the sides in turn, after two repeats of warm-up; return the milliseconds of each."""
+    seconds = in_turn(sides, repeats, warm_up=2)
+    return {name: spread([1_000 * value for value in values]) for name, values in seconds.items()}
 
 
 def dropout_sides(dtype: torch.dtype) -> dict[str, Callable[[], object]]:
@@ -66,42 +52,28 @@ def attention_sides(dtype: torch.dtype) -> dict[str, Callable[[], object]]:
     }
 
 
-def relu(repeats: int) -> list[float]:
+def relu(repeats: int) -> dict[str, float]:
     """Time a relu whose result is freed again, as in a training step."""
     x = torch.randn(TOKENS, INNER, requires_grad=True)
     gradient = torch.randn(TOKENS, INNER)
-    return time_in_turn({"relu": lambda: functional.relu(x).backward(gradient)}, repeats)["relu"]
+    return times({"relu": lambda: functional.relu(x).backward(gradient)}, repeats)["relu"]
 
 
-def summary(times: list[float]) -> dict[str, float]:
-    return {"median": round(statistics.median(times), 3), "min": round(min(times), 3), "max": round(max(times), 3)}
-
-
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=15)
-    arguments = machine.parse(parser, tiny={"repeats": 1, "threads": 1})
+def measure(arguments: argparse.Namespace) -> Document:
+    """Time all parts; "times as fast" compares the medians."""
     torch.set_num_threads(arguments.threads)
-    torch_times = relu(arguments.repeats)
+    torch_relu = relu(arguments.repeats)
     keep_freed_memory()  # as in training
-    rows = {"relu float32": {"ours": summary(relu(arguments.repeats)), "torch": summary(torch_times)}}
+    rows = {"relu float32": {"ours": relu(arguments.repeats), "torch": torch_relu}}
     for dtype in (torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
         for part, sides in (("dropout", dropout_sides(dtype)), ("attention", attention_sides(dtype))):
-            times = time_in_turn(sides, arguments.repeats)
-            rows[f"{part} {name}"] = {side: summary(side_times) for side, side_times in times.items()}
-    about = machine.about()
-    if arguments.json:
-        print(json.dumps({"unit": "ms", **about, "rows": rows}))
-        return
-    print(machine.describe(about))
-    for name, sides in rows.items():
-        our_median, torch_median = sides["ours"]["median"], sides["torch"]["median"]
-        print(
-            f"{name:20} ours {our_median:8.2f} ms   torch {torch_median:8.2f} ms   {torch_median / our_median:.1f}x"
-        )
+            rows[f"{part} {name}"] = times(sides, arguments.repeats)
+    faster = {name: round(sides["torch"]["median"] / sides["ours"]["median"], 2) for name, sides in rows.items()}
+    return {"rows": rows, "times as fast": faster}
 
+
+OPTIONS = {"--threads": option(2, "threads", tiny=1), "--repeats": option(15, "measurements of each side", tiny=1)}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="ms")

@@ -10,26 +10,22 @@ word; `ligatures` ﬁ, ﬂ and ﬀ wherever they can be. Figures are sacreBLEU w
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import json
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
-import machine
+from harness import Document, main, option
 from manyheads.data.training_text import available_pairs, with_normal_form
 from manyheads.evaluation.scores import metrics
 from manyheads.inference.translation.translator import Translator
 from manyheads.text.normalize import NORMAL_FORM
-from tiny import train_run
+from material import RUN
 
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}
 
 
 def in_words(change: Callable[[str], str], every: int = 1) -> Callable[[str], str]:
-    """Return a function that changes every n-th word of a text."""
-
     def change_text(text: str) -> str:
         return " ".join(word if at % every else change(word) for at, word in enumerate(text.split(" ")))
 
@@ -47,11 +43,8 @@ def cut(word: str, mark: str) -> str:
     return f"{word[:middle]}{mark}{word[middle:]}"
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("--lines", type=int, default=1000)
-    arguments = machine.parse(parser, tiny={"lines": 10}, required=["run"])
+def measure(arguments: argparse.Namespace) -> Document:
+    """Score each kind of text without the normal form of sources and with it."""
     marks = itertools.cycle("\u200e\u200b\u2060")
     texts: dict[str, Callable[[str], str]] = {
         "clean": str,
@@ -60,31 +53,24 @@ def main() -> None:
         "wide": in_words(lambda word: word.translate(WIDE), every=4),
         "ligatures": with_ligatures,
     }
-    with tempfile.TemporaryDirectory() as folder:
-        run = train_run(Path(folder)) if arguments.tiny else arguments.run
-        translator = Translator.load(run, device="cpu")
-        pairs = available_pairs(translator.config, "test", arguments.lines)
+    translator = Translator.load(arguments.run, device="cpu")
+    pairs = available_pairs(translator.config, "test", arguments.lines)
+    references = [pair.target for pair in pairs]
     bleu = metrics("13a")["bleu"]
     before, after = translator.copy(), translator.copy()
     for own, form in ((before, 0), (after, NORMAL_FORM)):
         own.tokenizers = translator.tokenizers.with_normal_forms(with_normal_form(translator.config, form))
-    rows = {}
+    rows: dict[str, dict[str, float]] = {}
     for name, change in texts.items():
         sources = [change(pair.source) for pair in pairs]
-        scores = []
-        for own in (before, after):
+        rows[name] = {}
+        for side, own in (("before", before), ("after", after)):
             outputs = [result.translation for result in own.translate(sources)]
-            scores.append(round(bleu.corpus_score(outputs, [[pair.target for pair in pairs]]).score, 2))
-        rows[name] = dict(zip(("before", "after"), scores, strict=True))
-    about = machine.about("sacrebleu")
-    if arguments.json:
-        print(json.dumps({"unit": "BLEU", **about, "signature": str(bleu.get_signature()), "rows": rows}))
-        return
-    print(machine.describe(about))
-    print(f"{'':10}  before   after  BLEU of {len(pairs):,} lines ({bleu.get_signature()})")
-    for name, row in rows.items():
-        print(f"{name:10}  {row['before']:6.2f}  {row['after']:6.2f}")
+            rows[name][side] = round(bleu.corpus_score(outputs, [references]).score, 2)
+    return {"signature": str(bleu.get_signature()), "lines": len(pairs), "rows": rows}
 
+
+OPTIONS = {"run": RUN, "--lines": option(1000, "lines of its test set", tiny=10)}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="BLEU", packages=["sacrebleu"])

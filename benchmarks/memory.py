@@ -13,25 +13,33 @@ the updates, but at most 200, in per cent; and seconds of processor time an upda
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
-import machine
-from scale import resident_mib
+from harness import Document, in_own_process, main, option, settings
+from resident import memory_mib
 
 SIDES = ("ours", "torch", "returned")
 CACHES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
 
 
-def train_here(side: str, config: str, overrides: Sequence[str], updates: int, every: int) -> dict[str, Any]:
-    """Train in this process; return the resident size at each point, and the processor time after settling."""
+def train_here(
+    side: str, recipe: str, overrides: Sequence[str], updates: int, every: int, run: Path | None = None
+) -> Document:
+    """Train in this process; return the resident size at each point, and the times.
+
+    Args:
+        side: one of `SIDES`.
+        recipe: recipe or TOML file.
+        overrides: settings.
+        updates: number of updates.
+        every: updates between two measurements.
+        run: where to train, or to go on with an earlier training; None: a folder that is removed.
+    """
     import manyheads.runs.train
     from manyheads.config.load import load_config, resolve_recipe
     from manyheads.reports import SilentListener, StepReport
@@ -41,71 +49,55 @@ def train_here(side: str, config: str, overrides: Sequence[str], updates: int, e
     settling_updates = min(200, updates // 5)
 
     class MemoryListener(SilentListener):
-        """Record the resident size and the processor time."""
-
         def __init__(self) -> None:
             self.sizes: dict[int, int] = {}
-            self.start_seconds = 0.0
+            self.start_seconds = self.first = 0.0
 
         def step(self, report: StepReport) -> None:
+            self.first = self.first or time.perf_counter()
             if report.step == settling_updates:
                 self.start_seconds = time.process_time()
             if report.step % every == 0 or report.step in (1, settling_updates, updates):
-                self.sizes[report.step] = round(resident_mib())
+                self.sizes[report.step] = round(memory_mib("RssAnon"))
                 self.seconds, self.loss = time.process_time() - self.start_seconds, report.loss
-                print(f"{side}: {report.step} updates, {self.sizes[report.step]} MiB", file=sys.stderr, flush=True)
+                print(f"{side}: {report.step} updates, {self.sizes[report.step]} MiB")
 
     plan = [f"training.steps={updates}", "training.log_every=1", f"training.save_every={updates}"]
     plan += ["training.valid_sentences=0", f"training.warmup_steps={max(1, updates // 10)}"]
-    settings = load_config(resolve_recipe(config), [*plan, *overrides])
-    listener = MemoryListener()
+    config = load_config(resolve_recipe(recipe), [*plan, *overrides])
+    listener, start = MemoryListener(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        manyheads.runs.train.train(settings, Path(folder) / "run", listener=listener)
+        manyheads.runs.train.train(config, run or Path(folder) / "run", listener=listener, force=run is not None)
     sizes = listener.sizes
-    largest = max(size for step, size in sizes.items() if step >= settling_updates)
+    settled = [size for step, size in sizes.items() if step >= settling_updates]
     return {
+        "seconds_to_the_first_update": round(listener.first - start, 1),
         "mib": sizes,
-        "growth_percent": round(100 * (largest / sizes[settling_updates] - 1), 1),
+        "largest_mib_with_files": round(memory_mib()),
+        "growth_percent": round(100 * (max(settled) / settled[0] - 1), 1),
         "cpu_seconds_per_update": round(listener.seconds / (updates - settling_updates), 4),
         "loss": listener.loss,
     }
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("config", nargs="?", default="demo-de-en", help="recipe or TOML file (default demo-de-en)")
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--updates", type=int, default=1_000)
-    parser.add_argument(
-        "--every", type=int, default=50, help="updates between two measurements of memory (default 50)"
-    )
-    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
-    parser.add_argument("--here", choices=SIDES, help=argparse.SUPPRESS)
-    tiny = {"updates": 10, "every": 5, "overrides": ["training.batch_tokens=200"]}
-    options = machine.parse(parser, tiny=tiny)
-    if options.here:
-        print(
-            json.dumps(train_here(options.here, options.config, options.overrides, options.updates, options.every))
-        )
-        return
+def measure(arguments: argparse.Namespace) -> Document:
     results = {}
-    for side in options.sides:
-        command = [sys.executable, __file__, options.config, "--here", side, "--updates", str(options.updates)]
-        command += ["--every", str(options.every), *(f"--set={override}" for override in options.overrides)]
-        environment = dict.fromkeys(CACHES, "1024") if side == "torch" else {}
-        completed = subprocess.run(
-            command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | environment
-        )
-        results[side] = json.loads(completed.stdout)
-        if not options.json:
-            print(side, "; ".join(f"{key} {value}" for key, value in results[side].items()), flush=True)
-    about = machine.about()
-    if options.json:
-        settings = {"config": options.config, "set": options.overrides}
-        print(json.dumps({"unit": "MiB, seconds an update", **about, **settings, "sides": results}))
-    else:
-        print(machine.describe(about))
+    for side in arguments.sides:
+        with mock.patch.dict(os.environ, dict.fromkeys(CACHES, "1024") if side == "torch" else {}):
+            results[side] = in_own_process(
+                train_here, side, arguments.config, arguments.overrides, arguments.updates, arguments.every
+            )
+        print(side, results[side])
+    return {"config": arguments.config, "set": arguments.overrides, "sides": results}
 
+
+OPTIONS = {
+    "config": option("demo-de-en", "recipe or TOML file"),
+    "--set": settings(["training.batch_tokens=200"]),
+    "--updates": option(1_000, "updates of each side", tiny=10),
+    "--every": option(50, "updates between two measurements of memory", tiny=5),
+    "--sides": option([*SIDES], "sides to measure", choices=SIDES),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="MiB, seconds an update")

@@ -1,7 +1,6 @@
 """Examine the text models of released versions of transformers: which class has which defect, and since when.
 
     python -m benchmarks.observatory FOLDER --releases 5.14.1 5.17.0    examine, one file of results a release
-    python -m benchmarks.observatory FOLDER --list                      the releases that can be installed
     python -m benchmarks.observatory FOLDER                             write observatory/summary.json from them
 
 Each release is installed into an environment of its own under FOLDER, beside one torch for all, and removed after
@@ -19,61 +18,27 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from benchmarks import machine
+from benchmarks.harness import Document, environment, main, option, run_counted, site_packages
 
 ROOT = Path(__file__).parents[1]
 SUMMARY = ROOT / "observatory" / "summary.json"
 PUBLISHED = ROOT / "observatory" / "published.toml"
 TRUE_FINDINGS = ROOT / "benchmarks" / "doctor_trial" / "true_findings.toml"
+BINARY = ("--no-compile", "--only-binary", ":all:")
+EXAMINE = "import sys; from benchmarks.doctor_trial import sound; sound.examine_library(*sys.argv[1:])"
 NUMPY_1_BEFORE = (4, 46)  # releases before it were written for numpy 1
-Row = dict[str, Any]
-
-
-def releases() -> list[str]:
-    """Return the releases of transformers that can be installed, the newest first."""
-    command = [sys.executable, "-m", "pip", "--quiet", "index", "versions", "transformers", "--json"]
-    listed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    versions: list[str] = json.loads(listed)["versions"]
-    return versions
+Row = Document
 
 
 def number_of(release: str) -> tuple[int, ...]:
     """Return a release as numbers, by which releases are ordered."""
     return tuple(int(part) for part in release.split("."))
-
-
-def environment(folder: Path, *requirements: str, beside: Path | None = None) -> Path:
-    """Return the Python of an environment with some packages; those of another environment are seen from it too.
-
-    Raises:
-        subprocess.CalledProcessError: a package cannot be installed.
-    """
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-        pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(python)]
-        subprocess.run(
-            [*pip, "install", "--no-compile", "--only-binary", ":all:", *requirements],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        if beside is not None:
-            line = f"import sys; sys.path.append({str(site_packages(beside))!r})\n"
-            (site_packages(folder) / "beside.pth").write_text(line, encoding="utf-8")
-        (folder / "complete").touch()
-    return python
-
-
-def site_packages(folder: Path) -> Path:
-    return next((folder / "lib").glob("python*/site-packages"))
 
 
 def install_release(folder: Path, release: str) -> Path:
@@ -84,10 +49,10 @@ def install_release(folder: Path, release: str) -> Path:
     """
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     torch = next(line for line in pins if line.startswith("torch=="))
-    shared = folder / torch.replace("==", "-")
-    environment(shared, torch)
-    numpy = ["numpy<2"] if number_of(release) < NUMPY_1_BEFORE else []
-    return environment(folder / release, f"transformers=={release}", "sentencepiece", *numpy, beside=shared)
+    shared = environment(folder / torch.replace("==", "-"), *BINARY, torch)
+    packages = [f"transformers=={release}", "sentencepiece"]
+    packages += ["numpy<2"] if number_of(release) < NUMPY_1_BEFORE else []
+    return environment(folder / release, *BINARY, *packages, beside=site_packages(shared))
 
 
 def examine_release(python: Path, release: str, rows: Path, *options: str) -> Row:
@@ -106,13 +71,13 @@ def examine_release(python: Path, release: str, rows: Path, *options: str) -> Ro
     }
     seconds = 0.0
     if options:
-        examination = [python, "-m", "benchmarks.doctor_trial.release", rows, *options]
-        seconds, _ = machine.run_counted(examination, check=True, env=variables, cwd=ROOT)
+        examination = [python, "-c", EXAMINE, rows, *options]
+        seconds, _ = run_counted(examination, check=True, env=variables, cwd=ROOT)
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     result = summary(release, [json.loads(line) for line in lines])
     asked = [*result["findings"], *((entry["model"], entry["name"]) for entry in published())]
     pairs = sorted({(model, name) for model, name, *_ in asked})
-    asking, answers = machine.run_counted(
+    asking, answers = run_counted(
         [python, ROOT / "observatory" / "confirm.py"],
         input=json.dumps(pairs), check=True, env=variables, cwd=ROOT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -192,16 +157,6 @@ def unpublished(results: Sequence[Row]) -> Iterator[str]:
                 yield f"{result['release']} {model}: {name}: {evidence} (confirm.py: {changes[model, name]})"
 
 
-def outcome(result: Row) -> str:
-    """Return the result of a release in a line."""
-    if "not installed" in result:
-        return f"not installed: {result['not installed']}"
-    return (
-        f"{len(result['examined'])} models examined, {len(result['findings'])} findings, "
-        f"{result['processor seconds']} s of processor time"
-    )
-
-
 def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row]:
     """Examine releases, write a file of results for each, and yield the results."""
     examination = [] if options.ask else [str(options.seconds), *options.only]
@@ -217,41 +172,36 @@ def examined_releases(folder: Path, options: argparse.Namespace) -> Iterator[Row
         (folder / f"{release}.json").write_text(text, encoding="utf-8")
         if not options.keep:
             shutil.rmtree(folder / release, ignore_errors=True)
+        print(release, {name: len(part) for name, part in result.items() if isinstance(part, list)} or result)
         yield result
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="folder of the environments and of the results")
-    parser.add_argument("--releases", nargs="+", default=[], help="releases to examine")
-    parser.add_argument("--only", nargs="+", default=[], help='models, such as "ForCausalLM gpt2" (default: all)')
-    parser.add_argument("--ask", action="store_true", help="examine no model: only ask about published findings")
-    parser.add_argument("--list", action="store_true", help="print the releases that can be installed")
-    parser.add_argument("--seconds", type=float, default=120.0, help="seconds a model may take (default 120)")
-    parser.add_argument("--keep", action="store_true", help="keep the environments")
-    options = machine.parse(parser, tiny={}, required=["folder"])
-    if options.list:
-        print("\n".join(releases()))
-        return
+def measure(options: argparse.Namespace) -> Document:
+    """Examine releases; without any, write the summary of those that are examined."""
     if options.tiny:  # a model of the installed release
-        with tempfile.TemporaryDirectory() as folder:
-            tiny = ("60", "ForCausalLM gpt2")
-            rows = [examine_release(Path(sys.executable), version("transformers"), Path(folder, "rows"), *tiny)]
-    else:
-        rows = list(examined_releases(options.folder.resolve(), options))
-    if options.json:
-        print(json.dumps({"unit": "findings", **machine.about("transformers"), "rows": rows}))
-        return
-    for row in rows:
-        print(row["release"], outcome(row), flush=True)
-    if not options.tiny and not options.releases:
-        results = [json.loads(path.read_text(encoding="utf-8")) for path in options.folder.glob("*.json")]
+        tiny = ("60", "ForCausalLM gpt2")
+        return {
+            "rows": [examine_release(Path(sys.executable), version("transformers"), options.folder / "rows", *tiny)]
+        }
+    rows = list(examined_releases(options.environments.resolve(), options))
+    if not options.releases:
+        results = [json.loads(path.read_text(encoding="utf-8")) for path in options.environments.glob("*.json")]
         parts = joined(results)
         findings = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in parts["findings"])
         text = f'{{"releases": {json.dumps(parts["releases"])},\n"findings": [\n{findings}\n]}}\n'
         SUMMARY.write_text(text, encoding="utf-8")
-        print(*unpublished(results), sep="\n")
+        return {"unpublished": [*unpublished(results)]}
+    return {"rows": rows}
 
+
+OPTIONS = {
+    "environments": option(Path, "folder of the environments and of the results", tiny=Path("."), required=True),
+    "--releases": option(str, "releases to examine", nargs="+", default=[]),
+    "--only": option(str, 'models, such as "ForCausalLM gpt2" (default: all)', nargs="+", default=[]),
+    "--ask": option(False, "examine no model: only ask about published findings"),
+    "--seconds": option(120.0, "seconds a model may take"),
+    "--keep": option(False, "keep the environments"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="findings", packages=["transformers"])

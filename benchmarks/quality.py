@@ -1,11 +1,13 @@
-"""Train a recipe with several seeds and print its scores: each seed and the mean.
+"""Train a recipe with several seeds and print its scores: each seed, the mean and the deviation.
 
     python benchmarks/quality.py multi30k-de-en --root data/multi30k --seeds 1 2 3 [--set training.max_minutes=20]
-    python benchmarks/quality.py multi30k-de-en --root data/multi30k --updates 250,500,1000,2000
+    python benchmarks/quality.py multi30k-de-en --root data/multi30k --updates 250 500 1000 2000
+    python benchmarks/quality.py sst2-scratch --root data/sst2 --split valid
 
-Every seed is a run directory under --out; a run that is finished is only scored again. The test set is translated
-greedily and with the recipe's beam; perplexity is over all target tokens, end marks counted. Training time is that
-of the updates, validation not counted.
+Every seed is a run directory under --out; a run that is finished is only scored again. A translator translates the
+test set greedily and with the recipe's beam; perplexity is over all target tokens, end marks counted. A classifier
+is scored in per cent; with --split valid by the text for which the recipe chose its checkpoint. Training time is
+that of the updates, validation not counted.
 
 With --updates, each number of updates is a training of its own, as the schedule of the learning rate ends with it.
 """
@@ -13,96 +15,67 @@ With --updates, each number of updates is a training of its own, as the schedule
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-import machine
-import tiny
+from harness import Document, main, manyheads, option, over_seeds, settings, with_settings
+from material import ROOT, SMALLEST, out
 
 NO_LIMITS = ("training.max_minutes=none", "training.epochs=none")  # settings with --updates
 
 
-def manyheads(*arguments: str) -> Any:
-    """Run the program and return the JSON document it prints."""
-    command = [sys.executable, "-m", "manyheads", *arguments, "--json"]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-
-
-def train_and_score(recipe: str, root: str, run: Path, overrides: list[str], seed: int) -> dict[str, Any]:
-    """Train with one seed, then score greedy and beam search on the test set."""
-    settings = [f"data.root={root}", f"training.seed={seed}", *overrides]
-    options = [part for setting in settings for part in ("--set", setting)]
-    trained = manyheads("train", recipe, "-o", str(run), *options)
-    greedy = manyheads("evaluate", str(run), "--set", f"data.root={root}", "--set", "search.beam_size=1")
-    beam = manyheads("evaluate", str(run), "--set", f"data.root={root}")
-    return {
-        "seed": seed,
-        "steps": trained["step"],
-        "minutes": round(trained["seconds"] / 60, 2),
-        "perplexity": round(beam["perplexity"], 3),
+def train_and_score(
+    recipe: str, root: str | Path, run: Path, overrides: list[str], seed: int, *options: str, **process: Any
+) -> Document:
+    """Train with one seed in processes of the program, then score; `options` are those of `evaluate`."""
+    options_of_training = with_settings([f"data.root={root}", f"training.seed={seed}", *overrides])
+    trained = manyheads("train", recipe, "-o", run, *options_of_training, **process)
+    score = ["evaluate", run, *with_settings([f"data.root={root}"]), *options]
+    found = manyheads(*score, **process)
+    row = {"seed": seed, "steps": trained["step"], "minutes": round(trained["seconds"] / 60, 2)}
+    if "accuracy" in found:
+        percent = {"accuracy": "accuracy", "macro F1": "macro_f1", "calibration error": "calibration_error"}
+        row |= {name: round(100 * found[key], 2) for name, key in percent.items()}
+        return row | {"loss": round(found["loss"], 4), "best step": trained["best_step"]}
+    greedy = manyheads(*score, *with_settings(["search.beam_size=1"]), **process)
+    return row | {
+        "perplexity": round(found["perplexity"], 3),
         "greedy BLEU": round(greedy["bleu"], 2),
-        "beam BLEU": round(beam["bleu"], 2),
-        "beam chrF": round(beam["chrf"], 2),
-        "signature": beam["signature"]["bleu"],
+        "beam BLEU": round(found["bleu"], 2),
+        "beam chrF": round(found["chrf"], 2),
+        "signature": found["signature"]["bleu"],
     }
 
 
-def updates_list(text: str) -> list[int]:
-    """Parse a list of numbers such as "250,500"."""
-    return [int(number) for number in text.split(",")]
-
-
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("recipe", nargs="?")
-    parser.add_argument("--root")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument(
-        "--updates", type=updates_list, metavar="N,N,...", help="Number of updates of each training."
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/quality"))
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    defaults = {"recipe": "multi30k-en-de", "overrides": [*tiny.SMALLEST]}
-    arguments = machine.parse(parser, tiny=defaults, required=["recipe", "root"])
-    with tempfile.TemporaryDirectory() as folder:
-        if arguments.root is None:
-            arguments.root, arguments.out = str(tiny.write_pairs(Path(folder), valid="val")), Path(folder)
-        measure(arguments)
-
-
-def measure(arguments: argparse.Namespace) -> None:
-    """Train and score every seed and number of updates, and print the figures."""
-    rows = []
-    stem = Path(arguments.recipe).stem
+def measure(arguments: argparse.Namespace) -> Document:
+    rows: list[Document] = []
+    over = {}
     for updates in arguments.updates or [None]:
         limits = [*NO_LIMITS, f"training.steps={updates}"] if updates else []
+        own = []
         for seed in arguments.seeds:
-            run = arguments.out / (f"{stem}-{updates}-{seed}" if updates else f"{stem}-{seed}")
+            name = "-".join(str(part) for part in (Path(arguments.recipe).stem, updates, seed) if part is not None)
             overrides = [*arguments.overrides, *limits]
-            scores = train_and_score(arguments.recipe, arguments.root, run, overrides, seed)
-            rows.append({"updates": updates, **scores})
-            if not arguments.json:
-                print("  ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
-    figures = [name for name, value in rows[0].items() if isinstance(value, float)]
-    means = {
-        updates or "": {
-            name: round(statistics.mean(row[name] for row in rows if row["updates"] == updates), 3)
-            for name in figures
-        }
-        for updates in arguments.updates or [None]
-    }
-    if arguments.json:
-        settings = {"recipe": arguments.recipe, "set": arguments.overrides}
-        print(json.dumps({"unit": "BLEU, perplexity", **machine.about(), **settings, "rows": rows, "mean": means}))
-        return
-    for updates, values in means.items():
-        print(f"mean {updates}: " + "  ".join(f"{name} {value}" for name, value in values.items()))
+            options = ["--split", arguments.split] if arguments.split else []
+            scores = train_and_score(
+                arguments.recipe, arguments.root, arguments.out / name, overrides, seed, *options
+            )
+            own.append({"updates": updates, **scores})
+            print(own[-1])
+        rows += own
+        over[f"{updates or 'all'} updates"] = over_seeds(own)
+    return {"recipe": arguments.recipe, "set": arguments.overrides, "rows": rows, "seeds": over}
 
+
+OPTIONS = {
+    "recipe": option(str, "recipe or TOML file", tiny="multi30k-en-de", required=True),
+    "--root": ROOT,
+    "--split": option(str, "split to score (default: test)", choices=["valid", "test"]),
+    "--seeds": option([1], "seeds"),
+    "--updates": option(int, "numbers of updates, each a training of its own", nargs="+"),
+    "--out": out("runs/quality"),
+    "--set": settings(SMALLEST),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="BLEU, perplexity, per cent")

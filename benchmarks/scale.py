@@ -11,17 +11,12 @@ resident size without the pages of files (which the system can take back), and t
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import resource
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
-from typing import Any
 
-import machine
+from harness import FOLDER, Document, in_own_process, main, option
+from material import named, write
+from memory import train_here
 
 WORDS = 30_000
 
@@ -30,92 +25,38 @@ def write_corpus(folder: Path, pairs: int) -> None:
     """Write sentences of 5 to 40 words whose target is the source in capitals."""
     if (folder / "train.xx").is_file():
         return
-    folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(1)
     syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
     words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(WORDS)]
     for split, count in (("train", pairs), ("valid", 200)):
-        with (folder / f"{split}.xx").open("w") as source, (folder / f"{split}.yy").open("w") as target:
-            for _ in range(count):
-                line = " ".join(rng.choices(words, k=rng.randint(5, 40)))
-                source.write(line + "\n")
-                target.write(line.upper() + "\n")
+        lines = (" ".join(rng.choices(words, k=rng.randint(5, 40))) for _ in range(count))
+        source = write(folder / f"{split}.xx", lines)
+        with source.open(encoding="utf-8") as file:
+            write(folder / f"{split}.yy", (line.rstrip("\n").upper() for line in file))
 
 
-def train_once(folder: Path, updates: int) -> dict[str, float]:
-    """Prepare and train in this process."""
-    from manyheads.config.schema import Config
-    from manyheads.reports import SilentListener
-    from manyheads.runs.train import train
-
-    class SizeListener(SilentListener):
-        """Record the time of the first update, and the resident size at each update."""
-
-        def __init__(self) -> None:
-            self.first = 0.0
-            self.sizes: list[float] = []
-
-        def step(self, report: Any) -> None:
-            self.first = self.first or time.perf_counter()
-            self.sizes.append(resident_mib())
-
-    config = Config.model_validate(
-        {
-            "data": {"root": str(folder), "source": "xx", "target": "yy"},
-            "tokenizer": {"vocab_size": 8_000},
-            "model": {"d_model": 64, "d_ff": 128, "num_encoder_layers": 1, "num_decoder_layers": 1},
-            "training": {
-                "steps": updates, "save_every": 10**6, "log_every": 1, "valid_sentences": 0, "warmup_steps": 10,
-            },
-        }
-    )  # fmt: skip
-    size_listener, start = SizeListener(), time.perf_counter()
-    train(config, folder / "run", listener=size_listener, force=True)
-    return {
-        "seconds to the first update": round(size_listener.first - start, 1),
-        "MiB at the first update": round(size_listener.sizes[0]),
-        "MiB at the last": round(size_listener.sizes[-1]),
-        "largest MiB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-    }
-
-
-def resident_mib() -> float:
-    """Return the resident size of this process without the pages of files, which the system can take back."""
-    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-    return int(fields["RssAnon"].split()[0]) / 1024
-
-
-def measure(out: Path, pairs: int, updates: int) -> dict[str, dict[str, float]]:
+def measure(arguments: argparse.Namespace) -> Document:
     """Train from text, then again from the files of the first training, each time in its own process."""
-    write_corpus(out, pairs)
-    results = {}
-    for name, more in (("from text", 0), ("again", updates)):
-        command = [sys.executable, __file__, "--here", "--out", str(out), "--updates", str(updates + more)]
-        results[name] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        print(
-            name, "; ".join(f"{key} {value}" for key, value in results[name].items()), file=sys.stderr, flush=True
-        )
-    return results
+    out = arguments.out
+    write_corpus(out, arguments.pairs)
+    results, settings = {}, [f"data.root={out}", "training.save_every=1000000", "training.warmup_steps=10"]
+    for name, updates in (("from text", arguments.updates), ("again", 2 * arguments.updates)):
+        found = in_own_process(train_here, "ours", str(FOLDER / "scale.toml"), settings, updates, 1, out / "run")
+        results[name] = {
+            "seconds to the first update": found["seconds_to_the_first_update"],
+            "MiB at the first update": next(iter(found["mib"].values())),
+            "MiB at the last": found["mib"][updates],
+            "largest MiB": found["largest_mib_with_files"],
+        }
+        print(name, results[name])
+    return {"pairs": arguments.pairs, **results}
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("--pairs", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--updates", type=int, default=50)
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    arguments = machine.parse(parser, tiny={"pairs": 300, "updates": 3}, required=["out"])
-    if arguments.here:
-        print(json.dumps(train_once(arguments.out, arguments.updates)))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        results = measure(arguments.out or Path(folder), arguments.pairs, arguments.updates)
-    document = {"unit": "seconds, MiB", **machine.about(), "pairs": arguments.pairs, **results}
-    if arguments.json:
-        print(json.dumps(document))
-    else:
-        print(machine.describe(document))
-
+OPTIONS = {
+    "--pairs": option(1_000_000, "pairs to make up", tiny=300),
+    "--out": option(Path, "folder of the corpus and of the run", tiny=named("corpus"), required=True),
+    "--updates": option(50, "updates of the first training; the second one goes on for as many", tiny=5),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="seconds, MiB")

@@ -1,17 +1,14 @@
-"""Put load on a server and print its throughput, latency and memory. Both run on this machine and share its cores.
+"""Put load on a server; measure its throughput, latency and memory. Both run on this machine and share its cores.
 
     python benchmarks/serve.py RUN --lines FILE [--seconds 60] [--requests 100000] [--engine torch]
 
-Prints one JSON line for each part:
     offline     sentences/s of `Translator.translate` of all lines at once, before the server starts
     closed      several clients, each with one request at a time: sentences/s, also as a share of offline; number
                 of cores that the server used
     half load   requests of one sentence at random moments, half as many as the server can answer: latencies
     overload    3 and 10 times as many as it can answer: numbers and latencies of accepted and of refused requests,
-                memory
-    recovery    seconds after the overload until a request takes at most twice as long as on an idle server
+                memory; seconds until a request takes at most twice as long as on an idle server
     memory      resident memory before, during and after --requests requests
-    batching    --sweep: throughput and latency for several --max-batch-tokens and --max-wait-ms
 Latencies are in ms, from sending a request to its whole answer.
 """
 
@@ -20,28 +17,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import random
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from time import perf_counter, sleep
+from typing import IO
 
+import psutil
 from uvicorn.loops.auto import auto_loop_factory
 
-import machine
 from bitext.lines import read_lines
+from harness import Document, in_turn, main, option, spread
 from manyheads import Translator
 from manyheads.search.options import SearchOptions
-from tiny import train_run
+from material import RUN, named
 
 HEAD = (
     b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -52,60 +49,41 @@ PASSES = 5  # over all lines, so that beginning and end, with few requests in fl
 
 @dataclass(frozen=True)
 class Answer:
-    """A response: status, seconds, and whether it has a Retry-After header."""
-
     status: int
     seconds: float
-    has_retry_after: bool
 
 
 class Server:
-    """A server process with some options."""
+    """A server process with some options, whose standard error is the file `log`."""
 
-    def __init__(self, run: str, options: Sequence[str]) -> None:
-        command = [sys.executable, "-m", "manyheads", "serve", run, "--port", "0", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8")
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if match := re.search(r"ready: .*:(\d+)$", line):
-                self.port = int(match[1])
-                break
-        else:
-            sys.exit("the server did not start")
-        os.set_blocking(self.process.stderr.fileno(), False)
-
-    def empty_log(self) -> None:
-        """Read the log of the server, whose pipe would otherwise fill up."""
-        assert self.process.stderr is not None
-        try:
-            while os.read(self.process.stderr.fileno(), 2**20):
-                pass
-        except BlockingIOError:
-            pass
+    def __init__(self, run: Path, options: Sequence[str], log: IO[bytes]) -> None:
+        command = [sys.executable, "-m", "manyheads", "serve", str(run), "--port", "0", *options]
+        self.process = psutil.Popen(command, stderr=log)
+        while (match := re.search(r"ready: .*:(\d+)\n", Path(log.name).read_text(encoding="utf-8"))) is None:
+            if self.process.poll() is not None:
+                sys.exit("the server did not start")
+            sleep(0.1)
+        self.port = int(match[1])
 
     @property
     def computed(self) -> float:
-        """Return the processor time of the server in seconds."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+        times = self.process.cpu_times()
+        return times.user + times.system
 
     @property
     def resident(self) -> float:
-        """Return the resident memory of the server in MiB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return round(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024, 1)  # type: ignore[index]
+        return round(self.process.memory_info().rss / 2**20, 1)
 
 
 @contextmanager
-def serving(run: str, *options: str) -> Iterator[Server]:
-    server = Server(run, options)
-    try:
-        yield server
-    finally:
-        server.process.terminate()
-        server.process.wait()
-        assert server.process.stderr is not None
-        server.process.stderr.close()
+def serving(run: Path, *options: str) -> Iterator[Server]:
+    with tempfile.NamedTemporaryFile() as log:
+        server = Server(run, options, log)
+        try:
+            yield server
+        finally:
+            server.process.terminate()
+            server.process.wait()
 
 
 class Connection(asyncio.Protocol):
@@ -126,7 +104,6 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     def send(self, request: bytes, sent: float) -> asyncio.Future[Answer]:
-        """Send a request."""
         self.last_used, self.answer = sent, asyncio.get_running_loop().create_future()
         self.transport.write(request)
         return self.answer
@@ -138,25 +115,23 @@ class Connection(asyncio.Protocol):
         if not end or (size is not None and len(body) < int(size[1])):
             return
         self.buffer = b""
-        self.finish(int(head[9:12]), has_retry_after=b"retry-after:" in head.lower())
+        self.finish(int(head[9:12]))
         self.idle.append(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self.idle:
             self.idle.remove(self)
-        self.finish(0, has_retry_after=False)
+        self.finish(0)
 
-    def finish(self, status: int, *, has_retry_after: bool) -> None:
+    def finish(self, status: int) -> None:
         """Handle a response, or the end of the connection."""
         now = perf_counter()
         if self.answer is not None and not self.answer.done():
-            self.answer.set_result(Answer(status, now - self.last_used, has_retry_after))
+            self.answer.set_result(Answer(status, now - self.last_used))
         self.last_used = now
 
 
 class ConnectionPool:
-    """Reusable connections to a server."""
-
     def __init__(self, server: Server, pair: tuple[str, str]) -> None:
         self.server = server
         self.pair = pair
@@ -176,26 +151,32 @@ class ConnectionPool:
         return asyncio.ensure_future(self.translate_on_new_connection(request, now))
 
     async def translate_on_new_connection(self, request: bytes, sent: float) -> Answer:
-        """Send a request on a new connection."""
         try:
             _, connection = await asyncio.get_running_loop().create_connection(
                 lambda: Connection(self.idle), "127.0.0.1", self.server.port
             )
         except OSError:
-            return Answer(0, perf_counter() - sent, has_retry_after=False)
+            return Answer(0, perf_counter() - sent)
         return await connection.send(request, sent)
 
-    async def closed_loop(self, lines: Sequence[str], clients: int, texts: int, requests: int) -> list[Answer]:
-        """Let `clients` clients send one request after the other, all at the same time (closed loop)."""
-        numbers = iter(range(requests))
+    async def closed_loop(
+        self, lines: Sequence[str], clients: int, texts: int, requests: Iterable[int]
+    ) -> list[Answer]:
+        """Let clients send one request after the other, all at the same time, each of so many texts.
+
+        Args:
+            lines: texts to send.
+            clients: number of clients.
+            texts: number of texts of a request.
+            requests: numbers of the requests; the last one ends the loop.
+        """
+        numbers = iter(requests)
         answers: list[Answer] = []
 
         async def client() -> None:
             for number in numbers:
                 start = number * texts % max(1, len(lines) - texts)
                 answers.append(await self.translate(lines[start : start + texts]))
-                if len(answers) % 100 == 0:
-                    self.server.empty_log()
 
         await asyncio.gather(*(client() for _ in range(clients)))
         return answers
@@ -208,8 +189,6 @@ class ConnectionPool:
             due += rng.expovariate(rate)
             await asyncio.sleep(max(0.0, due - perf_counter()))
             answers.append(self.translate([rng.choice(lines)]))
-            if len(answers) % 200 == 0:
-                self.server.empty_log()
         return list(await asyncio.gather(*answers))
 
     def close(self) -> None:
@@ -218,7 +197,6 @@ class ConnectionPool:
 
 
 def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the median, the 99th percentile and the largest latency in ms."""
     times = sorted(1000 * answer.seconds for answer in answers)
     if not times:
         return {}
@@ -229,186 +207,118 @@ def quantiles(answers: Sequence[Answer]) -> dict[str, float]:
     }
 
 
-def report(part: str, **figures: object) -> None:
-    print(json.dumps({"part": part} | figures), flush=True)
-
-
-def offline(arguments: argparse.Namespace, lines: Sequence[str]) -> tuple[float, tuple[str, str]]:
-    """Measure sentences/s without a server; return them and the languages."""
-    translator = Translator.load(arguments.run, engine=arguments.engine)
+def measure_offline(arguments: argparse.Namespace, lines: Sequence[str], translator: Translator) -> Document:
     options = SearchOptions(split="sentences", token_scores=False)
     translator.translate(lines[:200], options=options)
-    speeds = []
-    for _ in range(arguments.rounds):
-        start = perf_counter()
-        translator.translate(lines, options=options)
-        speeds.append(len(lines) / (perf_counter() - start))
-    report(
-        "offline",
-        unit="sentences/s",
-        median=round(statistics.median(speeds), 1),
-        min=round(min(speeds), 1),
-        max=round(max(speeds), 1),
-        sentences=len(lines),
-        beam=translator.config.search.beam_size,
-    )
-    return statistics.median(speeds), (translator.config.data.source, translator.config.data.target)
+    side = {"offline": partial(translator.translate, lines, options=options)}
+    (seconds,) = in_turn(side, arguments.rounds, warm_up=0).values()
+    speeds = spread([len(lines) / value for value in seconds], digits=1)
+    return {**speeds, "sentences": len(lines), "beam": translator.config.search.beam_size}
 
 
-async def closed(
-    clients: ConnectionPool, lines: Sequence[str], base: float, arguments: argparse.Namespace
-) -> float:
-    """Measure throughput; return requests/s of single sentences."""
-    rates = {}
+async def measure_closed(clients: ConnectionPool, lines: Sequence[str], offline: float) -> list[Document]:
+    rows = []
     for count, texts in ((32, 1), (60, 1), (8, 16), (4, 50)):
         requests = max(count * 2, PASSES * len(lines) // texts)
-        await clients.closed_loop(lines, count, texts, count)
+        await clients.closed_loop(lines, count, texts, range(count))
         start, computed = perf_counter(), clients.server.computed
-        answers = await clients.closed_loop(lines, count, texts, requests)
+        answers = await clients.closed_loop(lines, count, texts, range(requests))
         seconds, computed = perf_counter() - start, clients.server.computed - computed
-        rates[count, texts] = speed = sum(answer.status == 200 for answer in answers) * texts / seconds
-        report(
-            "closed",
-            clients=count,
-            texts=texts,
-            unit="sentences/s",
-            speed=round(speed, 1),
-            of_offline=round(speed / base, 3),
-            latency=quantiles(answers),
-            cores_of_server=round(computed / seconds, 2),
+        speed = sum(answer.status == 200 for answer in answers) * texts / seconds
+        rows.append(
+            {
+                "clients": count,
+                "texts": texts,
+                "sentences/s": round(speed, 1),
+                "of_offline": round(speed / offline, 3),
+                "latency": quantiles(answers),
+                "cores_of_server": round(computed / seconds, 2),
+            }
         )
-    return max(speed for (_, texts), speed in rates.items() if texts == 1)
+        print("closed", rows[-1])
+    return rows
 
 
-async def idle_latency(clients: ConnectionPool, lines: Sequence[str]) -> float:
-    return statistics.median(answer.seconds for answer in await clients.closed_loop(lines, 1, 1, 30))
-
-
-async def overload(clients: ConnectionPool, lines: Sequence[str], rate: float, factor: int, seconds: float) -> None:
+async def measure_overload(
+    clients: ConnectionPool, lines: Sequence[str], rate: float, factor: int, seconds: float
+) -> Document:
     """Send `factor` times as many requests as the server can answer, then wait for its recovery."""
-    idle_seconds, before = await idle_latency(clients, lines), clients.server.resident
+    idle = await clients.closed_loop(lines, 1, 1, range(30))
+    idle_seconds, before = statistics.median(answer.seconds for answer in idle), clients.server.resident
     answers = await clients.open_loop(lines, factor * rate, seconds)
     answered = [answer for answer in answers if answer.status == 200]
     refused = [answer for answer in answers if answer.status in (429, 503)]
-    others = len(answers) - len(answered) - len(refused)
-    report(
-        "overload",
-        factor=factor,
-        seconds=seconds,
-        asked=len(answers),
-        accepted=len(answered),
-        refused=len(refused),
-        others=others,
-        accepted_per_second=round(len(answered) / seconds, 1),
-        accepted_latency=quantiles(answered),
-        refused_latency=quantiles(refused),
-        all_told_when=all(answer.has_retry_after for answer in refused),
-        memory_mib=[before, clients.server.resident],
-    )
+    memory = [before, clients.server.resident]
     start = perf_counter()
     while (await clients.translate([lines[0]])).seconds > 2 * idle_seconds and perf_counter() - start < 60:
         pass
-    report(
-        "recovery", factor=factor, seconds=round(perf_counter() - start, 3), idle_ms=round(1000 * idle_seconds, 1)
-    )
+    row = {
+        "factor": factor,
+        "seconds": seconds,
+        "asked": len(answers),
+        "accepted": len(answered),
+        "refused": len(refused),
+        "others": len(answers) - len(answered) - len(refused),
+        "accepted_per_second": round(len(answered) / seconds, 1),
+        "accepted_latency": quantiles(answered),
+        "refused_latency": quantiles(refused),
+        "memory_mib": memory,
+        "recovery_seconds": round(perf_counter() - start, 3),
+        "idle_ms": round(1000 * idle_seconds, 1),
+    }
+    print("overload", row)
+    return row
 
 
-async def memory(clients: ConnectionPool, lines: Sequence[str], requests: int) -> None:
-    """Measure resident memory in the course of many requests."""
-    await clients.closed_loop(lines, 32, 1, min(2_000, requests // 10))
+async def measure_memory(clients: ConnectionPool, lines: Sequence[str], requests: int) -> Document:
+    await clients.closed_loop(lines, 32, 1, range(min(2_000, requests // 10)))
     sizes = [clients.server.resident]
     for _ in range(10):
-        await clients.closed_loop(lines, 32, 1, requests // 10)
+        await clients.closed_loop(lines, 32, 1, range(requests // 10))
         sizes.append(clients.server.resident)
-    report("memory", requests=requests, mib=sizes, growth_percent=round(100 * (sizes[-1] / sizes[0] - 1), 2))
+    return {"requests": requests, "mib": sizes, "growth_percent": round(100 * (sizes[-1] / sizes[0] - 1), 2)}
 
 
-async def all_parts(
-    server: Server, pair: tuple[str, str], lines: list[str], base: float, arguments: argparse.Namespace
-) -> None:
-    clients = ConnectionPool(server, pair)
-    capacity = await closed(clients, lines, base, arguments)
-    answers = await clients.open_loop(lines, capacity / 2, min(30.0, arguments.seconds))
-    report(
-        "half load",
-        requests_per_second=round(capacity / 2, 1),
-        answered=sum(answer.status == 200 for answer in answers),
-        asked=len(answers),
-        latency=quantiles(answers),
-    )
-    for factor in (3, 10):
-        await overload(clients, lines, capacity, factor, arguments.seconds)
-    if arguments.requests:
-        await memory(clients, lines, arguments.requests)
-    clients.close()
+async def measure_server(clients: ConnectionPool, lines: list[str], offline: float, seconds: float) -> Document:
+    rows = await measure_closed(clients, lines, offline)
+    capacity = max(row["sentences/s"] for row in rows if row["texts"] == 1)
+    answers = await clients.open_loop(lines, capacity / 2, min(30.0, seconds))
+    half_load = {
+        "requests_per_second": round(capacity / 2, 1),
+        "answered": sum(answer.status == 200 for answer in answers),
+        "asked": len(answers),
+        "latency": quantiles(answers),
+    }
+    overload = [await measure_overload(clients, lines, capacity, factor, seconds) for factor in (3, 10)]
+    return {"closed": rows, "half load": half_load, "overload": overload}
 
 
-async def sweep(server: Server, pair: tuple[str, str], lines: list[str], options: Sequence[str]) -> None:
-    clients = ConnectionPool(server, pair)
-    await clients.closed_loop(lines, 48, 1, 96)
-    start = perf_counter()
-    answers = await clients.closed_loop(lines, 48, 1, len(lines))
-    speed = len(answers) / (perf_counter() - start)
-    quarter_load = await clients.open_loop(lines, 0.25 * speed, 10)
-    report(
-        "batching",
-        options=" ".join(options),
-        sentences_per_second=round(speed, 1),
-        latency=quantiles(answers),
-        latency_at_a_quarter=quantiles(quarter_load),
-    )
-    clients.close()
+def measure(arguments: argparse.Namespace) -> Document:
+    lines = list(islice(read_lines(arguments.lines), arguments.most))
+    translator = Translator.load(arguments.run, engine=arguments.engine)
+    offline = measure_offline(arguments, lines, translator)
+    document = {"run": arguments.run.name, "engine": arguments.engine, "offline": offline}
+    with (
+        serving(arguments.run, "--engine", arguments.engine) as server,
+        asyncio.Runner(loop_factory=auto_loop_factory()) as runner,
+    ):
+        clients = ConnectionPool(server, (translator.config.data.source, translator.config.data.target))
+        document |= runner.run(measure_server(clients, lines, offline["median"], arguments.seconds))
+        if arguments.requests:
+            document["memory"] = runner.run(measure_memory(clients, lines, arguments.requests))
+        clients.close()
+    return document
 
 
-def run(parts: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-        runner.run(parts)
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", nargs="?")
-    parser.add_argument("--lines", help="file of sentences of the source language, one a line, plain or compressed")
-    parser.add_argument("--most", type=int, default=1_000, help="largest number of lines to use (default 1000)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds of the offline measurement (default 3)")
-    parser.add_argument("--seconds", type=float, default=60, help="seconds of an overload (default 60)")
-    parser.add_argument(
-        "--requests",
-        type=int,
-        default=100_000,
-        help="requests of the memory measurement; 0 skips it (default 100000)",
-    )
-    parser.add_argument("--engine", default="auto")
-    parser.add_argument("--sweep", action="store_true", help="measure only the effect of the two batching options")
-    tiny = {"most": 5, "rounds": 1, "seconds": 0.2, "requests": 100}
-    return machine.parse(parser, tiny=tiny, required=["run", "lines"])
-
-
-def measure(arguments: argparse.Namespace) -> None:
-    """Measure all parts; print each when it is done."""
-    lines = list(islice(read_lines(Path(arguments.lines)), arguments.most))
-    base, pair = offline(arguments, lines)
-    engine = ["--engine", arguments.engine]
-    if arguments.sweep:
-        for tokens in (512, 1_024, 2_048, 4_096, 8_192):
-            for wait in (0, 2, 10) if tokens == 4_096 else (2,):
-                options = ["--max-batch-tokens", str(tokens), "--max-wait-ms", str(wait)]
-                with serving(arguments.run, *engine, *options) as server:
-                    run(sweep(server, pair, lines, options))
-        return
-    with serving(arguments.run, *engine) as server:
-        run(all_parts(server, pair, lines, base, arguments))
-
-
-def main() -> None:
-    arguments = parse_arguments()
-    about = machine.about()
-    with tempfile.TemporaryDirectory() as folder:
-        if arguments.run is None:
-            arguments.run, arguments.lines = str(train_run(Path(folder))), str(Path(folder) / "test.de")
-        report("machine", **about, run=Path(arguments.run).name, engine=arguments.engine)
-        measure(arguments)
-
+OPTIONS = {
+    "run": RUN,
+    "--lines": option(Path, "sentences of the source language, one a line", tiny=named("test.de"), required=True),
+    "--most": option(1_000, "largest number of lines to use", tiny=5),
+    "--rounds": option(3, "rounds of the offline measurement", tiny=1),
+    "--seconds": option(60.0, "seconds of an overload", tiny=0.2),
+    "--requests": option(100_000, "requests of the memory measurement; 0 skips it", tiny=100),
+    "--engine": option("auto", "engine of the server and offline"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="sentences/s")

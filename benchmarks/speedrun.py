@@ -23,38 +23,28 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import sacrebleu
 
-import machine
-import tiny
+from harness import FOLDER, Document, main, option, run_counted
+from material import named, write, write_pairs
 
-REFERENCE = Path(__file__).parent / "speedrun" / "reference.py"
+REFERENCE = FOLDER / "speedrun" / "reference.py"
 MOST_REFERENCES = 84  # of processor time for a training; the same again for translating
 SOURCE, TARGET, TEST = "en", "de", "test_2016_flickr"
-CONTENT = {  # SHA-256 of the text of the official files
-    "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
-    "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
-    "val.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
-    "val.de": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
-    "test_2016_flickr.en": "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182",
-    "test_2016_flickr.de": "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16",
-}
+SUMS = FOLDER / "speedrun" / "SHA256SUMS"  # of the text of the official files, unpacked
 
 
 def read_text(root: Path, name: str) -> bytes:
-    """Return the content of a file, which may be compressed."""
     packed = root / f"{name}.gz"
     return gzip.decompress(packed.read_bytes()) if packed.exists() else (root / name).read_bytes()
 
 
 def check_text(root: Path) -> None:
     """End with an error if a file is not the official one."""
-    for name, expected in CONTENT.items():
+    for expected, name in map(str.split, SUMS.read_text().splitlines()):
         if hashlib.sha256(read_text(root, name)).hexdigest() != expected:
             raise SystemExit(f"error: {root / name} is not the official file of Multi30k: its SHA-256 is another.")
 
@@ -65,14 +55,13 @@ def processor_seconds(command: list[str], folder: Path, text: bytes | None = Non
     `text` is its standard input; without one, what it prints goes to standard error.
     """
     output = sys.stderr if text is None else subprocess.PIPE
-    seconds, done = machine.run_counted(command, cwd=folder, input=text or b"", stdout=output)
+    seconds, done = run_counted(command, cwd=folder, input=text or b"", stdout=output)
     if done.returncode != 0:
         raise SystemExit(f"error: {' '.join(command)} ended with exit code {done.returncode}.")
     return seconds, done.stdout or b""
 
 
-def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> dict[str, Any]:
-    """Train and score an entry in an empty folder; return its record."""
+def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> Document:
     description = tomllib.loads((entry / "entry.toml").read_text(encoding="utf-8"))
     copied = shutil.copytree(entry, folder / "entry")
     data = folder / "data"
@@ -113,53 +102,38 @@ def verify(entry: Path, root: Path, folder: Path, reference: list[str]) -> dict[
     }
 
 
+def write_entry(folder: Path, **commands: list[str]) -> Path:
+    """Write the description of an entry with its commands; return its folder."""
+    description = {"name": folder.name, "changed": "nothing", **commands}
+    write(folder / "entry.toml", (f"{name} = {json.dumps(value)}" for name, value in description.items()))
+    return folder
+
+
 def write_tiny(folder: Path) -> Path:
     """Write made-up text, and an entry that copies it; return the folder of the entry."""
-    tiny.write_pairs(folder, valid="val", test=TEST)
-    entry = folder / "copy"
-    entry.mkdir()
-    copy = "import shutil, sys; shutil.copyfileobj(sys.stdin, sys.stdout)"
-    description = {
-        "name": "copy",
-        "changed": "nothing",
-        "train": ["{python}", "-c", "import pathlib, sys; pathlib.Path(sys.argv[1]).mkdir()", "{run}"],
-        "translate": ["{python}", "-c", copy],
-    }
-    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in description.items())
-    (entry / "entry.toml").write_text(lines, encoding="utf-8")
-    return entry
+    write_pairs(folder, valid="val", test=TEST)
+    train = ["{python}", "-c", "import pathlib, sys; pathlib.Path(sys.argv[1]).mkdir()", "{run}"]
+    copy = ["{python}", "-c", "import shutil, sys; shutil.copyfileobj(sys.stdin, sys.stdout)"]
+    return write_entry(folder / "copy", train=train, translate=copy)
 
 
-def print_record(record: dict[str, Any]) -> None:
-    """Print a record as lines."""
-    for name, value in record.items():
-        print(f"{name}: {value if isinstance(value, str) else json.dumps(value)}")
-
-
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("entry", nargs="?", type=Path)
-    parser.add_argument("--root", type=Path, help="folder of Multi30k, compressed or not")
-    parser.add_argument("--run", type=Path, metavar="FOLDER", help="empty folder to keep the training in")
-    arguments: argparse.Namespace = machine.parse(parser, tiny={}, required=["entry", "root"])
+def measure(arguments: argparse.Namespace) -> Document:
+    folder = arguments.run or arguments.folder / "run"
+    folder.mkdir(parents=True, exist_ok=True)
     reference = [sys.executable, str(REFERENCE)]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.run or Path(temporary) / "run"
-        folder.mkdir(parents=True, exist_ok=True)
-        if arguments.tiny:
-            arguments.root = Path(temporary)
-            arguments.entry = write_tiny(arguments.root)
-            reference.append("1")
-        else:
-            check_text(arguments.root)
-        record = verify(arguments.entry, arguments.root, folder.resolve(), reference)
-    record = {**record, "unit": "BLEU", **machine.about("sacrebleu", threads=2)}
-    if arguments.json:
-        print(json.dumps(record))
+    if arguments.tiny:
+        reference.append("1")
     else:
-        print_record(record)
-    sys.exit(1 if record["broken rules"] and not arguments.tiny else 0)
+        check_text(arguments.root)
+    return verify(arguments.entry, arguments.root, folder.resolve(), reference)
 
+
+OPTIONS = {
+    "entry": option(Path, "folder of the entry", tiny=write_tiny, required=True),
+    "--root": option(Path, "folder of Multi30k, compressed or not", tiny=named("."), required=True),
+    "--run": option(Path, "empty folder to keep the training in", metavar="FOLDER"),
+}
 
 if __name__ == "__main__":
-    main()
+    record = main(measure, __doc__, OPTIONS, unit="BLEU", packages=["sacrebleu"], threads=2)
+    sys.exit(bool(record["broken rules"]) and not record.get("tiny"))

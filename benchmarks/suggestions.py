@@ -13,45 +13,35 @@ the model does not know. Figures are shares of suggestions that are held back, f
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
-import tempfile
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
-import machine
 from bitext.lines import read_lines
+from harness import FOLDER, Document, main, option
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.improve.corrections import review_corrections
-from manyheads.inference.translation.grouped import translate_in_groups
 from manyheads.inference.translation.translator import Translator
-from tiny import train_run
+from material import RUN, pairs_option, read_rows, translations, write
 from unlike_training import keyboard_noise
 
-INSULTS = ("idiot", "stupid", "bad", "rubbish", "wrong", "lol", "boring", "fake", "ugly", "hello", "test")
-COMMENTS = (
-    "This is wrong.", "Please fix this translation.", "I don't know.", "Bad translation!", "no", "OK", "better",
-    "The first word is wrong.", "You should learn German.", "It means something else.", "see above",
-)  # fmt: skip
-ADVERTS = (
-    "Buy cheap watches at http://shop.example", "Win 1000 dollars now, click here!",
-    "Lose 10 kilos in a week with this trick.", "Call +1 555 0100 for a free loan.", "Follow me now.",
-)  # fmt: skip
+TEXTS: dict[str, list[str]] = tomllib.loads((FOLDER / "suggestions.toml").read_text(encoding="utf-8"))
 
 
 class Line(NamedTuple):
-    """A line with the output of the run and its reference."""
-
     source: str
     output: str
     reference: str
 
 
 class Maker:
-    """Makes suggestions from lines.
+    """What suggestions are made from.
 
     Args:
         lines: lines to take other targets from.
@@ -63,30 +53,11 @@ class Maker:
         self.lines, self.foreign = lines, foreign
         self.rng = random.Random(seed)
 
-    # --- good ones ---
+    def other(self) -> Line:
+        return self.rng.choice(self.lines)
 
-    def reference(self, line: Line) -> str:
-        return line.reference
-
-    def corrected_place(self, line: Line) -> str:
-        """Return the output with one of the places, of three words at most, where the reference differs."""
-        words, right = line.output.split(), line.reference.split()
-        places = [
-            place
-            for place in SequenceMatcher(None, words, right, autojunk=False).get_opcodes()
-            if place[0] != "equal" and max(place[2] - place[1], place[4] - place[3]) <= 3
-        ]
-        if not places:
-            return line.output
-        _, first, last, start, end = self.rng.choice(places)
-        return " ".join([*words[:first], *right[start:end], *words[last:]])
-
-    def made_up_term(self, line: Line) -> str:
-        term = "".join(
-            self.rng.choice(part)
-            for part in (["Kra", "Zyn", "Mo", "Fel"], ["lo", "ti", "ra"], ["max", "form", "nit"])
-        )
-        return self.with_word(line, term)
+    def noise(self) -> str:
+        return keyboard_noise(1, self.rng.randrange(2**30))[0]
 
     def with_word(self, line: Line, word: str) -> str:
         """Return the output with a word in place of another one, with its mark."""
@@ -95,203 +66,180 @@ class Maker:
         mark = words[place][-1] if words[place][-1] in ".,!?" else ""
         return " ".join([*words[:place], word + mark, *words[place + 1 :]])
 
-    # --- junk, kinds that were known when the limits were chosen ---
 
-    def letters(self, line: Line) -> str:
-        return self.rng.choice("abcdefghijklmnopqrstuvwxyz.?!") * self.rng.randint(1, 30)
-
-    def copied_source(self, line: Line) -> str:
-        return line.source
-
-    def nearly_copied_source(self, line: Line) -> str:
-        words = line.source.split()
-        words[self.rng.randrange(len(words))] = self.rng.choice(line.output.split())
-        return " ".join(words) if len(words) > 4 else line.source.upper()
-
-    def target_of_another(self, line: Line) -> str:
-        return self.rng.choice(self.lines).reference
-
-    def other_language(self, line: Line) -> str:
-        return self.rng.choice(self.foreign)
-
-    def source_of_another(self, line: Line) -> str:
-        return self.rng.choice(self.lines).source
-
-    def keyboard(self, line: Line) -> str:
-        return keyboard_noise(1, self.rng.randrange(2**30))[0]
-
-    def repetition(self, line: Line) -> str:
-        words, count = line.output.split(), self.rng.randint(1, 3)
-        place = self.rng.randrange(len(words))
-        return " ".join([*words[:place], *words[place : place + count] * self.rng.randint(4, 10), *words[place:]])
-
-    def without_letters(self, line: Line) -> str:
-        return self.rng.choice([" ", ".", "...", "?!", "- -", "\u200b", ":-)", "🙂", "___", "123"])
-
-    def insult(self, line: Line) -> str:
-        return " ".join([self.rng.choice(INSULTS)] * self.rng.randint(1, 6))
-
-    def cut_output(self, line: Line) -> str:
-        words = line.output.split()
-        return " ".join(words[: max(1, int(len(words) * self.rng.uniform(0.3, 0.7)))])
-
-    def mixed_words(self, line: Line) -> str:
-        words = line.output.split()
-        return " ".join(self.rng.sample(words, len(words)))
-
-    def half_source(self, line: Line) -> str:
-        words, others = line.output.split(), line.source.split()
-        return " ".join([*words[: len(words) // 2], *others[len(others) // 2 :]])
-
-    def output_twice(self, line: Line) -> str:
-        return f"{line.output} {line.output}"
-
-    def another_sentence_appended(self, line: Line) -> str:
-        return f"{line.output} {self.rng.choice(self.lines).reference}"
-
-    # --- junk, further kinds ---
-
-    def advert(self, line: Line) -> str:
-        return self.rng.choice(ADVERTS)
-
-    def comment(self, line: Line) -> str:
-        return self.rng.choice(COMMENTS)
-
-    def backwards(self, line: Line) -> str:
-        return line.output[::-1]
-
-    def blanks_between_letters(self, line: Line) -> str:
-        return " ".join(line.output.replace(" ", ""))
-
-    def every_other_word(self, line: Line) -> str:
-        return " ".join(line.output.split()[::2])
-
-    def remark_around_it(self, line: Line) -> str:
-        return self.rng.choice(['It should be "{}"', "{} (this is better)", "I would say: {}"]).format(line.output)
-
-    # --- counted apart ---
-
-    def one_wrong_word(self, line: Line) -> str:
-        return self.with_word(
-            line,
-            self.rng.choice([self.rng.choice(INSULTS), keyboard_noise(1, self.rng.randrange(2**30))[0].split()[0]]),
-        )
+def corrected_place(maker: Maker, line: Line) -> str:
+    """Return the output with one of the places, of three words at most, where the reference differs."""
+    words, right = line.output.split(), line.reference.split()
+    places = [
+        place
+        for place in SequenceMatcher(None, words, right, autojunk=False).get_opcodes()
+        if place[0] != "equal" and max(place[2] - place[1], place[4] - place[3]) <= 3
+    ]
+    if not places:
+        return line.output
+    _, first, last, start, end = maker.rng.choice(places)
+    return " ".join([*words[:first], *right[start:end], *words[last:]])
 
 
-Kind = Callable[[Maker, Line], str]
-GOOD: tuple[Kind, ...] = (
-    Maker.reference,
-    Maker.reference,
-    Maker.corrected_place,
-    Maker.reference,
-    Maker.made_up_term,
-)
-KNOWN: tuple[Kind, ...] = (
-    Maker.letters, Maker.copied_source, Maker.nearly_copied_source, Maker.target_of_another, Maker.other_language,
-    Maker.source_of_another, Maker.keyboard, Maker.repetition, Maker.without_letters, Maker.insult,
-    Maker.cut_output, Maker.mixed_words, Maker.half_source, Maker.output_twice,
-    Maker.another_sentence_appended,
-)  # fmt: skip
-NEW: tuple[Kind, ...] = (
-    Maker.advert, Maker.comment, Maker.backwards, Maker.blanks_between_letters, Maker.every_other_word,
-    Maker.remark_around_it,
-)  # fmt: skip
-APART: tuple[Kind, ...] = (Maker.one_wrong_word,)
+def made_up_term(maker: Maker, line: Line) -> str:
+    parts = (["Kra", "Zyn", "Mo", "Fel"], ["lo", "ti", "ra"], ["max", "form", "nit"])
+    return maker.with_word(line, "".join(maker.rng.choice(part) for part in parts))
 
 
-def make_suggestions(
-    maker: Maker, kinds: tuple[Kind, ...], count: int, lines: Iterator[Line]
-) -> list[tuple[str, Line, str]]:
+def nearly_copied_source(maker: Maker, line: Line) -> str:
+    words = line.source.split()
+    words[maker.rng.randrange(len(words))] = maker.rng.choice(line.output.split())
+    return " ".join(words) if len(words) > 4 else line.source.upper()
+
+
+def repetition(maker: Maker, line: Line) -> str:
+    words, count = line.output.split(), maker.rng.randint(1, 3)
+    place = maker.rng.randrange(len(words))
+    return " ".join([*words[:place], *words[place : place + count] * maker.rng.randint(4, 10), *words[place:]])
+
+
+def cut_output(maker: Maker, line: Line) -> str:
+    words = line.output.split()
+    return " ".join(words[: max(1, int(len(words) * maker.rng.uniform(0.3, 0.7)))])
+
+
+def mixed_words(maker: Maker, line: Line) -> str:
+    words = line.output.split()
+    return " ".join(maker.rng.sample(words, len(words)))
+
+
+def half_source(maker: Maker, line: Line) -> str:
+    words, others = line.output.split(), line.source.split()
+    return " ".join([*words[: len(words) // 2], *others[len(others) // 2 :]])
+
+
+def one_wrong_word(maker: Maker, line: Line) -> str:
+    return maker.with_word(line, maker.rng.choice([maker.rng.choice(TEXTS["insults"]), maker.noise().split()[0]]))
+
+
+Kinds = Sequence[tuple[str, Callable[[Maker, Line], str]]]
+REFERENCE = ("reference", lambda maker, line: line.reference)
+GOOD: Kinds = [
+    REFERENCE,
+    REFERENCE,
+    ("corrected place", corrected_place),
+    REFERENCE,
+    ("made up term", made_up_term),
+]
+LETTERS = "abcdefghijklmnopqrstuvwxyz.?!"
+NO_LETTERS = (" ", ".", "...", "?!", "- -", "\u200b", ":-)", "🙂", "___", "123")
+REMARKS = ('It should be "{}"', "{} (this is better)", "I would say: {}")
+KNOWN: Kinds = [
+    ("letters", lambda maker, line: maker.rng.choice(LETTERS) * maker.rng.randint(1, 30)),
+    ("copied source", lambda maker, line: line.source),
+    ("nearly copied source", nearly_copied_source),
+    ("target of another", lambda maker, line: maker.other().reference),
+    ("other language", lambda maker, line: maker.rng.choice(maker.foreign)),
+    ("source of another", lambda maker, line: maker.other().source),
+    ("keyboard", lambda maker, line: maker.noise()),
+    ("repetition", repetition),
+    ("without letters", lambda maker, line: maker.rng.choice(NO_LETTERS)),
+    ("insult", lambda maker, line: " ".join([maker.rng.choice(TEXTS["insults"])] * maker.rng.randint(1, 6))),
+    ("cut output", cut_output),
+    ("mixed words", mixed_words),
+    ("half source", half_source),
+    ("output twice", lambda maker, line: f"{line.output} {line.output}"),
+    ("another sentence appended", lambda maker, line: f"{line.output} {maker.other().reference}"),
+]
+NEW: Kinds = [
+    ("advert", lambda maker, line: maker.rng.choice(TEXTS["adverts"])),
+    ("comment", lambda maker, line: maker.rng.choice(TEXTS["comments"])),
+    ("backwards", lambda maker, line: line.output[::-1]),
+    ("blanks between letters", lambda maker, line: " ".join(line.output.replace(" ", ""))),
+    ("every other word", lambda maker, line: " ".join(line.output.split()[::2])),
+    ("remark around it", lambda maker, line: maker.rng.choice(REMARKS).format(line.output)),
+]
+APART: Kinds = [("one wrong word", one_wrong_word)]
+
+
+def make_suggestions(maker: Maker, kinds: Kinds, count: int, lines: Iterator[Line]) -> list[tuple[str, Line, str]]:
     """Return so many suggestions, in turn of each kind: the name of the kind, the line, the suggestion."""
     made: list[tuple[str, Line, str]] = []
     while len(made) < count:
         kind, line = kinds[len(made) % len(kinds)], next(lines)
-        text = kind(maker, line) if len(line.output.split()) > 2 or kind is Maker.reference else line.output
+        name, make = kind
+        text = make(maker, line) if len(line.output.split()) > 2 or kind is REFERENCE else line.output
         if text != line.output and (kind in GOOD or text != line.reference):
-            made.append((kind.__name__.replace("_", " "), line, text))
+            made.append((name, line, text))
     return made
 
 
-def measure(
-    run: Path | None, languages: tuple[str, str], groups: dict[str, list[tuple[str, Line, str]]]
+def held_back(
+    run: Path | None, languages: tuple[str, str], groups: dict[str, list[tuple[str, Line, str]]], folder: Path
 ) -> dict[str, float]:
     """Review the suggestions of all groups as one file; return the share held back of each group and each kind."""
-    made = [one for group in groups.values() for one in group]
+    made = [suggestion for group in groups.values() for suggestion in group]
     random.Random(1).shuffle(made)
-    with tempfile.TemporaryDirectory() as folder:
-        file = SuggestionFile(Path(folder) / "suggestions.jsonl")
-        with file.path.open("w", encoding="utf-8") as stream:
-            for number, (_, line, text) in enumerate(made):
-                suggestion = Suggestion(f"{number:06}", languages, line.source, line.output, text, None)
-                stream.write(json.dumps(vars(suggestion)) + "\n")
-        review = review_corrections(file.path, run, device="cpu")
-    accepted = {(one.source, one.text) for one in review.of("accepted")}
-    held = {
-        (line.source, text.strip()): (line.source.strip(), text.strip()) not in accepted for _, line, text in made
-    }
+    lines = (
+        json.dumps(vars(Suggestion(f"{number:06}", languages, line.source, line.output, text, None)))
+        for number, (_, line, text) in enumerate(made)
+    )
+    file = SuggestionFile(write(folder / "suggestions.jsonl", lines))
+    review = review_corrections(file.path, run, device="cpu")
+    accepted = {(suggestion.source, suggestion.text) for suggestion in review.of("accepted")}
     result = {}
     for name, group in groups.items():
-        kinds = {name: group} | {
-            f"{name}: {kind}": [one for one in group if one[0] == kind]
-            for kind in dict.fromkeys(one[0] for one in group)
+        kinds = dict.fromkeys(kind for kind, _, _ in group)
+        chosen = {name: group} | {
+            f"{name}: {kind}": [entry for entry in group if entry[0] == kind] for kind in kinds
         }
-        for label, chosen in kinds.items():
-            result[label] = sum(held[line.source, text.strip()] for _, line, text in chosen) / len(chosen)
+        for label, own in chosen.items():
+            held = sum((line.source.strip(), text.strip()) not in accepted for _, line, text in own)
+            result[label] = held / len(own)
     return result
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("--pairs", type=Path, nargs=2, action="append", default=[], metavar=("SOURCE", "TARGET"))
-    parser.add_argument("--foreign", type=Path, nargs="+", default=[])
-    parser.add_argument("--count", type=int, default=1_000, help="suggestions of each half")
-    parser.add_argument("--lines", type=int, default=3_000, help="lines of each --pairs, at most")
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = machine.parse(parser, tiny={"count": 40}, required=["run"])
-    with tempfile.TemporaryDirectory() as folder:
-        run, pairs = arguments.run, arguments.pairs
-        foreign = [line for path in arguments.foreign for line in read_lines(path)]
-        if arguments.tiny:
-            run, pairs = train_run(Path(folder)), [(Path(folder) / "test.de", Path(folder) / "test.en")]
-            foreign = ["오늘은 날씨가 좋습니다.", "Le chien dort sur le canapé rouge."]
-        translator = Translator.load(run, device="cpu")
-        languages = translator.config.data.source, translator.config.data.target
-        lines = []
-        for source, target in pairs:
-            texts = list(zip(read_lines(source), read_lines(target), strict=True))
-            texts = random.Random(0).sample(texts, min(len(texts), arguments.lines))
-            outputs = [one.translation for one in translate_in_groups(translator, [first for first, _ in texts])]
-            if arguments.tiny:  # the run has learned nothing
-                outputs = [" ".join(reversed(second.split())) for _, second in texts]
-            lines += [Line(first, output, second) for (first, second), output in zip(texts, outputs, strict=True)]
-        random.Random(0).shuffle(lines)
-        rows = {}
-        for half, name in enumerate(("first half", "second half")):
-            own = cycle(lines[half::2])
-            maker = Maker(lines[half::2], foreign, arguments.seed + half)
-            good = round(0.7 * arguments.count)
-            groups = {
-                "good": make_suggestions(maker, GOOD, good, own),
-                "junk": make_suggestions(maker, KNOWN, arguments.count - good, own),
-                "one wrong word": make_suggestions(maker, APART, arguments.count // 20, own),
-            }
-            if name == "second half":
-                groups["new kinds"] = make_suggestions(maker, NEW, arguments.count // 10, own)
-            rows[name] = {
-                "with the run": measure(run, languages, groups),
-                "without a run": measure(None, languages, groups),
-            }
-    about = machine.about()
-    if arguments.json:
-        print(json.dumps({"unit": "share held back", **about, "rows": rows}))
-        return
-    print(machine.describe(about))
-    for name, reviews in rows.items():
-        print(f"\n{name:<40} with the run  without")
-        for kind, share in reviews["with the run"].items():
-            print(f"{kind:<40} {share:12.1%} {reviews['without a run'][kind]:8.1%}")
+def lines_of(arguments: argparse.Namespace, translator: Translator) -> list[Line]:
+    lines = []
+    for files in arguments.pairs:
+        texts = read_rows(files)
+        texts = random.Random(0).sample(texts, min(len(texts), arguments.lines))
+        outputs = translations(translator, [source for source, _ in texts])
+        if arguments.tiny:  # the run has learned nothing
+            outputs = [" ".join(reversed(reference.split())) for _, reference in texts]
+        lines += [Line(source, output, target) for (source, target), output in zip(texts, outputs, strict=True)]
+    random.Random(0).shuffle(lines)
+    return lines
 
+
+def measure(arguments: argparse.Namespace) -> Document:
+    """Review suggestions of both halves of the lines, with the run and without."""
+    translator = Translator.load(arguments.run, device="cpu")
+    languages = translator.config.data.source, translator.config.data.target
+    lines = lines_of(arguments, translator)
+    foreign = [line for path in arguments.foreign for line in read_lines(path)]
+    if arguments.tiny:
+        foreign = ["오늘은 날씨가 좋습니다.", "Le chien dort sur le canapé rouge."]
+    rows = {}
+    for half, name in enumerate(("first half", "second half")):
+        own = cycle(lines[half::2])
+        maker = Maker(lines[half::2], foreign, arguments.seed + half)
+        good = round(0.7 * arguments.count)
+        groups = {
+            "good": make_suggestions(maker, GOOD, good, own),
+            "junk": make_suggestions(maker, KNOWN, arguments.count - good, own),
+            "one wrong word": make_suggestions(maker, APART, arguments.count // 20, own),
+        }
+        if name == "second half":
+            groups["new kinds"] = make_suggestions(maker, NEW, arguments.count // 10, own)
+        sides = {"with the run": arguments.run, "without a run": None}
+        rows[name] = {side: held_back(run, languages, groups, arguments.folder) for side, run in sides.items()}
+    return {"rows": rows}
+
+
+OPTIONS = {
+    "run": RUN,
+    "--pairs": pairs_option("test"),
+    "--foreign": option(Path, "lines in other languages", nargs="+", default=[]),
+    "--count": option(1_000, "suggestions of each half", tiny=40),
+    "--lines": option(3_000, "lines of each --pairs, at most"),
+    "--seed": option(1, "seed of all choices"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="share held back")

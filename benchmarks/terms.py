@@ -13,20 +13,17 @@ glossary is that of the first --pairs. For the speed, the same lines are transla
 
 from __future__ import annotations
 
-import json
+import argparse
 import statistics
-import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 from unittest import mock
 
-import machine
-from bitext.lines import read_lines
-from manyheads.config.load import load_config, resolve_recipe
+from harness import Document, in_turn, main, option, settings, spread
 from manyheads.data import augment_phrases
 from manyheads.data.augment_phrases import MinedPhrases, mine_phrases
 from manyheads.data.store import TextStore
@@ -34,9 +31,8 @@ from manyheads.evaluation.scores import score
 from manyheads.inference.translation.glossary import Glossary, Term, holds_form
 from manyheads.inference.translation.term_hints import Links, link_words
 from manyheads.inference.translation.translator import Translator
-from manyheads.runs.train import train
 from manyheads.tasks.translation import augmented_batches
-from tiny import SMALLEST, write_pairs
+from material import SMALLEST, out, pairs_option, read_rows, train_recipe, write_pairs
 
 MARKS = ",.!?;:\"'"
 ARMS = {"plain": "data.terms=0", "hinted": "data.terms=0.5"}
@@ -61,12 +57,6 @@ def mine_hinted(sources: Iterable[str], targets: Iterable[str], languages: tuple
     return replace(mined, links=[pair for pair in mined.links if not is_held_out(pair.target)])
 
 
-def train_arm(recipe: str, overrides: Sequence[str], out: Path) -> Path:
-    with mock.patch.object(augmented_batches, "mine_phrases", mine_hinted):
-        train(load_config(resolve_recipe(recipe), overrides), out)
-    return out
-
-
 def find_examples(pairs: Iterable[tuple[str, str]], links: Links, count: int) -> list[Example]:
     """Return pairs with a word that is linked to one word of the reference; a word has the same term everywhere."""
     examples: list[Example] = []
@@ -85,32 +75,26 @@ def translate(translator: Translator, lines: Sequence[str]) -> list[str]:
     return [result.translation for result in translator.translate(lines)]
 
 
-def measure_obedience(arms: dict[str, Translator], examples: Sequence[Example]) -> dict[str, Any]:
+def measure_obedience(arms: dict[str, Translator], examples: Sequence[Example]) -> Document:
     """Translate the examples with each arm; return the share with their term, and BLEU."""
-    rows: dict[str, Any] = {}
+    rows = {}
     for name, arm in arms.items():
-        outputs = translate(arm, [one.source for one in examples])
-        found = [holds_form(output, one.term.target) for one, output in zip(examples, outputs, strict=True)]
-        scores = score(outputs, [one.reference for one in examples])
+        outputs = translate(arm, [example.source for example in examples])
+        found = [holds_form(output, example.term.target) for example, output in zip(examples, outputs, strict=True)]
+        scores = score(outputs, [example.reference for example in examples])
         rows[name] = {"obeyed": statistics.mean(found), "BLEU": scores.bleu, "signature": scores.signature["bleu"]}
     return rows
 
 
-def measure_speed(arms: dict[str, Translator], lines: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Return the seconds of the processor that each arm takes, median and range, and how many times the first."""
-    seconds: dict[str, list[float]] = {name: [] for name in arms}
-    for number in range(rounds + 1):
-        for name, arm in arms.items():
-            start = time.process_time()
-            arm.translate(lines)
-            if number:  # the first round warms up
-                seconds[name].append(time.process_time() - start)
+def measure_speed(arms: dict[str, Translator], lines: Sequence[str], rounds: int) -> Document:
+    """Return the seconds of the processor that each arm takes, and how many times the first."""
+    sides = {name: partial(arm.translate, lines) for name, arm in arms.items()}
+    seconds = in_turn(sides, rounds, clock=time.process_time)
     base = statistics.median(next(iter(seconds.values())))
     return {
-        name: {"seconds": statistics.median(values), "range": [min(values), max(values)],
-               "times the first": statistics.median(values) / base}
+        name: {**spread(values), "times the first": statistics.median(values) / base}
         for name, values in seconds.items()
-    }  # fmt: skip
+    }
 
 
 def absent_terms(links: Links, lines: Sequence[str]) -> list[Term]:
@@ -121,37 +105,29 @@ def absent_terms(links: Links, lines: Sequence[str]) -> list[Term]:
     return [*terms, *(Term(f"absent{number}", "word", "") for number in range(1000 - len(terms)))][:1000]
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("recipe", nargs="?")
-    parser.add_argument("--set", dest="overrides", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    parser.add_argument("--out", type=Path, default=Path("runs/terms"))
-    parser.add_argument("--pairs", type=Path, nargs=2, action="append", help="held-out sources and references")
-    parser.add_argument("--sentences", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=3)
-    tiny = {"recipe": "multi30k-de-en", "sentences": 2, "rounds": 1}
-    arguments = machine.parse(parser, tiny=tiny, required=["recipe", "pairs"])
-    with tempfile.TemporaryDirectory() as name:
-        overrides, out, files = arguments.overrides, arguments.out, arguments.pairs
-        if arguments.tiny:
-            augment_phrases._MOST_FREQUENT = 1  # of the few words, each is more frequent
-            root = write_pairs(Path(name), valid="val")
-            overrides, out, files = [*SMALLEST, f"data.root={root}"], root, [[root / "train.de", root / "train.en"]]
-        runs = {arm: train_arm(arguments.recipe, [*overrides, ARMS[arm]], out / arm) for arm in ARMS}
-        plain, hinted = (Translator.load(run, device="cpu") for run in runs.values())
-        links = link_words(mine_phrases(*TextStore(runs["hinted"] / "cache" / "text").sides()).links)
-        never = {
-            word: {form: texts for form, texts in found.items() if is_held_out(form) or arguments.tiny}
-            for word, found in links.items()
-        }
-        pairs = [[*zip(*map(read_lines, both), strict=True)] for both in files]
-        examples = find_examples((pair for part in pairs for pair in part), never, arguments.sentences)
-        own = Glossary({one.term.source: one.term for one in examples}.values())
-        named = hinted.with_glossary(own)
-        alone = Translator.load(runs["hinted"], engine="native").with_glossary(own)  # no constrained search
-        lines = [one.source for one in examples]
-        sources, references = zip(*pairs[0], strict=True)
-        rows = {
+def measure(arguments: argparse.Namespace) -> Document:
+    runs = {arm: arguments.out / arm for arm in ARMS}
+    if arguments.tiny:
+        augment_phrases._MOST_FREQUENT = 1  # of the few words, each is more frequent
+    with mock.patch.object(augmented_batches, "mine_phrases", mine_hinted):
+        for arm, run in runs.items():
+            train_recipe(arguments.recipe, [*arguments.overrides, ARMS[arm]], run)
+    plain, hinted = (Translator.load(run, device="cpu") for run in runs.values())
+    links = link_words(mine_phrases(*TextStore(runs["hinted"] / "cache" / "text").sides()).links)
+    never = {
+        word: {form: texts for form, texts in found.items() if is_held_out(form) or arguments.tiny}
+        for word, found in links.items()
+    }
+    pairs = [read_rows(both) for both in arguments.pairs]
+    examples = find_examples((pair for part in pairs for pair in part), never, arguments.sentences)
+    own = Glossary({example.term.source: example.term for example in examples}.values())
+    named = hinted.with_glossary(own)
+    alone = Translator.load(runs["hinted"], engine="native").with_glossary(own)  # no constrained search
+    lines = [example.source for example in examples]
+    absent = Glossary(absent_terms(links, lines))
+    sources, references = zip(*pairs[0], strict=True)
+    return {
+        "rows": {
             "sentences": len(examples),
             "terms": len(own.terms),
             "BLEU without a glossary": {
@@ -171,20 +147,24 @@ def main() -> None:
             "speed": measure_speed(
                 {
                     "none": hinted,
-                    "1,000 terms that no line has": hinted.with_glossary(Glossary(absent_terms(links, lines))),
+                    "1,000 terms that no line has": hinted.with_glossary(absent),
                     "a term or more in each line": named,
                 },
                 lines,
                 arguments.rounds,
             ),
         }
-    about = machine.about()
-    if arguments.json:
-        print(json.dumps({"unit": "share, BLEU, seconds of the processor", **about, "rows": rows}))
-        return
-    print(machine.describe(about))
-    print(json.dumps(rows, indent=2))
+    }
 
+
+OPTIONS = {
+    "recipe": option(str, "recipe or TOML file", tiny="multi30k-de-en", required=True),
+    "--set": settings(lambda folder: [*SMALLEST, f"data.root={write_pairs(folder, valid='val')}"]),
+    "--out": out("runs/terms"),
+    "--pairs": pairs_option("train"),
+    "--sentences": option(300, "sentences with a term", tiny=2),
+    "--rounds": option(3, "measurements of the speed", tiny=1),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="share, BLEU, seconds of the processor")

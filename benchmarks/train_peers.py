@@ -1,25 +1,21 @@
 """Measure training speed and memory of the same model in manyheads and its peers, in turn in one run.
 
     python benchmarks/train_peers.py --root data/multi30k [--eole PYTHON] [--joeynmt PYTHON]
-        [--contenders manyheads:bf16 marian:bf16 ...] [--size default|base|tiny] [--seconds 60] [--tokens 1000000]
-        [--updates 4] [--threads 2] [--isa avx2|avx512] [--text DIR] [--json]
-    python benchmarks/train_peers.py --tiny
+        [--contenders manyheads:bf16 marian:bf16 ...] [--seconds 60] [--tokens 1000000] [--updates 4] [--threads 2]
+        [--isa avx2|avx512] [--text DIR] [--json]
 
 Multi30k German-English, joint BPE of 8,000 pieces, width 256, feed-forward 1024, 4 heads, 3+3 layers, batches of
-4,096 tokens, label smoothing 0.1, Adam, gradients clipped at 1, dropout 0.1 on embeddings and sublayers. `base` is
-width 512, feed-forward 2048, 8 heads, 6+6 layers; `tiny` is 128, 256, 4, 4+4 with 10,000 pieces.
+4,096 tokens, label smoothing 0.1, Adam, gradients clipped at 1, dropout 0.1 on embeddings and sublayers.
 
 Each contender is a process of its own that waits at the beginning of an update. In a round, one contender after the
 other trains for some whole updates, including the making of their batches. Its speed is the number of target tokens
 without padding, end marks included, over the time; the first round warms up and is left out.
 Ratios are medians over the rounds. Memory is the largest resident size of the process so far. manyheads computes
-the heaviest update of the corpus once before the first; the other contenders compute only the measured updates. A
-contender keeps its memory while others train: measure `base` with fewer contenders at once.
+the heaviest update of the corpus once before the first; the other contenders compute only the measured updates.
 
     manyheads        its Trainer, as `manyheads train` runs it, which also asks the allocator to keep freed memory
     torch            torch.nn.Transformer in a plain loop, on the same batches, made by the same code
     marian           Hugging Face MarianMT in the same loop
-    marian-trainer   MarianMT in Seq2SeqTrainer with its grouping by length, on about as many tokens an update
     eole, joeynmt    their training programs on the same tokens, with their batching, which counts padding too
 
 Eole and JoeyNMT run with the Python that the options name, as they need other packages. Their programs are held
@@ -36,59 +32,97 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
-import json
 import statistics
-import sys
-import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import machine
-from peers.corpus import SIZES, configuration, prepare_corpus
-from peers.training_process import CONTENDERS, TOOLKITS, TrainingProcess
-from tiny import write_pairs
+from harness import Document, main, option, spread
+from material import ROOT
+from peers.contender_process import ContenderProcess, Program, available
+from peers.corpus import configuration, prepare_corpus
 
 OURS = ("manyheads:fp32", "manyheads:bf16")
 MIN_ROUNDS = 3  # the first one warms up
 
 
-def available(contenders: list[str], pythons: dict[str, str | None]) -> list[str]:
-    """Return the contenders that can run here; print the others."""
-    installed = []
-    for contender in contenders:
-        name = contender.partition(":")[0]
-        toolkit = TOOLKITS[name]
-        missing = [package for package in toolkit.needs if importlib.util.find_spec(package) is None]
-        if toolkit.own_python and pythons[name] is None:
-            print(f"{contender} is left out: name a Python that has it with --{name} PYTHON", file=sys.stderr)
-        elif missing:
-            print(f"{contender} is left out: pip install {' '.join(missing)}", file=sys.stderr)
-        else:
-            installed.append(contender)
-    if not installed:
-        raise SystemExit("nothing is left to measure")
-    return installed
+@dataclass(frozen=True)
+class Toolkit(Program):
+    """A toolkit that trains.
+
+    Attributes:
+        precisions: the precisions that it supports on a CPU.
+        same_batches: whether it trains on the batches of manyheads, so that losses can be compared.
+    """
+
+    precisions: tuple[str, ...] = ("fp32", "bf16")
+    same_batches: bool = False
 
 
-def measure(contenders: list[TrainingProcess], seconds: float, updates: int) -> None:
-    """Measure rounds for about the given number of seconds for each contender."""
+TOOLKITS = {
+    "manyheads": Toolkit("peers.manyheads_trainer", "manyheads", same_batches=True),
+    "torch": Toolkit("peers.torch_transformer", "torch", same_batches=True),
+    "marian": Toolkit("peers.marian", "transformers", needs="transformers", same_batches=True),
+    "eole": Toolkit("peers.eole_program", "eole", own_python="eole"),
+    "joeynmt": Toolkit("peers.joeynmt_program", "joeynmt", own_python="joeynmt", precisions=("fp32",)),
+}
+CONTENDERS = {
+    f"{name}:{precision}": toolkit for name, toolkit in TOOLKITS.items() for precision in toolkit.precisions
+}
+
+
+class TrainingProcess(ContenderProcess):
+    """A contender that waits at the beginning of an update; `speeds` are target tokens a second of each round."""
+
+    def __init__(self, contender: str, folder: Path, threads: int, pythons: Mapping[str, str | None]) -> None:
+        """Start the process of a toolkit and a precision, such as "marian:bf16", on a prepared folder."""
+        self.toolkit = CONTENDERS[contender]
+        self.speeds: list[float] = []
+        self.tokens = self.updates = 0
+        log = folder / f"{contender.replace(':', '-')}.log"
+        arguments = [folder, contender.partition(":")[2]]
+        super().__init__(contender, self.toolkit, log, arguments, threads=threads, pythons=pythons)
+
+    def train(self, updates: int) -> float:
+        """Run a round of updates; return its speed in target tokens a second."""
+        answer = self.ask(f"train {updates}")
+        self.tokens += int(answer["tokens"])
+        self.updates += updates
+        return float(answer["tokens"] / answer["seconds"])
+
+    def validation_loss(self) -> float:
+        return float(self.ask("validate")["nll"])
+
+    def row(self, contenders: list[TrainingProcess]) -> Document:
+        """Return the figures, and for each of ours the median ratio of its speed to this one's."""
+        speeds = self.speeds[1:]
+        ratios = {
+            f"times as fast, {our.name}": round(
+                statistics.median(a / b for a, b in zip(our.speeds[1:], speeds, strict=True)), 3
+            )
+            for our in contenders
+            if our.name in OURS
+        }
+        return {
+            **spread(speeds, digits=0),
+            "tokens an update": round(self.tokens / self.updates),
+            "MiB": round(self.mebibytes),
+            **ratios,
+        }
+
+
+def run_rounds(contenders: list[TrainingProcess], seconds: float, updates: int) -> None:
     start, rounds = time.perf_counter(), 0
     while rounds < MIN_ROUNDS or time.perf_counter() - start < seconds * len(contenders):
         for contender in contenders:
             contender.speeds.append(contender.train(updates))
-            print(f"{contender.name}: {contender.speeds[-1]:,.0f} target tokens/s", file=sys.stderr, flush=True)
+            print(f"{contender.name}: {contender.speeds[-1]:,.0f} target tokens/s")
         rounds += 1
 
 
-def validation_losses(contenders: list[TrainingProcess], tokens: int) -> dict[str, Any]:
-    """Return the validation loss of the contenders on the same batches, after an equal number of tokens.
-
-    Args:
-        contenders: all contenders; those that make batches of their own are left out.
-        tokens: the minimum number of target tokens before validation.
-    """
+def validation_losses(contenders: list[TrainingProcess], tokens: int) -> Document:
+    """Return the validation loss of the contenders on the same batches, after an equal number of tokens."""
     comparable = [contender for contender in contenders if contender.toolkit.same_batches]
     goal = max([tokens, *(contender.tokens for contender in comparable)])
     results = {}
@@ -99,100 +133,43 @@ def validation_losses(contenders: list[TrainingProcess], tokens: int) -> dict[st
     return results
 
 
-def contender_row(contender: TrainingProcess, contenders: list[TrainingProcess]) -> dict[str, Any]:
-    """Return the figures of a contender, and the ratio of our speed to its speed."""
-    speeds = contender.speeds[1:]
-    ratios = {
-        our.name: round(statistics.median(a / b for a, b in zip(our.speeds[1:], speeds, strict=True)), 3)
-        for our in contenders
-        if our.name in OURS
-    }
-    return {
-        "median": round(statistics.median(speeds)),
-        "min": round(min(speeds)),
-        "max": round(max(speeds)),
-        "tokens an update": round(contender.tokens / contender.updates),
-        "MiB": round(contender.mebibytes),
-        "times as fast": ratios,
-    }
-
-
-def print_table(rows: dict[str, dict[str, Any]], validation: dict[str, Any], heading: str) -> None:
-    """Print the figures as a table."""
-    ours = [name for name in OURS if name in rows]
-    print(heading)
-    print(f"{'':20} {'tokens/s':>8}  {'[min to max]':18} {'an update':>9} {'MiB':>6}", *ours, sep="   ")
-    for name, row in rows.items():
-        span = f"[{row['min']:,} to {row['max']:,}]"
-        figures = f"{row['median']:8,}  {span:18} {row['tokens an update']:9,} {row['MiB']:6,}"
-        times = [f"{row['times as fast'][our]:.2f}x".rjust(len(our)) for our in ours]
-        print(f"{name:20} {figures}", *times, sep="   ")
-    print("the last columns: how many times as fast as this row that was, median of the rounds")
-    for name, result in validation.items():
-        print(f"{name:20} validation loss {result['loss']:.4f} after {result['tokens']:,} target tokens")
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = machine.parser(__doc__)
-    parser.add_argument("--root", help="folder of Multi30k")
-    parser.add_argument(
-        "--contenders", nargs="+", default=CONTENDERS, choices=CONTENDERS, metavar="TOOLKIT:PRECISION"
-    )
-    parser.add_argument("--size", default="default", choices=list(SIZES))
-    parser.add_argument("--eole", metavar="PYTHON", help="Python with Eole installed")
-    parser.add_argument("--joeynmt", metavar="PYTHON", help="Python with JoeyNMT installed")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=60,
-        help="approximate seconds of measurement for each contender (default 60)",
-    )
-    parser.add_argument("--updates", type=int, default=4, help="updates of a contender in a round (default 4)")
-    parser.add_argument(
-        "--tokens",
-        type=int,
-        default=1_000_000,
-        help="target tokens before validation; 0 skips it (default 1000000)",
-    )
-    parser.add_argument(
-        "--text", type=Path, metavar="DIR", help="folder that keeps the tokenised text for the next call"
-    )
-    tiny = {"size": "check", "seconds": 0, "updates": 1, "tokens": 1, "threads": 1}
-    return machine.parse(parser, tiny=tiny, required=["root"])
-
-
-def main() -> None:
-    arguments = parse_arguments()
+def measure(arguments: argparse.Namespace) -> Document:
     pythons = {"eole": arguments.eole, "joeynmt": arguments.joeynmt}
-    contenders = available(arguments.contenders, pythons)
-    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
-        folder = arguments.text or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        root = arguments.root or str(write_pairs(folder, valid="val"))
-        prepare_corpus(configuration(root, arguments.size), folder)
-        processes = []
-        for contender in contenders:
-            python = pythons.get(contender.partition(":")[0])
-            process = TrainingProcess(contender, folder, threads=arguments.threads, python=python)
-            processes.append(running.enter_context(process))
+    names = available({name: CONTENDERS[name] for name in arguments.contenders}, pythons)
+    if not names:
+        raise SystemExit("nothing is left to measure")
+    folder = arguments.text or arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    prepare_corpus(configuration(str(arguments.root), arguments.tiny), folder)
+    with contextlib.ExitStack() as running:
+        processes = [
+            running.enter_context(TrainingProcess(name, folder, arguments.threads, pythons)) for name in names
+        ]
         for process in processes:
             process.receive()  # ready
-        measure(processes, arguments.seconds, arguments.updates)
-        rows = {process.name: contender_row(process, processes) for process in processes}
+        run_rounds(processes, arguments.seconds, arguments.updates)
+        rows = {process.name: process.row(processes) for process in processes}
         validation = validation_losses(processes, arguments.tokens) if arguments.tokens else {}
-    about = machine.about(threads=arguments.threads)
-    about["versions"] |= {process.toolkit.package: process.version for process in processes}
-    rounds = f"{len(processes[0].speeds) - 1} rounds of {arguments.updates} updates"
-    if arguments.json:
-        unit = {"unit": "target tokens/s", "size": arguments.size, "rounds": rounds}
-        left_out = [contender for contender in arguments.contenders if contender not in contenders]
-        print(json.dumps({**unit, **about, "rows": rows, "validation": validation, "left out": left_out}))
-        return
-    print_table(
-        rows, validation, f"non-pad target tokens/s, size {arguments.size}, {rounds}\n{machine.describe(about)}"
-    )
+    return {
+        "rounds": f"{len(processes[0].speeds) - 1} rounds of {arguments.updates} updates",
+        "rows": rows,
+        "validation": validation,
+        "left out": [name for name in arguments.contenders if name not in names],
+        "versions": {process.toolkit.package: process.version for process in processes},
+    }
 
+
+OPTIONS = {
+    "--root": ROOT,
+    "--contenders": option(list(CONTENDERS), "what to measure", choices=list(CONTENDERS), metavar="NAME"),
+    "--eole": option(str, "Python with Eole installed", metavar="PYTHON"),
+    "--joeynmt": option(str, "Python with JoeyNMT installed", metavar="PYTHON"),
+    "--threads": option(2, "threads", tiny=1),
+    "--seconds": option(60.0, "approximate seconds of measurement for each contender", tiny=0.0),
+    "--updates": option(4, "updates of a contender in a round", tiny=1),
+    "--tokens": option(1_000_000, "target tokens before validation; 0 skips it", tiny=1),
+    "--text": option(Path, "folder that keeps the tokenised text for the next call", metavar="DIR"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="target tokens/s")

@@ -9,20 +9,21 @@ a share of the fastest matrix product of the same process.
 
 from __future__ import annotations
 
+import argparse
 import itertools
-import json
-import platform
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from torch import nn
 
-import machine
+from harness import Document, main, option, settings
 from manyheads.allocator import keep_few_kernels, keep_freed_memory
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.load import load_config, resolve_recipe
@@ -31,15 +32,15 @@ from manyheads.data.training_text import read_corpus
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.reports import SilentListener
 from manyheads.tensors.devices import Precision, pick_device, pick_precision, synchronise
-from manyheads.training.batches import BatchSource, MicroBatch, prefetch_updates
+from manyheads.training.batches import MicroBatch, prefetch_updates
 from manyheads.training.distributed import ALONE
 from manyheads.training.registry import prepare_task
 from manyheads.training.update import Updater
+from resident import memory_mib
 
 WARM_UPDATES = 3
 LEARNING_RATE = 1e-4  # low, as nothing is to be learnt
 SIDE = 2_048  # rows and columns of the matrices with which the fastest product is measured
-TINY = ("data.limit=300", "training.batch_tokens=256")
 
 
 @dataclass(frozen=True)
@@ -72,53 +73,55 @@ def measure_training(config: Config, *, rounds: int, updates: int) -> TrainingSp
     keep_freed_memory()
     device = pick_device(config.training.device)
     precision = pick_precision(config.training.precision, device)
-    torch.manual_seed(config.training.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        run = RunDirectory(Path(folder))
-        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
-        model = task.model().to(device).train()
+    with prepared_updates(config, device, precision) as (model, updater, batches):
         assert isinstance(model, EncoderDecoder), f'this measures translators, not task = "{config.task}"'
-        updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
-        batches = _endless(task.updates(ALONE), device)
         _time_updates(updater, batches, WARM_UPDATES)
         results = [_time_updates(updater, batches, updates) for _ in range(rounds)]
-        batches.close()
-    source, target = sum(result.source for result in results), sum(result.target for result in results)
-    speeds = [result.target / result.seconds for result in results]
+    source, target, positions = (
+        sum(result[name] for result in results) for name in ("source", "target", "positions")
+    )
+    speeds = [result["target"] / result["seconds"] for result in results]
     speed = statistics.median(speeds)
     return TrainingSpeed(
         median=speed,
         min=min(speeds),
         max=max(speeds),
         source_tokens_per_second=speed * source / target,
-        padding=1 - (source + target) / sum(result.positions for result in results),
+        padding=1 - (source + target) / positions,
         gflops=speed * flops_per_target_token(model, source, target) / 1e9,
         ceiling_gflops=product_ceiling(device, precision) / 1e9,
         parameters=sum(parameter.numel() for parameter in model.parameters()),
         precision=precision,
-        peak_memory_mib=peak_memory(device) / 2**20,
+        peak_memory_mib=peak_memory_mib(device),
     )
 
 
-def _endless(source: BatchSource, device: torch.device) -> Generator[Sequence[MicroBatch]]:
-    """Yield the micro-batches of update after update, epoch after epoch, prefetched as in training."""
-    for epoch in itertools.count():
-        for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, device):
-            yield parts
+@contextmanager
+def prepared_updates(
+    config: Config, device: torch.device, precision: Precision
+) -> Iterator[tuple[nn.Module, Updater, Iterator[Sequence[MicroBatch]]]]:
+    """Yield a new model, its updater, and the micro-batches of update after update, prefetched as in training."""
+    torch.manual_seed(config.training.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        run = RunDirectory(Path(folder))
+        task = prepare_task(config, run, read_corpus(config, run.path), SilentListener())
+        model = task.model().to(device).train()
+        updater = Updater(task.objective(model), config.training, device=device, precision=precision, world=ALONE)
+        source = task.updates(ALONE)
+
+        def endless() -> Generator[Sequence[MicroBatch]]:
+            for epoch in itertools.count():
+                for _, parts in prefetch_updates(source, epoch, source.epoch(epoch), 0, device):
+                    yield parts
+
+        batches = endless()
+        yield model, updater, batches
+        batches.close()
 
 
-@dataclass
-class _Round:
-    """Time in seconds, token counts and positions (padding included) of one round."""
-
-    seconds: float = 0.0
-    source: int = 0
-    target: int = 0
-    positions: int = 0
-
-
-def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> _Round:
-    result = _Round()
+def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], updates: int) -> Counter[str]:
+    """Return seconds, source and target tokens, and positions (padding included) of some updates."""
+    result = Counter[str]()
     synchronise(updater.device)
     start = time.perf_counter()
     for _ in range(updates):
@@ -126,12 +129,11 @@ def _time_updates(updater: Updater, batches: Iterator[Sequence[MicroBatch]], upd
         tokens = sum(part.target_tokens for part in parts)
         losses = updater.gradients(parts, tokens)
         updater.apply(LEARNING_RATE)
-        result.source += sum(part.source_tokens for part in parts)
-        result.target += tokens
-        result.positions += sum(part.num_positions for part, _, _ in losses)
+        source = sum(part.source_tokens for part in parts)
+        positions = sum(part.num_positions for part, _, _ in losses)
+        result.update(source=source, target=tokens, positions=positions)
     synchronise(updater.device)
-    result.seconds = time.perf_counter() - start
-    return result
+    return result | Counter({"seconds": time.perf_counter() - start})
 
 
 def flops_per_target_token(model: EncoderDecoder, source_tokens: float, target_tokens: float) -> float:
@@ -165,45 +167,23 @@ def product_ceiling(device: torch.device, precision: Precision, seconds: float =
     return 2 * SIDE**3 / best
 
 
-def peak_memory(device: torch.device) -> float:
-    """Return the peak memory in bytes; 0 if the system does not report it."""
-    if device.type == "cuda":
-        return float(torch.cuda.max_memory_allocated(device))
-    try:
-        import resource  # not on Windows
-    except ImportError:
-        return 0.0
-    unit = 1 if platform.system() == "Darwin" else 1_024
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+def peak_memory_mib(device: torch.device) -> float:
+    """Return the largest memory so far: of a GPU what torch allocated, else the resident size of the process."""
+    return torch.cuda.max_memory_allocated(device) / 2**20 if device.type == "cuda" else memory_mib()
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("config", nargs="?", default="demo-de-en", help="TOML file or recipe (default demo-de-en)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="a setting"
-    )
-    parser.add_argument("--rounds", type=int, default=5, help="measurements (default 5)")
-    parser.add_argument("--updates", type=int, default=10, help="updates of a measurement (default 10)")
-    arguments = machine.parse(parser, tiny={"rounds": 2, "updates": 2})
-    overrides = [*(TINY if arguments.tiny else ()), *arguments.overrides]
-    config = load_config(resolve_recipe(arguments.config), overrides)
+def measure(arguments: argparse.Namespace) -> Document:
+    config = load_config(resolve_recipe(arguments.config), arguments.overrides)
     found = measure_training(config, rounds=arguments.rounds, updates=arguments.updates)
-    about = machine.about()
-    if arguments.json:
-        print(json.dumps({"unit": "target tokens/s", **about, **asdict(found)}))
-        return
-    print(machine.describe(about))
-    print(
-        f"{found.median:,.0f} target tokens/s ({found.min:,.0f} to {found.max:,.0f}), "
-        f"{found.source_tokens_per_second:,.0f} source tokens/s, {100 * found.padding:.1f} % padding"
-    )
-    print(
-        f"{found.gflops:,.0f} useful GFLOP/s: {100 * found.gflops / found.ceiling_gflops:.0f} % of the "
-        f"{found.ceiling_gflops:,.0f} that a matrix product reaches ({found.precision})"
-    )
-    print(f"{found.parameters:,} parameters, {found.peak_memory_mib:,.0f} MiB at most")
+    return {**asdict(found), "of the ceiling": found.gflops / found.ceiling_gflops}
 
+
+OPTIONS = {
+    "config": option("demo-de-en", "TOML file or recipe"),
+    "--set": settings(["data.limit=300", "training.batch_tokens=256"]),
+    "--rounds": option(5, "measurements", tiny=2),
+    "--updates": option(10, "updates of a measurement", tiny=2),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="target tokens/s")

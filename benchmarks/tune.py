@@ -18,87 +18,65 @@ BLEU is that of the proof, on the test text of RUN.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import re
-import sys
-import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import machine
-from bitext.lines import read_lines
+from harness import FOLDER, Document, main, option
 from manyheads.checkpoint import RunDirectory
 from manyheads.data.training_text import available_pairs
 from manyheads.errors import ManyheadsError
 from manyheads.evaluation import score
 from manyheads.improve.tune import Tuning, tune
-from manyheads.inference.translation.grouped import translate_in_groups
 from manyheads.inference.translation.translator import Translator
 from manyheads.runs.export import export
-from tiny import train_run
+from material import RUN, read_rows, translations, write
 
 Texts = list[tuple[str, str]]
-PARTS = ("domain", "corrections", "few", "harmful")
-TERMS = {  # English word -> the word that a user wants in its place
-    "couch": "settee", "guitar": "gittern", "mountain": "fell", "boat": "skiff", "kitchen": "scullery",
-}  # fmt: skip
-NAMES = {  # source and target of a name that takes the place of "Ein Mann", "A man"
-    "Pater Alojzy": "Father Alojzy", "Herr Wyszkowski": "Mr Wyszkowski", "Pfarrer Łukasz": "Reverend Łukasz",
-    "Bürgermeister Quast": "Mayor Quast", "Küster Zwingmann": "Verger Zwingmann", "Kaplan Nguyen": "Curate Nguyen",
-    "Bruder Xaver": "Brother Xavier", "Doktor Ibrahimović": "Doctor Ibrahimovic", "Onkel Jörg": "Uncle Jorg",
-    "Mesner Pfnür": "Sexton Pfnuer",
-}  # fmt: skip
-FRENCH = ["le", "la", "les", "un", "une", "est", "sont", "dans", "avec", "pour", "qui", "sur", "et", "des"]
+TABLES = tomllib.loads((FOLDER / "tune.toml").read_text(encoding="utf-8"))
+TERMS: dict[str, str] = TABLES["terms"]  # English word -> the word that a user wants in its place
+NAMES: dict[str, str] = TABLES["names"]  # source and target of a name that takes the place of a man
+FRENCH: list[str] = TABLES["french"]
 
 
-def read_pairs(files: Sequence[Path], most: int | None = None) -> Texts:
-    return list(islice(zip(*map(read_lines, files), strict=True), most))
-
-
-def write(path: Path, pairs: Texts) -> Path:
-    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
-    return path
+def outputs_of(run: Path, sources: Sequence[str]) -> list[str]:
+    return translations(Translator.load(run, device="cpu"), sources)
 
 
 def bleu(run: Path, pairs: Texts) -> float:
-    translator = Translator.load(run, device="cpu")
-    results = translate_in_groups(translator, [source for source, _ in pairs])
-    return score([result.translation for result in results], [target for _, target in pairs]).bleu
+    sources, references = zip(*pairs, strict=True)
+    return score(outputs_of(run, sources), references).bleu
 
 
-def plain(result: Tuning, seconds: float) -> dict[str, Any]:
-    """Return the figures of a tuning."""
-    proof = result.proof
-    figures = {name: proof[name]["bleu"] for name in ("held_out", "corrections", "general") if name in proof}
-    return {
+def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuning, dict[str, Any]]:
+    """Tune, and return the result and its figures."""
+    corrections = write(folder / "corrections.tsv", map("\t".join, pairs))
+    start = time.perf_counter()
+    result = tune(str(model), corrections, folder / "tuned", device="cpu", **options)
+    seconds, proof = time.perf_counter() - start, result.proof
+    row = {
         "used": not result.exit_code,
         "seconds": round(seconds),
         "minutes": round(seconds / 60, 2),
         "taken_up": proof.get("taken_up"),
         "reasons": proof["reasons"],
-        **{
-            name: {"before": round(found["baseline"], 2), "after": round(found["score"], 2)}
-            for name, found in figures.items()
-        },
     }
-
-
-def tuned(model: Path, pairs: Texts, folder: Path, **options: Any) -> tuple[Tuning, dict[str, Any]]:
-    """Tune, and return the result and its figures."""
-    folder.mkdir(parents=True)
-    start = time.perf_counter()
-    result = tune(str(model), write(folder / "corrections.tsv", pairs), folder / "tuned", device="cpu", **options)
-    return result, plain(result, time.perf_counter() - start)
+    for name in ("held_out", "corrections", "general"):
+        if name not in proof:
+            continue
+        found = proof[name]["bleu"]
+        row[name] = {"before": round(found["baseline"], 2), "after": round(found["score"], 2)}
+    return result, row
 
 
 def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True)
-    pairs = read_pairs(arguments.domain, arguments.pairs)
-    test = read_pairs(arguments.domain_test, arguments.lines)
+    pairs = read_rows(arguments.domain, arguments.pairs)
+    test = read_rows(arguments.domain_test, arguments.lines)
     before = bleu(arguments.run, test)
     export(arguments.run, folder / "int8", "ctranslate2", quantization="int8")
     rows = {}
@@ -109,12 +87,8 @@ def measure_domain(arguments: argparse.Namespace, folder: Path) -> dict[str, Any
     ):
         result, row = tuned(model, pairs, folder / name, replay=replay)
         rows[name] = row | {"domain": {"before": before, "after": bleu(result.kept or arguments.run, test)}}
-        print(name, json.dumps(rows[name]), flush=True, file=sys.stderr)
+        print(name, rows[name])
     return rows
-
-
-def measure_few(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    return {"50 pairs": tuned(arguments.run, read_pairs(arguments.domain, 50), folder)[1]}
 
 
 # --- corrections ---
@@ -124,22 +98,19 @@ def corrected_outputs(arguments: argparse.Namespace, most: int) -> tuple[Texts, 
     """Return sources with corrected outputs of the model, and the words that each correction brings."""
     config = RunDirectory.existing(arguments.run).config()
     pairs = available_pairs(config, "valid", 5_000)
-    translator, rng = Translator.load(arguments.run, device="cpu"), random.Random(1)
-    names = list(NAMES.items())
+    rng, names = random.Random(1), list(NAMES.items())
     found: Texts = []
     wanted: list[set[str]] = []
-    outputs = translate_in_groups(translator, [pair.source for pair in pairs])
-    for pair, output in zip(pairs, outputs, strict=True):
-        text = output.translation
+    outputs = outputs_of(arguments.run, [pair.source for pair in pairs])
+    for pair, text in zip(pairs, outputs, strict=True):
         words = {TERMS[word] for word in re.findall(r"[a-z]+", text) if word in TERMS}
         if words:
-            text = re.sub(r"[a-z]+", lambda match: TERMS.get(match[0], match[0]), text)
-            found.append((pair.source, text))
+            found.append((pair.source, with_words(text, TERMS)))
             wanted.append(words)
     named = [
-        (pair.source, output.translation)
-        for pair, output in zip(pairs, outputs, strict=True)
-        if pair.source.startswith("Ein Mann ") and output.translation.startswith("A man ")
+        (pair.source, text)
+        for pair, text in zip(pairs, outputs, strict=True)
+        if pair.source.startswith("Ein Mann ") and text.startswith("A man ")
     ]
     for source, text in rng.sample(named, min(len(named), most - len(found))):
         german, english = names[len(found) % len(names)]
@@ -148,13 +119,14 @@ def corrected_outputs(arguments: argparse.Namespace, most: int) -> tuple[Texts, 
     return found, wanted
 
 
+def with_words(text: str, words: dict[str, str]) -> str:
+    return re.sub(r"[a-z]+", lambda match: words.get(match[0], match[0]), text)
+
+
 def share_right(run: Path, pairs: Texts, wanted: Sequence[set[str]]) -> float:
     """Return the share of sources whose translation has all the wanted words."""
-    translator = Translator.load(run, device="cpu")
-    outputs = translate_in_groups(translator, [source for source, _ in pairs])
-    right = [
-        words <= {*re.findall(r"\w+", output.translation)} for words, output in zip(wanted, outputs, strict=True)
-    ]
+    outputs = outputs_of(run, [source for source, _ in pairs])
+    right = [words <= {*re.findall(r"\w+", output)} for words, output in zip(wanted, outputs, strict=True)]
     return sum(right) / max(1, len(right))
 
 
@@ -169,12 +141,9 @@ def measure_corrections(arguments: argparse.Namespace, folder: Path) -> dict[str
 
 def put_back(run: Path) -> float:
     """Return BLEU of the test text of the general run, with the old nouns in the place of the planted ones."""
-    translator, old = Translator.load(run, device="cpu"), {new: word for word, new in TERMS.items()}
-    pairs = available_pairs(translator.config, "test", 1_000)
-    results = translate_in_groups(translator, [pair.source for pair in pairs])
-    outputs = [
-        re.sub(r"[a-z]+", lambda match: old.get(match[0], match[0]), result.translation) for result in results
-    ]
+    old = {new: word for word, new in TERMS.items()}
+    pairs = available_pairs(RunDirectory.existing(run).config(), "test", 1_000)
+    outputs = [with_words(text, old) for text in outputs_of(run, [pair.source for pair in pairs])]
     return round(score(outputs, [pair.target for pair in pairs]).bleu, 2)
 
 
@@ -258,48 +227,45 @@ def measure_harmful(arguments: argparse.Namespace, folder: Path) -> dict[str, An
     pairs = [(pair.source, pair.target) for pair in available_pairs(config, "valid", 5_000)][: arguments.harmful]
     rows = {}
     for name, change in HARMFUL.items():
-        if arguments.only and arguments.only not in name:
-            continue
         try:
             rows[name] = tuned(arguments.run, change(random.Random(1), pairs), folder / name)[1]
         except ManyheadsError as error:
             rows[name] = {"used": False, "reasons": [str(error)]}
         rows[name] |= {"refused": not rows[name]["used"]}
-        print(name, json.dumps(rows[name]), flush=True, file=sys.stderr)
+        print(name, rows[name])
     return rows
 
 
 MEASURES = {
     "domain": measure_domain,
     "corrections": measure_corrections,
-    "few": measure_few,
+    "few": lambda arguments, folder: {"50 pairs": tuned(arguments.run, read_rows(arguments.domain, 50), folder)[1]},
     "harmful": measure_harmful,
 }
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("--domain", type=Path, nargs=2)
-    parser.add_argument("--domain-test", type=Path, nargs=2)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--pairs", type=int, default=2_000, help="pairs of the other domain")
-    parser.add_argument("--lines", type=int, default=1_000, help="lines of its test text")
-    parser.add_argument("--harmful", type=int, default=200, help="pairs of a harmful set")
-    parser.add_argument("--only", help="only the harmful sets with this text in their name")
-    parser.add_argument("--out", type=Path, help="folder to keep the runs in")
-    arguments = machine.parse(parser, tiny={"parts": ["domain", "few"]}, required=["run", "domain", "domain_test"])
+def measure(arguments: argparse.Namespace) -> Document:
     rows = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = arguments.out or Path(name)
-        if arguments.tiny:
-            arguments.run = train_run(Path(name))
-            arguments.domain = arguments.domain_test = [Path(name) / f"test.{code}" for code in ("de", "en")]
-        for part in arguments.parts:
-            rows[part] = MEASURES[part](arguments, folder / part)
-            print(part, json.dumps(rows[part], indent=1), flush=True, file=sys.stderr)
-    print(json.dumps({"unit": "BLEU, seconds, shares", **machine.about(), "rows": rows}))
+    for part in arguments.parts:
+        rows[part] = MEASURES[part](arguments, (arguments.out or arguments.folder) / part)
+        print(part, rows[part])
+    return {"rows": rows}
 
+
+def tiny_files(folder: Path) -> list[Path]:
+    return [folder / "test.de", folder / "test.en"]
+
+
+OPTIONS = {
+    "run": RUN,
+    "--domain": option(Path, "text of another domain", nargs=2, tiny=tiny_files, required=True),
+    "--domain-test": option(Path, "its test text", nargs=2, tiny=tiny_files, required=True),
+    "--parts": option(list(MEASURES), "parts to measure", choices=MEASURES, tiny=["domain", "few"]),
+    "--pairs": option(2_000, "pairs of the other domain"),
+    "--lines": option(1_000, "lines of its test text"),
+    "--harmful": option(200, "pairs of a harmful set"),
+    "--out": option(Path, "folder to keep the runs in (default: a temporary one)"),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="BLEU, seconds, shares")

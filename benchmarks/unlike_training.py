@@ -9,16 +9,15 @@ keyboard, and random letters. Figures are shares of lines, from 0 to 1.
 
 from __future__ import annotations
 
-import json
+import argparse
 import random
-import tempfile
 from itertools import islice
 from pathlib import Path
 
-import machine
 from bitext.lines import read_lines
+from harness import Document, main, option
 from manyheads.inference.translation.translator import Translator
-from tiny import train_run
+from material import RUN, named
 
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
@@ -40,38 +39,27 @@ def keyboard_noise(count: int, seed: int = 1) -> list[str]:
 
 
 def warned_share(translator: Translator, texts: list[str]) -> float:
-    """Return the share of texts that are unlike the training sources."""
     assert translator.sources is not None, "the run has no model of its sources: train it with this version"
     lines = translator.splitter().lines(texts)
     return sum(translator.sources.is_unlike(line.parts) for line in lines) / len(lines)
 
 
-def main() -> None:
-    parser = machine.parser(__doc__)
-    parser.add_argument("run", type=Path, nargs="?")
-    parser.add_argument("--usual", type=Path)
-    parser.add_argument("--outside", type=Path, nargs="+", default=[])
-    parser.add_argument("--lines", type=int, default=100)
-    arguments = machine.parse(parser, tiny={"lines": 10}, required=["run", "usual"])
-    with tempfile.TemporaryDirectory() as folder:
-        run, usual = arguments.run, arguments.usual
-        if arguments.tiny:
-            run, usual = train_run(Path(folder)), Path(folder) / "test.de"
-        translator = Translator.load(run, device="cpu")
-        rows = {"usual": warned_share(translator, list(islice(read_lines(usual), 10 * arguments.lines)))}
-        outside = {str(path): list(islice(read_lines(path), arguments.lines)) for path in arguments.outside}
-        outside["keyboard noise"] = keyboard_noise(arguments.lines)
-        rows |= {name: warned_share(translator, lines) for name, lines in outside.items()}
+def measure(arguments: argparse.Namespace) -> Document:
+    translator = Translator.load(arguments.run, device="cpu")
+    rows = {"usual": warned_share(translator, list(islice(read_lines(arguments.usual), 10 * arguments.lines)))}
+    outside = {str(path): list(islice(read_lines(path), arguments.lines)) for path in arguments.outside}
+    outside["keyboard noise"] = keyboard_noise(arguments.lines)
+    rows |= {name: warned_share(translator, lines) for name, lines in outside.items()}
     total = sum(rows[name] * len(lines) for name, lines in outside.items())
-    rows["all outside"] = total / sum(map(len, outside.values()))
-    about = machine.about()
-    if arguments.json:
-        print(json.dumps({"unit": "share of lines", **about, "rows": rows}))
-        return
-    print(machine.describe(about))
-    for name, share in rows.items():
-        print(f"{share:6.1%}  {name}")
+    return {"rows": {**rows, "all outside": total / sum(map(len, outside.values()))}}
 
+
+OPTIONS = {
+    "run": RUN,
+    "--usual": option(Path, "test set of the run", tiny=named("test.de"), required=True),
+    "--outside": option(Path, "lines of another language or kind", nargs="+", default=[]),
+    "--lines": option(100, "lines of each file", tiny=10),
+}
 
 if __name__ == "__main__":
-    main()
+    main(measure, __doc__, OPTIONS, unit="share of lines")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,8 @@ import ctranslate2
 from decoders.measured_decoding import BATCH, Decode, DecodingRequest, Rows, serve
 
 
-def main() -> None:
-    folder, compute_type = Path(sys.argv[1]), sys.argv[3]
-    exported = folder / "exports" / f"ctranslate2-{compute_type}"
+def main(folder: Path, run: Path, variant: str) -> None:
+    exported = folder / "exports" / f"ctranslate2-{variant}"
     sources, targets = (vocabulary(exported, side) for side in ("source", "target"))
     ids_of_tokens = {token: i for i, token in enumerate(targets)}
     translators: dict[str, Any] = {}
@@ -41,12 +39,7 @@ def main() -> None:
 
 
 def vocabulary(exported: Path, side: str) -> list[str]:
-    """Return the token of each id."""
     shared = exported / "shared_vocabulary.json"
     path = shared if shared.exists() else exported / f"{side}_vocabulary.json"
     tokens: list[str] = json.loads(path.read_text())
     return tokens
-
-
-if __name__ == "__main__":
-    main()

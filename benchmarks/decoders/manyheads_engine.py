@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does, before torch is imported
@@ -15,10 +14,9 @@ from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
 
 
-def main() -> None:
+def main(folder: Path, run: Path, variant: str) -> None:
     keep_decoding_small()  # as `manyheads translate`
-    folder, run, precision = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    translator = Translator.load(run, device="cpu", precision=precision)
+    translator = Translator.load(run, device="cpu", precision=variant)
     search = translator.config.search
 
     def prepare(request: DecodingRequest) -> Decode:
@@ -38,7 +36,3 @@ def main() -> None:
         return decode
 
     serve(prepare, folder)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,19 +1,19 @@
 """Run the loop of a contender's process: decode for each request that arrives on standard input.
 
-`contender.py` is the measuring side.
+`decode_peers.py` is the measuring side.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from peers.measured_updates import peak_memory
+from peers.measured_updates import answer_stream
+from resident import memory_mib
 
 Rows = list[list[int]]
 
@@ -39,12 +39,10 @@ class DecodingRequest:
 
     @property
     def workers(self) -> int:
-        """Number of parallel workers."""
         return int(self.setting.partition("x")[0])
 
     @property
     def threads(self) -> int:
-        """Number of threads of each worker."""
         return int(self.setting.partition("x")[2])
 
 
@@ -54,14 +52,8 @@ BATCH = 64
 
 
 def serve(prepare: Callable[[DecodingRequest], Decode], folder: Path) -> None:
-    """Answer requests until standard input ends.
-
-    Args:
-        prepare: opens the model for the setting of a request; not timed.
-        folder: the folder of the text.
-    """
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
+    """Answer requests until standard input ends; `prepare` opens the model for a request, and is not timed."""
+    answers = answer_stream()
     rows: Rows = json.loads((folder / "sources.json").read_text())
     print(json.dumps({"ready": True}), file=answers)
     for line in sys.stdin:
@@ -70,13 +62,24 @@ def serve(prepare: Callable[[DecodingRequest], Decode], folder: Path) -> None:
         start = time.perf_counter()
         outputs = [output for call in calls(rows[: request.sentences], request) for output in decode(call, request)]
         seconds = time.perf_counter() - start
-        print(json.dumps({"seconds": seconds, "outputs": outputs, "mebibytes": peak_memory()}), file=answers)
+        print(json.dumps({"seconds": seconds, "outputs": outputs, "mebibytes": memory_mib()}), file=answers)
 
 
 def calls(rows: Rows, request: DecodingRequest) -> list[Rows]:
-    """Return the rows of each call."""
     size = {"single": 1, "batch": BATCH, "file": len(rows)}[request.mode]
     return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def serve_torch(translate: Callable[[Rows, int], Rows], folder: Path) -> None:
+    """Answer requests by a function of torch that takes a batch and a beam size; see `by_length`."""
+    import torch
+
+    def prepare(request: DecodingRequest) -> Decode:
+        torch.set_num_threads(request.threads)
+        return lambda rows, request: by_length(rows, lambda batch: translate(batch, request.beam))
+
+    with torch.inference_mode():
+        serve(prepare, folder)
 
 
 def by_length(rows: Rows, decode: Callable[[Rows], Rows]) -> Rows:
@@ -88,3 +91,7 @@ def by_length(rows: Rows, decode: Callable[[Rows], Rows]) -> Rows:
         for row, output in zip(batch, decode([rows[row] for row in batch]), strict=True):
             outputs[row] = output
     return outputs
+
+
+def before(mark: int, row: list[int]) -> list[int]:
+    return row[: row.index(mark)] if mark in row else row

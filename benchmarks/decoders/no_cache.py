@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
 
-from decoders.measured_decoding import Decode, DecodingRequest, Rows, by_length, serve
+from decoders.measured_decoding import Rows, before, serve_torch
 from manyheads.inference.translation.translator import Translator
 from manyheads.tensors.pairs import pad_rows
 from manyheads.text.tokenizer import BOS, EOS, PAD
 
 
-def main() -> None:
-    folder, run = Path(sys.argv[1]), sys.argv[2]
+def main(folder: Path, run: Path, variant: str) -> None:
     model = Translator.load(run, device="cpu").model.eval()
 
-    @torch.inference_mode()
-    def loop(rows: Rows) -> Rows:
-        """Decode until every sentence has ended or reached its maximum length."""
+    def translate(rows: Rows, beam: int) -> Rows:
+        """Decode greedily until every sentence has ended or reached its maximum length."""
         memory, mask = model.encode(pad_rows(rows, PAD, last=EOS))
         target = torch.full((len(rows), 1), BOS)
         ended = torch.zeros(len(rows), dtype=torch.bool)
@@ -29,15 +26,6 @@ def main() -> None:
             ended |= next_tokens == EOS
             if bool(ended.all()):
                 break
-        outputs = [row[1:] for row in target.tolist()]
-        return [row[: row.index(EOS)] if EOS in row else row for row in outputs]
+        return [before(EOS, row[1:]) for row in target.tolist()]
 
-    def prepare(request: DecodingRequest) -> Decode:
-        torch.set_num_threads(request.threads)
-        return lambda rows, request: by_length(rows, loop)
-
-    serve(prepare, folder)
-
-
-if __name__ == "__main__":
-    main()
+    serve_torch(translate, folder)

@@ -1,4 +1,4 @@
-"""The planted part of the doctor's trial: projects with one or two defects, and which of them the doctor names."""
+"""The planted part of the doctor's trial: projects with a defect, and whether the doctor names it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
-from benchmarks.doctor_trial.sound import PRECISIONS, examination_row
+from benchmarks.doctor_trial.sound import PRECISIONS, examination_row, judged
 
-from specimens.planted import BOS, EOS, PAD, VOCABULARY, as_defects
+from specimens.planted import BOS, EOS, PAD, VOCABULARY
 from transformer_doctor import examine
 
 MARKS: dict[str, Any] = {"pad": PAD, "bos": BOS, "eos": EOS, "longest": 128}
@@ -19,20 +19,6 @@ NOT_FOR_DECODERS = {
     "no-start-symbol", "decodes-otherwise", "starts-otherwise", "end-never-trained", "teacher-forced-score",
     "evaluates-in-training-mode",
 }  # fmt: skip
-# Defects that hide most others: random scores show no dependence, and neither do mixed rows or failed training.
-HIDES_OTHERS = {
-    "random-in-evaluation", "rows-mixed", "depends-on-the-batch", "not-learned", "first-loss-too-high",
-}  # fmt: skip
-# Groups of defects of which a model can have only one: each removes the code that holds the others.
-EXCLUDING_GROUPS: tuple[set[str], ...] = (
-    {"no-positions", "wrong-sinusoids", "position-limit"},
-    {"sees-the-future", "mask-fill", "padding-mask-on-queries"},
-    {"unusual-scale", "scaled-by-model-width"},
-    {"mask-as-value", "source-not-read", "no-source-padding-mask", "parameters-without-gradient"},
-    {"target-not-shifted", "wrong-labels", "end-fed-to-decoder", "no-start-symbol", "end-never-trained"},
-    {"padding-mask-on-queries", "no-source-padding-mask", "padding-row-trained"},
-    {"starts-otherwise", "no-start-symbol"},
-)
 # Defects that are consequences, and the cause that is named instead.
 CAUSES = {"padding-row-trained": "no-source-padding-mask"}
 # Defects of the model that only a training step shows.
@@ -44,47 +30,21 @@ SHOWN_BY_TRAINING = {
 }
 
 
-def names(pairs: bool = False) -> list[str]:
-    """Return the names of the cases: host, defects with "+" between them, and precision."""
-    alone = [(host, (defect,)) for host in HOSTS for defect in possible_defects(host)]
-    both = [(host, pair) for host in HOSTS for pair in pairs_of(host)] if pairs else []
-    sound = [(host, ()) for host in HOSTS]
-    return [
-        f"{host} {'+'.join(defects) or 'sound'} {precision}"
-        for (host, defects), precision in product([*sound, *alone, *both], ("float32", "bfloat16"))
-    ]
+def names() -> list[str]:
+    """Return the names of the cases: host, defect or "sound", and precision."""
+    alone = [f"{host} {defect}" for host in HOSTS for defect in ("sound", *possible_defects(host))]
+    return [f"{case} {precision}" for case, precision in product(alone, ("float32", "bfloat16"))]
 
 
 def possible_defects(host: str) -> list[str]:
-    """Return the defects that can be planted in a host."""
     training = [name for name in TRAINING if host != "decoder" or name not in NOT_FOR_DECODERS]
     return [*HOSTS[host][2], *training]
 
 
-def pairs_of(host: str) -> list[tuple[str, str]]:
-    """Return pairs of each new defect and two old ones that a host can have together."""
-    old = [name for name in possible_defects(host) if any(isinstance(defect, int) for defect in as_defects([name]))]
-    new = [name for name in possible_defects(host) if name not in old and finding_name(name) not in HIDES_OTHERS]
-    pairs = []
-    for index, first in enumerate(new):
-        fitting = [
-            second
-            for second in old
-            if not any({finding_name(first), second} <= group for group in EXCLUDING_GROUPS)
-        ]
-        pairs += [(first, fitting[(step * index + index) % len(fitting)]) for step in (1, 4)]
-    return list(dict.fromkeys(pairs))
-
-
-def finding_name(defect: str) -> str:
-    """Return the name of the finding of a defect."""
-    return defect.partition("/")[0]
-
-
 def planted_case(name: str) -> list[dict[str, Any]]:
-    """Return the row of a host examined with its defects and with all functions of its project."""
-    host, joined, precision = name.split(" ")
-    defects = () if joined == "sound" else tuple(joined.split("+"))
+    """Return the row of a host examined with its defect and with all functions of its project."""
+    host, defect, precision = name.split(" ")
+    defects = () if defect == "sound" else (defect,)
     make, make_trainer, _ = HOSTS[host]
     torch.manual_seed(5)
     model = make(*defects).to(PRECISIONS[precision])
@@ -103,16 +63,5 @@ def planted_case(name: str) -> list[dict[str, Any]]:
     subject = model if host != "decoder" else (lambda target: model(target)[0])
     start = time.perf_counter()
     row = examination_row(lambda: examine(subject, **options, **MARKS))
-    return [{**row, **named_and_missed(row, defects), "seconds": time.perf_counter() - start}]
-
-
-def named_and_missed(row: dict[str, Any], defects: tuple[str, ...]) -> dict[str, Any]:
-    """Return the defects that were missed, further findings, and whether any finding was made."""
-    every = {name for name, _, _ in row.get("found", [])}
-    strong = {name for name, severity, _ in row.get("found", []) if severity != "note"}
-    wanted = {defect: {finding_name(defect), CAUSES.get(defect, defect)} for defect in defects}
-    return {
-        "missed": [defect for defect, good in wanted.items() if not good & every],
-        "beside": sorted(strong - set().union(*wanted.values())),
-        "noticed": bool(strong or any(good & every for good in wanted.values())),
-    }
+    wanted = {name for defect in defects for name in (defect.partition("/")[0], CAUSES.get(defect, defect))}
+    return [{**row, **judged(row, wanted), "seconds": time.perf_counter() - start}]

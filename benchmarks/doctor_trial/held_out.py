@@ -19,7 +19,7 @@ from types import GeneratorType, ModuleType
 from typing import Any
 
 import torch
-from benchmarks.doctor_trial.sound import PRECISIONS, examination_row
+from benchmarks.doctor_trial.sound import PRECISIONS, examination_row, judged
 
 import specimens
 import transformer_doctor
@@ -55,7 +55,6 @@ class Case:
 
 @cache
 def cases() -> dict[str, Case]:
-    """Return the cases by name."""
     found: dict[str, Case] = {}
     base = case = Case("", "")
     last = ""
@@ -89,12 +88,7 @@ def held_out_case(case_name: str) -> list[dict[str, Any]]:
         torch.manual_seed(0)
         start = time.perf_counter()
         row = examination_row(lambda: report_of(module, case.expression, PRECISIONS[precision]))
-    strong = sorted({found for found, severity, _ in row.get("found", []) if severity != "note"})
-    judged: dict[str, Any] = {"untrue": strong}
-    if case.findings:
-        named = any(found in case.findings for found, _, _ in row.get("found", []))
-        judged = {"named": named, "noticed": named or bool(strong)}
-    return [{**row, **judged, "precision": precision, "seconds": time.perf_counter() - start}]
+    return [{**row, **judged(row, {*case.findings}), "seconds": time.perf_counter() - start}]
 
 
 def imported(path: Path, text: str) -> ModuleType:

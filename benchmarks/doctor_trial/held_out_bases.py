@@ -171,8 +171,6 @@ def examined_file() -> Any:
 
 
 class Saved:
-    """A training that can be saved and loaded."""
-
     def __init__(self) -> None:
         torch.manual_seed(0)
         self.model, self.position = Writer(), 0

@@ -8,7 +8,9 @@ the defects of the model itself that each can have.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -65,8 +67,6 @@ class Head(nn.Module):
 
 
 class Heads(nn.Module):
-    """Several heads side by side."""
-
     def __init__(self, defects: Defects, ahead: bool = False) -> None:
         super().__init__()
         self.heads = nn.ModuleList(Head(defects, ahead) for _ in range(HEADS))
@@ -77,8 +77,6 @@ class Heads(nn.Module):
 
 
 class Norm(nn.Module):
-    """Layer normalization, written out."""
-
     def __init__(self) -> None:
         super().__init__()
         self.gain, self.shift = nn.Parameter(torch.ones(WIDTH)), nn.Parameter(torch.zeros(WIDTH))
@@ -88,8 +86,6 @@ class Norm(nn.Module):
 
 
 class Residual(nn.Module):
-    """Pre-norm residual connection."""
-
     def __init__(self, defects: Defects) -> None:
         super().__init__()
         self.norm, self.dropout, self.defects = Norm(), nn.Dropout(0.1), defects
@@ -182,8 +178,6 @@ class Annotated(nn.Module):
 
 
 class AnnotatedTrainer(Trainer):
-    """Training of `Annotated`."""
-
     def logits(self, source: Tensor, inputs: Tensor) -> Tensor:
         return self.model(source, inputs, *self.model.masks(source, inputs))
 
@@ -347,41 +341,22 @@ def without_mask(attention: Any, way: str) -> Callable[..., Any]:
     return changed
 
 
-COMMON = (
-    "parameters-without-gradient", "no-positions", "scores-are-probabilities", "unusual-scale/missing",
-    "unusual-scale/inverted", "tied-logits-scaled", "sees-the-future/absent", "sees-the-future/inverted",
-    "sees-the-future/wide", "scaled-by-model-width", "random-in-evaluation", "first-loss-too-high",
-)  # fmt: skip
-WITH_SOURCE = (
-    "no-source-padding-mask", "no-source-padding-mask/cross", "no-source-padding-mask/encoder", "source-not-read",
-    "depends-on-the-batch",
-)  # fmt: skip
-OWN_ATTENTION = (
-    "softmax-axis", "sees-the-future/late", "sees-the-future/multiplied", "sees-the-future/bool-added",
-    "dropout-on-residual", "position-limit", "mask-fill",
-)  # fmt: skip
-TRAINING = (
-    "no-start-symbol", "target-not-shifted", "teacher-forced-score", "wrong-labels", "end-never-trained",
-    "end-fed-to-decoder", "ignored-label", "padding-in-loss", "padding-in-mean", "gradients-accumulated",
-    "accumulation-not-divided", "parameters-not-updated", "starts-otherwise", "decodes-otherwise",
-    "evaluates-in-training-mode", "not-learned",
-)  # fmt: skip
+TABLES = tomllib.loads(Path(__file__).with_name("host_defects.toml").read_text(encoding="utf-8"))
+TRAINING: tuple[str, ...] = tuple(TABLES["training"])
 
-# Two causal layers distinguish positions without embeddings of them: no defect of a decoder. The divisor of scores
-# in nn.Transformer is set by torch.
-DECODER_DEFECTS = tuple(name for name in COMMON if name != "no-positions")
-TORCH_DEFECTS = tuple(name for name in COMMON if not name.startswith(("unusual-scale", "scaled-by")))
+
+def defects_of(host: str) -> tuple[str, ...]:
+    """Return the defects of the model itself that can be planted in a host."""
+    groups = [name for group in TABLES["hosts"][host]["groups"] for name in TABLES[group]]
+    own = TABLES["hosts"][host]
+    return tuple(name for name in groups if not name.startswith(tuple(own["without"]))) + tuple(own["own"])
+
 
 # By host: the model, its trainer, and the defects that can be planted in the model.
 HOSTS: Mapping[str, tuple[Callable[..., nn.Module], type[Trainer], tuple[str, ...]]] = {
-    "einsum": (Transformer, Trainer, (*COMMON, *WITH_SOURCE, *OWN_ATTENTION, "wrong-sinusoids", "weak-embeddings",
-        "padding-mask-on-queries", "shared-projections", "mask-as-value", "pad-row-overwritten",
-        "padding-row-trained")),
-    "annotated": (Annotated, AnnotatedTrainer, (*COMMON, *WITH_SOURCE, *OWN_ATTENTION, "wrong-sinusoids",
-        "padding-mask-on-queries")),
-    "nn.Transformer": (TorchTransformer, Trainer, (*TORCH_DEFECTS, *WITH_SOURCE, "sees-the-future/bool-added",
-        "rows-mixed", "wrong-sinusoids", "weak-embeddings", "padding-mask-on-queries", "mask-fill",
-        "position-limit", "pad-row-overwritten", "padding-row-trained")),
-    "decoder": (Small, SmallTrainer, (*DECODER_DEFECTS, *OWN_ATTENTION, "depends-on-the-batch")),
-    "marian": (Marian, Trainer, (*COMMON, *WITH_SOURCE, "wrong-sinusoids")),
-}  # fmt: skip
+    "einsum": (Transformer, Trainer, defects_of("einsum")),
+    "annotated": (Annotated, AnnotatedTrainer, defects_of("annotated")),
+    "nn.Transformer": (TorchTransformer, Trainer, defects_of("nn.Transformer")),
+    "decoder": (Small, SmallTrainer, defects_of("decoder")),
+    "marian": (Marian, Trainer, defects_of("marian")),
+}

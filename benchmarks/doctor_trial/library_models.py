@@ -7,36 +7,18 @@ field of its default configuration that is a size is made small.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-VOCABULARY, POSITIONS, WINDOW, MOST_LAYERS = 23, 64, 8, 4
+VOCABULARY, MOST_LAYERS = 23, 4
 SCALES = (1, 2, 4, 8)  # times the smallest widths; the next is tried where a model cannot be built or called
-MAPPINGS = {
-    "ForConditionalGeneration": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
-    "ForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING",
-    "ForMaskedLM": "MODEL_FOR_MASKED_LM_MAPPING",
-    "TextEncoder": "MODEL_FOR_TEXT_ENCODING_MAPPING",
-    "ForSequenceClassification": "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING",
-    "ForTokenClassification": "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING",
-}
-OTHER_INPUTS = (
-    "vision",
-    "audio",
-    "image",
-    "speech",
-    "pixel",
-    "codec",
-    "depth_decoder",
-    "sound",
-    "projector",
-    "prosody",
-    "qformer",
-)
-WRITERS = ("gpt2",)  # decoders of further "encoder-decoder" models: their cross-attention is asked nowhere else
 MARKS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+MAPPINGS: dict[str, str] = TABLES["mappings"]
 
 
 class NotBuilt(Exception):
@@ -49,7 +31,7 @@ def names() -> list[str]:
 
     mappings = vars(modeling_auto)
     found = [f"{kind} {family}" for kind, name in MAPPINGS.items() for family in mappings.get(f"{name}_NAMES", ())]
-    return [*found, *(f"ForConditionalGeneration encoder-decoder+{writer}" for writer in WRITERS)]
+    return [*found, *(f"ForConditionalGeneration encoder-decoder+{writer}" for writer in TABLES["writers"])]
 
 
 def classes(name: str) -> tuple[type, type]:
@@ -101,7 +83,7 @@ def small_config(config_class: type, scale: int) -> Any:
         NotBuilt: the model reads images or sound.
     """
     parts = getattr(config_class, "sub_configs", {})
-    others = [part for part in parts if any(word in part for word in OTHER_INPUTS)]
+    others = [part for part in parts if any(word in part for word in TABLES["other inputs"])]
     if others:
         raise NotBuilt(f"reads more than text ({', '.join(others)})")
     default = config_class()
@@ -127,43 +109,20 @@ def as_used(config: Any, kind: str) -> Any:
 def small_values(fields: Mapping[str, Any], scale: int) -> dict[str, Any]:
     """Return the fields to change, each with its small value."""
     layers = layer_count(fields)
-    heads = next((value for name, value in fields.items() if re.search(HEADS, name)), None)
+    heads = next((value for name, value in fields.items() if re.search(TABLES["heads"], name)), None)
     small: dict[str, Any] = {}
     for name, value in fields.items():
-        if name in NOT_SIZES or name.startswith("_") or isinstance(value, bool):
+        if name in TABLES["not sizes"] or name.startswith("_") or isinstance(value, bool):
             continue
         if isinstance(value, int):
             small[name] = small_number(name, value, scale, layers, heads)
         elif isinstance(value, (list, tuple)):
             small[name] = small_list(name, value, scale, layers)
     changed = {name: value for name, value in small.items() if value != fields[name]}
-    return changed | SPECIAL.get(str(fields.get("model_type")), {})
-
-
-NOT_SIZES = {"model_type", "transformers_version", "architectures", "dtype", "return_dict", "id2label", "label2id"}
-HEADS = r"(^|_)(n_heads?|num_heads|num_attention_heads|attention_heads|heads)$"
-# The first pattern that a name matches decides; a value is never made larger but for 0.
-RULES: tuple[tuple[str, int, bool], ...] = (  # pattern, small value, whether it grows with the scale
-    (r"vocab|n_tokens$|num_embeddings$", VOCABULARY, False),
-    (r"prompt_types|prompt_length|position_bias|ngram_(vocab|table)|engram", 8, False),
-    (r"experts_per_tok|top_k|topk$|selected_experts|moe_k$", 2, False),
-    (r"n_group|topk_group|n_groups|num_groups|mamba_n_groups|ngroups", 1, False),
-    (r"shared_expert.*(num|n_)|(num|n_)\w*shared_expert", 1, False),
-    (r"(num|n)_\w*experts?$|experts$", 4, False),
-    (r"first_k_dense", 1, False),
-    (r"max_\w*position|n_positions|max_seq|n_ctx|max_source|max_target|seq_length$|max_len", POSITIONS, False),
-    (r"window|attention_context|sliding", WINDOW, False),
-    (r"chunk|block_size|num_random_blocks", 8, False),
-    (r"intermediate|ffn|d_?ff|dim_ff|n_inner|mlp_(dim|hidden)|ff_dim|feed_forward|inner_dim", 32, True),
-    (r"head_dim|d_kv|kv_channels|d_head|head_size|dim_head|rotary_dim|dims_per_head|mamba_headdim", 8, True),
-    (r"rank|low_rank", 8, True),
-    (r"state_size|d_state|ssm_state", 8, False),
-    (r"hidden|d_model|n_embd|embed|emb_|^dim$|_dim$|width|input_size|_size$|d_embed", 16, True),
-)
+    return changed | TABLES["special"].get(str(fields.get("model_type")), {})
 
 
 def small_number(name: str, value: int, scale: int, layers: int, heads: int | None) -> int:
-    """Return a small value of a field."""
     if name.endswith("token_id"):
         return value if value < VOCABULARY else MARKS.get(name, 3)
     if re.search(r"(kv_heads|key_value_heads|num_kv|n_kv)", name):
@@ -172,9 +131,9 @@ def small_number(name: str, value: int, scale: int, layers: int, heads: int | No
         return min(value, 2)
     if re.search(r"(^|_)(n|num)_?\w*layers?$|_layers$|^depth$|n_layer$", name):
         return min(value, layers)
-    for pattern, small, grows in RULES:
-        if re.search(pattern, name):
-            return min(value, small * (scale if grows else 1))
+    for rule in TABLES["rules"]:
+        if re.search(rule["name"], name):
+            return min(value, rule["small"] * (scale if rule.get("grows") else 1))
     return value
 
 
@@ -198,31 +157,3 @@ def small_list(name: str, value: list[Any] | tuple[Any, ...], scale: int, layers
     if value and all(type(entry) is int for entry in value):
         value = [small_number(name, entry, scale, layers, None) for entry in value]
     return list(value)
-
-
-# Small values of fields that no rule matches, by model type.
-SPECIAL: dict[str, dict[str, Any]] = {
-    "bailing_hybrid": {"num_hidden_layers": 2, "layer_types": ["linear_attention", "full_attention"]},
-    "bamba": {"mamba_n_heads": 4, "mamba_d_head": 8, "attn_layer_indices": [1]},
-    "falcon_h1": {"mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_ssm": 32},
-    "granitemoehybrid": {"mamba_n_heads": 4, "mamba_d_head": 8, "layer_types": ["mamba", "attention"]},
-    "mamba2": {"num_heads": 4, "head_dim": 8, "hidden_size": 16, "expand": 2},
-    "codegen": {"n_head": 4, "n_embd": 32, "rotary_dim": 4},
-    "xlnet": {"d_model": 16, "n_head": 2, "d_head": 8},
-    "reformer": {
-        "attn_layers": ["local", "lsh"],
-        "axial_pos_shape": [8, 8],
-        "axial_pos_embds_dim": [8, 8],
-        "hidden_size": 16,
-    },
-    "perceiver": {"num_latents": 8, "d_latents": 16, "num_self_attends_per_block": 2},
-    "recurrent_gemma": {"block_types": ["recurrent", "attention"], "num_hidden_layers": 2},
-    "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1},
-    "hunyuan_v1_dense": {"head_dim": 8},
-    "hunyuan_v1_moe": {"head_dim": 8},
-    "ministral": {"head_dim": 8},
-    "nemotron": {"num_key_value_heads": 2, "head_dim": 8},
-    "xmod": {"languages": ["en_XX"], "default_language": "en_XX"},
-    "deepseek_v2": {"num_experts_per_tok": 2},
-    "cohere_compass_text": {"layer_types": ["sliding_attention", "full_attention"]},
-}

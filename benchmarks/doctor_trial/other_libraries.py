@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,19 +18,16 @@ Peer = tuple[nn.Module, dict[str, Any]]
 
 
 def ids(length: int) -> Tensor:
-    """Return two rows of ids."""
     return torch.randint(3, VOCABULARY, (2, length))
 
 
 @torch.no_grad()
 def call_both(model: nn.Module) -> Any:
-    """Call a model with a source and a target."""
     return model(ids(7), ids(5))
 
 
 @torch.no_grad()
 def call_one(model: nn.Module) -> Any:
-    """Call a model with one row of ids."""
     return model(ids(7))
 
 
@@ -156,33 +154,26 @@ def x_encoder() -> Peer:
     return encoder(Masked(num_tokens=VOCABULARY, max_seq_len=200, attn_layers=layers))
 
 
+TORCHTUNE = {
+    "llama3": {},
+    "gemma": {"head_dim": 8},
+    "qwen2": {},
+    "mistral": {},
+    "gemma2": {
+        "head_dim": 8,
+        "query_pre_attn_scalar": 8,
+        "sliding_window_size": 8,
+        "final_capping_value": 30.0,
+        "hidden_capping_value": 50.0,
+    },
+    "phi3": {"num_kv_heads": 2},
+}
+
+
 def torchtune_decoder(family: str) -> Peer:
     shape = {"vocab_size": VOCABULARY, "num_layers": 2, "num_heads": 2, "embed_dim": 16, "max_seq_len": 200}
-    if family == "llama3":
-        from torchtune.models.llama3 import llama3
-
-        return decoder(llama3(**shape, num_kv_heads=1, intermediate_dim=32))
-    if family == "gemma":
-        from torchtune.models.gemma import gemma
-
-        return decoder(gemma(**shape, num_kv_heads=1, head_dim=8, intermediate_dim=32))
-    if family == "qwen2":
-        from torchtune.models.qwen2 import qwen2
-
-        return decoder(qwen2(**shape, num_kv_heads=1, intermediate_dim=32))
-    if family == "mistral":
-        from torchtune.models.mistral import mistral
-
-        return decoder(mistral(**shape, num_kv_heads=1, intermediate_dim=32))
-    if family == "gemma2":
-        from torchtune.models.gemma2 import gemma2
-
-        window = {"sliding_window_size": 8, "final_capping_value": 30.0, "hidden_capping_value": 50.0}
-        small = {"num_kv_heads": 1, "head_dim": 8, "intermediate_dim": 32, "query_pre_attn_scalar": 8}
-        return decoder(gemma2(**shape, **small, **window))
-    from torchtune.models.phi3 import phi3
-
-    return decoder(phi3(**shape, num_kv_heads=2, intermediate_dim=32))
+    make = vars(importlib.import_module(f"torchtune.models.{family}"))[family]
+    return decoder(make(**{**shape, "num_kv_heads": 1, "intermediate_dim": 32, **TORCHTUNE[family]}))
 
 
 def litgpt_decoder(**options: Any) -> Peer:
@@ -208,7 +199,6 @@ def host(name: str) -> Peer:
 
 @torch.no_grad()
 def call_annotated(model: Any) -> Any:
-    """Call a model that takes masks."""
     source, target = ids(7), ids(5)
     return model(source, target, *model.masks(source, target))
 
@@ -257,8 +247,7 @@ PEERS: Mapping[str, Callable[[], Peer]] = {
     "x-transformers decoder qk-norm": lambda: x_decoder(attn_qk_norm=True),
     "x-transformers decoder talking-heads": lambda: x_decoder(attn_pre_talking_heads=True),
     "x-transformers decoder flash": lambda: x_decoder(attn_flash=True, use_rmsnorm=True, ff_glu=True),
-    **{f"torchtune {name}": lambda name=name: torchtune_decoder(name)
-       for name in ("llama3", "gemma", "gemma2", "mistral", "qwen2", "phi3")},
+    **{f"torchtune {name}": lambda name=name: torchtune_decoder(name) for name in TORCHTUNE},
     "litgpt": litgpt_decoder,
     "litgpt grouped queries": lambda: litgpt_decoder(n_query_groups=1),
     "litgpt sequential": lambda: litgpt_decoder(parallel_residual=False, bias=False, norm_class_name="RMSNorm"),

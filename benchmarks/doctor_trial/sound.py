@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.doctor_trial import library_models
+from benchmarks.doctor_trial import library_models, trial
 from torch import nn
 
 from transformer_doctor import examine
@@ -30,7 +32,6 @@ def names(variants: Sequence[str] = VARIANTS) -> list[str]:
 
 
 def sound_case(name: str) -> list[Row]:
-    """Examine a sound model in each of its variants."""
     subject, variants = name.split(" / ")
     group, model_name = subject.split(" ", 1)
     make = library_model if group == "library" else peer_model
@@ -39,7 +40,6 @@ def sound_case(name: str) -> list[Row]:
 
 
 def variant_row(made: Made | Row, variant: str) -> Row:
-    """Examine a model in one precision, with one kind of weights."""
     if isinstance(made, dict):
         return made
     torch.manual_seed(1)
@@ -80,6 +80,17 @@ def library_model(name: str) -> Made | Row:
             run_examine = partial(examine, kind="encoder") if name.split(" ")[0] in ENCODERS else examine
             return model, call_huggingface, run_examine
     return {"left out": first}
+
+
+def examine_library(rows: str, seconds: str, *models: str) -> None:
+    """Examine the text models of the installed transformers, all unless some are named, in processes of their own.
+
+    It needs torch, transformers and the doctor alone, so that the environment of an old release can call it.
+    """
+    warnings.simplefilter("ignore")
+    names = [f"library {name} / float32 own" for name in models or library_models.names()]
+    for _ in trial.run_cases(names, sound_case, trial.Limits(seconds=float(seconds), jobs=1), Path(rows)):
+        pass
 
 
 def peer_model(name: str) -> Made | Row:
@@ -123,6 +134,19 @@ def examination_row(run_examine: Callable[[], Any]) -> Row:
     }
 
 
+def judged(row: Row, wanted: set[str]) -> Row:
+    """Return whether a finding names the defect, whether any was made, and those that do not name it."""
+    every = {name for name, _, _ in row.get("found", [])}
+    strong = {name for name, severity, _ in row.get("found", []) if severity != "note"}
+    named = bool(wanted & every)
+    return {
+        "defect": bool(wanted),
+        "named": named,
+        "noticed": named or bool(strong),
+        "beside": sorted(strong - wanted),
+    }
+
+
 def other_weights(model: Any) -> tuple[str, Callable[[nn.Module], None]]:
     """Return another kind of weights: an output layer of zeros, or larger weights where it is tied or unknown."""
     get = getattr(model, "get_output_embeddings", None)
@@ -135,14 +159,12 @@ def other_weights(model: Any) -> tuple[str, Callable[[nn.Module], None]]:
 
 @torch.no_grad()
 def zero(head: nn.Linear) -> None:
-    """Set the weights of an output layer to zero."""
     for parameter in head.parameters():
         parameter.zero_()
 
 
 @torch.no_grad()
 def strengthen(model: nn.Module) -> None:
-    """Multiply all matrices."""
     for parameter in model.parameters():
         if parameter.dim() > 1:
             parameter.mul_(STRONG)

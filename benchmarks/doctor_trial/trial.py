@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import multiprocessing
 import resource
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -56,39 +56,28 @@ def fresh_rows(names: Sequence[str], run: Callable[[str], list[Row]], limits: Li
     """Yield the rows of cases in the order in which they end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, run.__module__, *PRELOADED])
-    waiting, running = list(reversed(names)), {}
-    while waiting or running:
-        while waiting and len(running) < limits.jobs:
-            name = waiting.pop()
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=send_rows, args=(run, name, limits.memory, sender))
-            process.start()
-            sender.close()
-            running[receiver] = (name, process, time.monotonic())
-        ready = wait(list(running), timeout=1.0)
-        for receiver, (name, process, begin) in list(running.items()):
-            if receiver in ready:
-                rows = received(receiver)
-            elif time.monotonic() - begin > limits.seconds:
-                rows = [{"failure": f"not done after {limits.seconds:.0f} s"}]
-            else:
-                continue
-            process.kill()
-            process.join()
-            del running[receiver]
-            yield from ({"case": name, **row} for row in rows)
 
+    def rows_of(name: str) -> list[Row]:
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=send_rows, args=(run, name, limits.memory, sender))
+        process.start()
+        sender.close()
+        try:
+            rows = [{"failure": f"not done after {limits.seconds:.0f} s"}]
+            if receiver.poll(limits.seconds):
+                rows = receiver.recv()
+        except EOFError:
+            rows = [{"failure": "the process ended without a result"}]
+        process.kill()
+        process.join()
+        return [{"case": name, **row} for row in rows]
 
-def received(receiver: Connection) -> list[Row]:
-    """Return the rows that a process sent, or a row with the reason why it sent none."""
-    try:
-        return receiver.recv()
-    except EOFError:
-        return [{"failure": "the process ended without a result"}]
+    with ThreadPoolExecutor(limits.jobs) as threads:
+        for task in as_completed([threads.submit(rows_of, name) for name in names]):
+            yield from task.result()
 
 
 def send_rows(run: Callable[[str], list[Row]], name: str, memory: int, sender: Connection) -> None:
-    """Run a case in this process, and send its rows or its error."""
     import torch
 
     torch.set_num_threads(1)

@@ -2,38 +2,83 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 BENCHMARKS = Path(__file__).parents[1]
+START = """
+import sys
+from pathlib import Path
+from {} import main
+*paths, word = sys.argv[1:]
+main(*map(Path, paths), word)
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that is compared.
+
+    Attributes:
+        module: the module that runs in the contender's process: its `main` takes two paths or one, and a word.
+        package: the package whose version is reported.
+        needs: a required package that manyheads does not require.
+        own_python: name of the option for the Python that it needs, if it needs one of its own.
+    """
+
+    module: str
+    package: str
+    needs: str | None = None
+    own_python: str | None = None
+
+    def missing(self, pythons: Mapping[str, str | None]) -> str:
+        """Return what has to be done before it can run here, or nothing."""
+        if self.own_python and pythons[self.own_python] is None:
+            return f"name a Python that has it with --{self.own_python} PYTHON"
+        if self.needs and importlib.util.find_spec(self.needs) is None:
+            return f"pip install {self.needs}"
+        return ""
+
+
+def available(programs: Mapping[str, Program], pythons: Mapping[str, str | None]) -> dict[str, Program]:
+    """Return the programs that can run here; print the others."""
+    for name, program in programs.items():
+        if missing := program.missing(pythons):
+            print(f"{name} is left out: {missing}", file=sys.stderr)
+    return {name: program for name, program in programs.items() if not program.missing(pythons)}
 
 
 class ContenderProcess:
-    """The process of a contender. Its first answer says that it is ready."""
+    """The process of a contender, and its largest resident size so far. Its first answer says that it is ready."""
 
     def __init__(
-        self, name: str, log: Path, arguments: list[str], *, threads: int, python: str | None = None
+        self,
+        name: str,
+        program: Program,
+        log: Path,
+        arguments: Sequence[str | Path],
+        *,
+        threads: int,
+        pythons: Mapping[str, str | None],
     ) -> None:
-        """Start the process.
-
-        Args:
-            name: name in messages and tables.
-            log: file for everything that the process prints.
-            arguments: the name of a module, and its arguments.
-            threads: number of threads.
-            python: the Python that has the packages of the contender; None: the one that runs this program.
-        """
+        """Start the process with the arguments of its `main`; what it prints goes to the file `log`."""
         self.name = name
         self.log = log
+        self.mebibytes = 0.0
+        python = pythons[program.own_python] if program.own_python else None
+        self.version = version(program.package, python)
         with self.log.open("w") as file:
             self.process = subprocess.Popen(
-                [python or sys.executable, "-m", *arguments],
+                [python or sys.executable, "-c", START.format(program.module), *map(str, arguments)],
                 env=environment(threads, ours=python is None),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -48,19 +93,19 @@ class ContenderProcess:
         self.process.kill()
         self.process.communicate()
 
-    def send(self, command: str) -> None:
-        """Send a command."""
+    def ask(self, command: str) -> dict[str, Any]:
         assert self.process.stdin is not None
         print(command, file=self.process.stdin, flush=True)
+        return self.receive()
 
     def receive(self) -> dict[str, Any]:
-        """Wait for the next answer and return it."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
             raise SystemExit(f"{self.name} ended; the last lines of its output:\n{tail}")
         answer: dict[str, Any] = json.loads(line)
+        self.mebibytes = answer.get("mebibytes", self.mebibytes)
         return answer
 
 
@@ -73,12 +118,7 @@ def version(package: str, python: str | None = None) -> str:
 
 
 def environment(threads: int, *, ours: bool) -> dict[str, str]:
-    """Return the environment variables of a contender.
-
-    Args:
-        threads: number of threads.
-        ours: whether the Python of this program runs the contender. Other Pythons do not get our PYTHONPATH.
-    """
+    """Return the environment variables of a contender; Pythons that are not ours do not get our PYTHONPATH."""
     paths = [str(BENCHMARKS)]
     if ours and (path := os.environ.get("PYTHONPATH")):
         paths.append(path)

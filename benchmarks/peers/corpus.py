@@ -31,29 +31,17 @@ from manyheads.training.task import TrainingTask
 
 MARKS = {"pad": PAD, "bos": BOS, "eos": EOS}
 FOREVER = 10**9  # updates: more than any comparison computes
-SIZES = {  # the model, pieces of the vocabulary, peak learning rate
-    "default": (ModelConfig(), 8_000, 1e-3),
-    "base": (
-        ModelConfig(d_model=512, d_ff=2_048, num_heads=8, num_encoder_layers=6, num_decoder_layers=6), 8_000, 5e-4,
-    ),
-    "tiny": (
-        ModelConfig(d_model=128, d_ff=256, num_heads=4, num_encoder_layers=4, num_decoder_layers=4), 10_000, 1e-3,
-    ),
-    "check": (  # for --tiny
-        ModelConfig(d_model=16, d_ff=24, num_heads=2, num_encoder_layers=1, num_decoder_layers=1), 300, 1e-3,
-    ),
-}  # fmt: skip
+SMALL = {"d_model": 16, "d_ff": 24, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
 
 
-def configuration(root: str, size: str) -> Config:
-    """Return the settings of a comparison for a name of `SIZES`."""
-    model, pieces, rate = SIZES[size]
+def configuration(root: str, tiny: bool) -> Config:
+    """Return the settings of the comparison; with --tiny, of a small model."""
     return Config(
         data=DataConfig(root=root, source="de", target="en", valid="val"),
-        tokenizer=TokenizerConfig(vocab_size=pieces),
-        model=model,
+        tokenizer=TokenizerConfig(vocab_size=300 if tiny else 8_000),
+        model=ModelConfig(**(SMALL if tiny else {})),
         training=TrainingConfig(
-            steps=FOREVER, save_every=FOREVER, learning_rate=rate, warmup_steps=100, valid_sentences=0
+            steps=FOREVER, save_every=FOREVER, learning_rate=1e-3, warmup_steps=100, valid_sentences=0
         ),
     )
 
@@ -72,7 +60,6 @@ class PreparedCorpus:
 
     @property
     def config(self) -> Config:
-        """Return the settings of the comparison."""
         return self.task.config
 
     @property
@@ -121,7 +108,6 @@ def write_text(folder: Path, tokenizer: Tokenizer, sides: dict[str, Ragged]) -> 
 
 
 def open_prepared(folder: Path) -> PreparedCorpus:
-    """Open a folder that `prepare_corpus` wrote."""
     run = RunDirectory.existing(folder / "run")
     config = run.config()
     corpus = open_corpus(config, run.path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -23,8 +22,6 @@ from peers.measured_updates import MeasuredUpdates
 
 
 class MeasuredTrainer(Trainer):
-    """A Trainer that pauses between rounds."""
-
     measured_updates: MeasuredUpdates
 
     def remaining_updates(self) -> Iterator[tuple[Indices, Sequence[MicroBatch], int]]:
@@ -46,18 +43,16 @@ class NoStorage:
 
 
 def validation_loss(model: EncoderDecoder, prepared: PreparedCorpus) -> float:
-    """Return the validation loss in nats a target token, in fp32."""
     model.eval()
     nats, tokens = corpus_nll(model, *prepared.valid, bos=BOS, eos=EOS)
     model.train()
     return nats / tokens
 
 
-def main() -> None:
-    folder, precision = sys.argv[1:]
+def main(folder: Path, precision: str) -> None:
     keep_few_kernels()
     keep_freed_memory()
-    prepared = open_prepared(Path(folder))
+    prepared = open_prepared(folder)
     training = prepared.config.training
     torch.manual_seed(training.seed)
     model = prepared.task.model()
@@ -74,7 +69,3 @@ def main() -> None:
     )
     trainer.measured_updates = MeasuredUpdates(lambda: validation_loss(model, prepared))
     trainer.run()
-
-
-if __name__ == "__main__":
-    main()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 from transformers import MarianConfig, MarianMTModel
 
 from manyheads.config.schema import ModelConfig
@@ -42,29 +40,14 @@ def marian(config: ModelConfig, size: int) -> MarianMTModel:
     )
 
 
-def main() -> None:
-    folder, precision = sys.argv[1:]
-    prepared = open_prepared(Path(folder))
+def main(folder: Path, precision: str) -> None:
+    prepared = open_prepared(folder)
     torch.manual_seed(prepared.config.training.seed)
     model = marian(prepared.config.model, prepared.size)
 
-    def loss(batch: Batch, smoothing: float) -> Tensor:
-        logits = model(
-            input_ids=batch.source,
-            attention_mask=batch.source != PAD,
-            decoder_input_ids=batch.target_in,
-            use_cache=False,
-        ).logits
-        return functional.cross_entropy(
-            logits.flatten(0, 1).float(),
-            batch.target_out.flatten(),
-            ignore_index=PAD,
-            label_smoothing=smoothing,
-            reduction="sum",
-        )
+    def logits(batch: Batch) -> Tensor:
+        mask = batch.source != PAD
+        inputs = {"input_ids": batch.source, "attention_mask": mask, "decoder_input_ids": batch.target_in}
+        return model(**inputs, use_cache=False).logits
 
-    train(model, loss, prepared, precision)
-
-
-if __name__ == "__main__":
-    main()
+    train(model, logits, prepared, precision)

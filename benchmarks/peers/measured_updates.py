@@ -1,6 +1,6 @@
 """Pause a training program between rounds, and report tokens, seconds and memory of each round.
 
-This module runs in the process of a contender; `training_process.py` is the measuring side. It imports only the
+This module runs in the process of a contender; `train_peers.py` is the measuring side. It imports only the
 standard library, because toolkits with a Python of their own import it too.
 """
 
@@ -8,11 +8,32 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from string import Template
+from typing import TextIO
+
+from resident import memory_mib
+
+
+def answer_stream() -> TextIO:
+    """Take over standard output for answers: what the program prints from now on goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    return answers
+
+
+def write_configuration(name: str, folder: Path, **more: object) -> Path:
+    """Fill the settings of the comparison into the file of this name beside this module; return its copy."""
+    shared = json.loads((folder / "settings.json").read_text())
+    values = {**shared["model"], **shared["training"], **more}
+    template = Template(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
+    path = folder / name
+    path.write_text(template.substitute(words, folder=folder), encoding="utf-8")
+    return path
 
 
 class MeasuredUpdates:
@@ -24,26 +45,17 @@ class MeasuredUpdates:
     """
 
     def __init__(self, validate: Callable[[], float] | None = None) -> None:
-        """Take over standard output: what the program prints from now on goes to standard error.
-
-        Args:
-            validate: returns the validation loss of the current weights, in nats a token.
-        """
-        self.answers = os.fdopen(os.dup(1), "w", buffering=1)
-        os.dup2(2, 1)
+        """Take over standard output; `validate` returns the validation loss of the weights, in nats a token."""
+        self.answers = answer_stream()
         self.validate = validate
         self.remaining = self.tokens = 0  # updates to come and target tokens so far in this round
         self.start = time.perf_counter()
 
     def before_update(self, target_tokens: int) -> None:
-        """Wait for the next round if this one is over.
-
-        Args:
-            target_tokens: number of target tokens of the update that begins, without padding.
-        """
+        """Wait for the next round if this one is over; the tokens are those of the update that begins."""
         if self.remaining == 0:
             seconds = time.perf_counter() - self.start
-            self.answer(seconds=seconds, tokens=self.tokens, mebibytes=peak_memory())
+            self.answer(seconds=seconds, tokens=self.tokens, mebibytes=memory_mib())
             self.remaining = self.next_round()
             self.tokens, self.start = 0, time.perf_counter()
         self.remaining -= 1
@@ -60,18 +72,4 @@ class MeasuredUpdates:
         os._exit(0)  # the measuring process has ended; a training program would save and score first
 
     def answer(self, **values: float) -> None:
-        """Send an answer to the measuring process."""
         self.answers.write(json.dumps(values) + "\n")
-
-
-def peak_memory() -> float:
-    """Return the largest resident size of this process so far, in MiB.
-
-    On Linux a process inherits the figure of getrusage from its parent, so /proc is read there.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -54,8 +53,8 @@ class TorchTransformer(nn.Module):
         x = self.embedding(ids) * self.scale + self.positions[: ids.size(1)]
         return functional.dropout(x, self.dropout, self.training)
 
-    def loss(self, batch: Batch, smoothing: float) -> Tensor:
-        """Return the cross-entropy, summed over the real target tokens."""
+    def logits(self, batch: Batch) -> Tensor:
+        """Return the logits of the target tokens: (B, T, V)."""
         padded = batch.source == PAD
         hidden = self.transformer(
             self.embed(batch.source),
@@ -65,22 +64,11 @@ class TorchTransformer(nn.Module):
             memory_key_padding_mask=padded,
             tgt_is_causal=True,
         )
-        return functional.cross_entropy(
-            self.output(hidden).flatten(0, 1).float(),
-            batch.target_out.flatten(),
-            ignore_index=PAD,
-            label_smoothing=smoothing,
-            reduction="sum",
-        )
+        return self.output(hidden)
 
 
-def main() -> None:
-    folder, precision = sys.argv[1:]
-    prepared = open_prepared(Path(folder))
+def main(folder: Path, precision: str) -> None:
+    prepared = open_prepared(folder)
     torch.manual_seed(prepared.config.training.seed)
     model = TorchTransformer(prepared.config.model, prepared.size)
-    train(model, model.loss, prepared, precision)
-
-
-if __name__ == "__main__":
-    main()
+    train(model, model.logits, prepared, precision)

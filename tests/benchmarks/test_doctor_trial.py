@@ -106,10 +106,10 @@ def test_each_held_out_edit_fits_its_file_and_names_findings() -> None:
     ("name", "verdict"),
     [
         ("schedule stays zero", {"named": True, "noticed": True}),
-        ("held_out_bases.py: doctor.examine_schedule(schedule)", {"untrue": []}),
+        ("held_out_bases.py: doctor.examine_schedule(schedule)", {"beside": []}),
         ("first weights loaded again", {"named": True, "noticed": True}),
         pytest.param("positions all zero in training", {"named": True, "noticed": True}, marks=pytest.mark.slow),
-        ('watched_trainings.py: closure("")', {"untrue": []}),
+        ('watched_trainings.py: closure("")', {"beside": []}),
     ],
 )
 def test_a_held_out_case_is_judged(name: str, verdict: dict[str, Any]) -> None:

@@ -1,9 +1,8 @@
 """Every script of benchmarks/ runs on a tiny size, and prints a document of the measurement and the machine.
 
-A new script needs `--tiny`, `--isa` and `--json` (`benchmarks/machine.py` has them), data that `benchmarks/tiny.py`
-makes, a row in `SCRIPTS` below and one in docs/benchmarks.md. With `--tiny --json` it prints nothing but JSON: one
-document, or a line for each part of it, with `machine.about()` and a unit. No figure is compared: a tiny size
-measures nothing.
+A new script uses `benchmarks/harness.py`, which has `--tiny`, `--isa` and `--json`, and data that
+`benchmarks/material.py` makes; it has a row in `SCRIPTS` below and one in docs/benchmarks.md. With `--tiny --json`
+it prints nothing but a JSON document. No figure is compared: a tiny size measures nothing.
 
 These tests run one contender of each kind. `python benchmarks/peers/check.py` runs all of
 them, JoeyNMT and Eole too.
@@ -27,7 +26,7 @@ from tests.serving.browser import open_browser
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks"
-SHARED = {"machine", "tiny"}  # modules of the scripts
+SHARED = {"harness", "material", "resident"}  # modules of the scripts
 TIMEOUT = 1_200  # seconds; a script takes some, and many times as long on a busy machine
 
 # For each script: the path of a figure in its document, with "*" for all entries of a list or an object; options.
@@ -35,14 +34,13 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "augment": ("rows/*/*/updates", []),
     "build": ("rows/kills/*/kills", []),
     "busy": ("rows", []),
-    "classify": ("rows/*/loss", []),
     "cluster": ("two workers against one/*/by processor time", []),
     "clean": ("rates/pairs a second/*", []),
     "confidence": ("rows/lines", []),
     "decoding_speed": ("rows/*/median", []),
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "directions": ("bytes/*", []),
-    "doctor": ("sound/*/checks", []),
+    "doctor": ("sound/examinations", []),
     "exports": ("rows", []),
     "finetune": ("times as fast", []),
     "gpu_check": ("rows/*/result", ["--device", "cpu"]),
@@ -56,11 +54,11 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "quality": ("rows/*/perplexity", []),
     "speedrun": ("processor seconds/references/*", []),
     "scale": ("from text/largest MiB", []),
-    "serve": ("mib/*", []),
+    "serve": ("memory/mib/*", []),
     "startup": ("rows/*/median", []),
     "suggestions": ("rows/*/*/junk", []),
     "techniques": ("rows/*/*/perplexity", []),
-    "terms": ("rows/speed/*/seconds", []),
+    "terms": ("rows/speed/*/median", []),
     "unlike_training": ("rows/all outside", []),
     "tune": ("rows/*/*/seconds", []),
     "training_speed": ("median", []),
@@ -113,10 +111,7 @@ def document_of(name: str, folder: Path) -> dict[str, Any]:
         os.killpg(process.pid, signal.SIGKILL)
         process.join()
     assert process.exitcode == 0, (folder / "stderr").read_text(encoding="utf-8")
-    document: dict[str, Any] = {}
-    for line in (folder / "stdout").read_text(encoding="utf-8").splitlines():
-        document |= json.loads(line, parse_constant=refuse_constant)
-    return document
+    return json.loads((folder / "stdout").read_text(encoding="utf-8"), parse_constant=refuse_constant)
 
 
 @pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=WEEKLY) for name in NAMES])
@@ -145,12 +140,8 @@ def test_every_script_has_a_row_and_every_row_a_script() -> None:
 @pytest.mark.weekly
 def test_isa_limits_torch_and_the_other_libraries(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text(
-        "import json, machine\n"
-        "machine.parse(machine.parser('A script.'), tiny={})\n"
-        "print(json.dumps(machine.about()))\n"
-    )
-    command = [sys.executable, str(script), "--isa", "avx2"]
+    script.write_text("import harness\nharness.main(lambda arguments: {}, 'A script.', {}, unit='s')\n")
+    command = [sys.executable, str(script), "--json", "--isa", "avx2"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FOLDER), str(ROOT / "src")])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode != 0:  # a processor without AVX2 is refused by name

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -19,11 +18,9 @@ def speedrun(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("speedrun")
 
 
-def write_entry(folder: Path, train: str, translate: str) -> Path:
-    commands = {"train": ["{python}", "-c", train, "{data}", "{run}"], "translate": ["{python}", "-c", translate]}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in {"name": "x", "changed": "y", **commands}.items()]
-    (folder / "entry.toml").write_text("\n".join(lines), encoding="utf-8")
-    return folder
+def write_entry(speedrun: ModuleType, folder: Path, train: str, translate: str) -> Path:
+    python = ["{python}", "-c"]
+    return speedrun.write_entry(folder, train=[*python, train, "{data}", "{run}"], translate=[*python, translate])
 
 
 @pytest.mark.parametrize(
@@ -50,14 +47,14 @@ def test_a_record_names_the_rules_that_an_entry_breaks(
     broken: list[str],
 ) -> None:
     root, entry, folder = tmp_path / "root", tmp_path / "entry", tmp_path / "run"
-    for made in (root, entry, folder):
+    for made in (root, folder):
         made.mkdir()
-    speedrun.tiny.write_pairs(root, valid="val", test=speedrun.TEST)
+    speedrun.write_pairs(root, valid="val", test=speedrun.TEST)
     names = ["train.de", "train.en", "val.de", "val.en"]
     monkeypatch.setattr(speedrun, "MOST_REFERENCES", 5)
     long = "sum(range(100_000_000))"
     train = train.replace("NAMES", repr(names)).replace("LONG", repr(long))
-    write_entry(entry, train, translate.replace("LONG", long))
+    write_entry(speedrun, entry, train, translate.replace("LONG", long))
     record = speedrun.verify(entry, root, folder, WORK)
     assert len(record["broken rules"]) == len(broken)
     assert all(map(str.startswith, record["broken rules"], broken))
@@ -68,16 +65,17 @@ def test_the_score_is_that_of_the_translations_and_equal_outputs_are_counted(
     speedrun: ModuleType, tmp_path: Path
 ) -> None:
     entry, folder = tmp_path / "entry", tmp_path / "run"
-    entry.mkdir()
     folder.mkdir()
-    speedrun.tiny.write_pairs(tmp_path, valid="val", test=speedrun.TEST)
+    speedrun.write_pairs(tmp_path, valid="val", test=speedrun.TEST)
     answers = (tmp_path / f"{speedrun.TEST}.de").read_text(encoding="utf-8")
-    record = speedrun.verify(write_entry(entry, "", f"print({answers!r}, end='')"), tmp_path, folder, WORK)
+    record = speedrun.verify(
+        write_entry(speedrun, entry, "", f"print({answers!r}, end='')"), tmp_path, folder, WORK
+    )
     assert (record["BLEU"], record["outputs equal to their reference"]) == (100.0, 20)
 
 
 def test_other_text_and_a_command_that_fails_are_errors(speedrun: ModuleType, tmp_path: Path) -> None:
-    speedrun.tiny.write_pairs(tmp_path, valid="val", test=speedrun.TEST)
+    speedrun.write_pairs(tmp_path, valid="val", test=speedrun.TEST)
     with pytest.raises(SystemExit, match=r"train\.en is not the official file"):
         speedrun.check_text(tmp_path)
     with pytest.raises(SystemExit, match="exit code 3"):

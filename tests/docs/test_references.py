@@ -216,7 +216,9 @@ def known_options() -> frozenset[str]:
             waiting += [command.get_command(context, name) for name in command.list_commands(context)]  # type: ignore[misc]
     for folder in ("benchmarks", "tests", "tools"):
         for script in (ROOT / folder).rglob("*.py"):
-            found |= set(re.findall(r"add_argument\(\s*\"(--[\w-]+)\"", script.read_text(encoding="utf-8")))
+            text = script.read_text(encoding="utf-8")
+            found |= {*re.findall(r'add_argument\(\s*"(--[\w-]+)"', text)}
+            found |= {*re.findall(r'"(--[\w-]+)": (?:\w*option|settings|out|ROOT)\b', text)}
     return frozenset(found)
 
 

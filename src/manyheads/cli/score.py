@@ -69,8 +69,7 @@ def score(options: _ScoreOptions) -> None:
     size = lines_at_once(options.source_file, "score")
     translator = Translator.load(options.run, device=options.device)
     source, target = options.languages
-    if target or source or translator.config.data.pairs:
-        translator = translator.to(source=source, target=target)
+    translator = translator.to(source=source, target=target)
     targets, warned = ConstraintFiles(prefix=options.target_file), WarnedLines(list)
     with open_output(options.output) as sink, line_progress("scoring", options.source_file, sink) as advance:
         results = translate_batches(

@@ -73,12 +73,14 @@ def read_split(config: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]
 
     Those of several directions follow one another.
     """
-    if config.pairs:
-        views = [view for view in config.directions() if split != "test" or view.test is not None]
-        return chain.from_iterable(read_split(view, split, reads) for view in views)
+    return chain.from_iterable([_read_direction(view, split, reads) for view in config.directions(split)])
+
+
+def _read_direction(config: DataConfig, split: Split, reads: Reads) -> Iterator[Pair]:
+    """Read the raw pairs of a split of one direction; see `read_split`."""
     if config.swapped:
         forward = {"source": config.target, "target": config.source, "swapped": False}
-        raw = read_split(config.model_copy(update=forward), split, reads)
+        raw = _read_direction(config.model_copy(update=forward), split, reads)
         return (pair._replace(source=pair.target, target=pair.source) for pair in raw)
     if config.dataset is None or config.reads_files(split):
         return READINGS[reads].read(config, split)
@@ -104,20 +106,15 @@ def read_splits(config: Config) -> dict[str, Iterator[Pair]]:
 
 def training_corpora(config: DataConfig) -> list[DataConfig]:
     """Return the configuration of each training corpus, as if it were the only one."""
-    if config.pairs:
-        return [corpus for view in config.directions() for corpus in training_corpora(view)]
-    others = [
-        config.model_copy(
-            update={
-                "train": corpus,
-                "limit": None,
-                "valid": config.valid if isinstance(config.valid, str | tuple) else "",  # a share is of train alone
-                "dataset": config.dataset if isinstance(corpus, str) else None,
-            }
-        )
-        for corpus in config.more
-    ]
-    return [config, *others]
+    corpora = []
+    for view in config.directions():
+        valid = view.valid if isinstance(view.valid, str | tuple) else ""  # a share is of train alone
+        corpora.append(view)
+        for corpus in view.more:
+            dataset = view.dataset if isinstance(corpus, str) else None
+            other = {"train": corpus, "limit": None, "valid": valid, "dataset": dataset}
+            corpora.append(view.model_copy(update=other))
+    return corpora
 
 
 def with_normal_form(config: Config, form: int) -> Config:
@@ -146,9 +143,11 @@ def _normalise(config: Config, raw: Iterable[Pair]) -> Iterator[Pair]:
 
 def held_out(config: Config, split: Split, listener: Listener = NO_LISTENER) -> list[Pair]:
     """Return the normalised pairs of validation or test, without empty ones, whose number is reported."""
-    if config.data.pairs:
-        views = [view for view in config.for_directions() if split != "test" or view.data.test is not None]
-        return [pair for view in views for pair in held_out(view, split, listener)]
+    return [pair for view in config.for_directions(split) for pair in _held_out(view, split, listener)]
+
+
+def _held_out(config: Config, split: Split, listener: Listener) -> list[Pair]:
+    """Return the pairs of one direction; see `held_out`."""
     reading = READINGS[config.spec.reads]
     pairs = list(_normalise(config, read_split(config.data, split, config.spec.reads)))
     empty = [pair.line for pair in pairs if reading.fault(pair, config.data) == "empty"]
@@ -228,14 +227,13 @@ def available_pairs(config: Config, split: Split, most: int) -> list[Pair]:
     """Return the first normalised pairs of a split; none if its text is not on this machine."""
     if (config.data.dataset or "").startswith("hf:") and not config.data.reads_files(split):
         return []
-    if config.data.pairs:
-        views = config.for_directions()
-        return [pair for view in views for pair in available_pairs(view, split, -(-most // len(views)))][:most]
-    try:
-        raw = list(islice(read_split(config.data, split, config.spec.reads), most))
-    except (DataError, OSError):
-        return []
-    return list(_normalise(config, raw))
+    views = config.for_directions()
+    pairs: list[Pair] = []
+    for view in views:
+        with suppress(DataError, OSError):
+            raw = list(islice(read_split(view.data, split, config.spec.reads), -(-most // len(views))))
+            pairs += _normalise(view, raw)
+    return pairs[:most]
 
 
 def name_files(config: Config, splits: Sequence[Split], listener: Listener) -> None:

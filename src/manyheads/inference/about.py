@@ -35,10 +35,10 @@ def direction_name(name: str, config: Config) -> str:
 
 def describe_all(config: Config, name: str, run: Path) -> list[dict[str, Any]]:
     """Return the basic data of a run for the page, of each direction where it has several."""
-    if not config.data.pairs:
-        return [describe(config, name, examples=examples_of(run))]
-    views = config.for_directions()
-    return [describe(view, direction_name(name, view), examples=examples_of(run, view)) for view in views]
+    return [
+        describe(view, f"{name} {direction}".rstrip(), examples=examples_of(run, view if direction else None))
+        for direction, view in config.by_direction().items()
+    ]
 
 
 def examples_of(run: Path, config: Config | None = None) -> list[str]:

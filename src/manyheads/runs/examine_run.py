@@ -158,17 +158,18 @@ def _trained_translator(
 
 def _directions_of(trained: TrainedModel) -> Iterator[tuple[str, TrainedModel]]:
     """Yield the name and the translator of each direction, with its own text; else "" and the model itself."""
-    if not isinstance(trained, TrainedTranslator) or not trained.config.data.pairs:
+    views = trained.config.by_direction()
+    if not isinstance(trained, TrainedTranslator) or "" in views:
         yield "", trained
         return
-    views, logged_loss, profiles = trained.config.for_directions(), trained.logged_loss, trained.profiles
-    for view in views:
+    logged_loss, profiles = trained.logged_loss, trained.profiles
+    for name, view in views.items():
         train = _available_text(view, "train", _TRAIN // len(views))
         valid = _available_text(view, "valid", _VALID // len(views))
         translator = Translator(view, trained.tokenizers, trained.model)
         part = _trained_translator(translator, train, valid, logged_loss, profiles)
         part.train_counts = trained.train_counts  # one vocabulary for all directions
-        yield "-".join(view.languages), part
+        yield name, part
 
 
 def _available_text(config: Config, split: Split, most: int) -> list[Pair]:

@@ -4,7 +4,7 @@ No other file holds a default. The tree is frozen, refuses unknown keys, and imp
 rest of the package. "Section 3.2" and the like refer to Vaswani et al. (2017), "Attention Is All You Need".
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from manyheads.config.schema.base import Field, Limits, Section
 from manyheads.config.schema.cleaning import CleanConfig
@@ -85,9 +85,15 @@ class Config(Section):
         """Source and target language of each direction that a translator is trained on."""
         return [(view.source, view.target) for view in self.data.directions()]
 
-    def for_directions(self) -> "list[Config]":
-        """Return the configuration of each direction, as if it were the only one."""
-        return [self.model_copy(update={"data": view}) for view in self.data.directions()]
+    def for_directions(self, split: Literal["train", "valid", "test"] = "train") -> "list[Config]":
+        """Return the configuration of each direction, as if it were the only one; see `DataConfig.directions`."""
+        return [self.model_copy(update={"data": view}) for view in self.data.directions(split)]
+
+    def by_direction(self) -> "dict[str, Config]":
+        """Return `for_directions` by name, such as "de-en"; the name of a single direction is ""."""
+        if not self.data.pairs:
+            return {"": self}
+        return {"-".join(view.languages): view for view in self.for_directions()}
 
     def for_direction(self, source: str, target: str) -> "Config":
         """Return the configuration of one direction, which may be one that was not trained."""

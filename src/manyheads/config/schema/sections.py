@@ -175,8 +175,11 @@ class DataConfig(Section):
                 both = " and ".join("-".join(sorted(names)) for names in (owners[files], languages))
                 raise ValueError(f"data.pairs: {both} have the same test files. Name those of each pair.")
 
-    def directions(self) -> "tuple[DataConfig, ...]":
-        """Return the settings of each direction as if it were the only one: of data.pairs, else these."""
+    def directions(self, split: Literal["train", "valid", "test"] = "train") -> "tuple[DataConfig, ...]":
+        """Return the settings of each direction as if it were the only one: of data.pairs, else these.
+
+        Of several directions, those that name no test set are left out for the split "test".
+        """
         if not self.pairs:
             return (self,)
         views = []
@@ -188,7 +191,7 @@ class DataConfig(Section):
             if pair.both:
                 reverse = {"source": pair.target, "target": pair.source, "swapped": True}
                 views.append(view.model_copy(update=reverse))
-        return tuple(views)
+        return tuple(view for view in views if split != "test" or view.test is not None)
 
     def direction(self, source: str, target: str) -> "DataConfig":
         """Return the settings of one direction, with the text that [data] names."""

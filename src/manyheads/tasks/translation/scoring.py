@@ -352,7 +352,7 @@ def store_confidence(run: RunDirectory, listener: Listener) -> None:
     written.
     """
     config = run.config()
-    views = config.for_directions() if config.data.pairs else [config]
+    views = config.for_directions()
     most = min(_CONFIDENCE_PAIRS, config.training.valid_sentences) // len(views)
     valid = [(view, held_out(view, "valid")) for view in views]
     chosen = [(view, [pairs[index] for index in evenly(len(pairs), most)]) for view, pairs in valid]

@@ -151,7 +151,7 @@ class TranslationTask(Task[Translator]):
         result = evaluate_texts(translator, sources, references, listener, str(text.source or f"data.{text.split}"))
         if text.split == "train" and text.source is None:
             return result
-        before = model.config.for_direction(*config.languages) if model.config.data.pairs else model.config
+        before = model.config.for_direction(*config.languages)
         trained = before.data.model_copy(update={"root": config.data.root})
         own = before.model_copy(update={"data": trained})
         return replace(result, overlap=training_overlap(own, sources, references))
@@ -161,12 +161,10 @@ class TranslationTask(Task[Translator]):
     ) -> MeanEvaluation:
         """Score every trained direction whose text is named."""
         parts = {}
-        for view in config.for_directions():
-            if text.split != "test" or view.data.test is not None:
-                languages = view.data.source, view.data.target
-                part = self.evaluate(model, config, replace(text, languages=languages), listener)
-                assert isinstance(part, Evaluation)
-                parts["-".join(languages)] = part
+        for view in config.for_directions(text.split):
+            part = self.evaluate(model, config, replace(text, languages=view.languages), listener)
+            assert isinstance(part, Evaluation)
+            parts["-".join(view.languages)] = part
         if not parts:
             raise UsageError(
                 "no direction of this run names a test set. Give --split valid, or --to and two files."
@@ -222,8 +220,7 @@ def _validation(
     """Return the maker of the validation, of each direction where there are several."""
     if not config.data.pairs:
         return partial(Validation, config, corpus.valid, tokenizers)
-    views = {f"{view.data.source}-{view.data.target}": view for view in config.for_directions()}
-    directions = {name: (view, held_out(view, "valid")) for name, view in views.items()}
+    directions = {name: (view, held_out(view, "valid")) for name, view in config.by_direction().items()}
     return partial(MeanValidation, directions, tokenizers)
 
 
