@@ -54,10 +54,10 @@ def plan_toml(plan: Document) -> str:
 
 def run_plan(plan: Document, out: Path) -> dict[str, float]:
     """Build a plan quietly; return the BLEU of each step that evaluates."""
+    from manyheads.improve.build.inputs import BuildContext
     from manyheads.improve.build.plan import load_plan
     from manyheads.improve.build.record import Record
     from manyheads.improve.build.runner import Builder
-    from manyheads.improve.build.inputs import BuildContext
     from manyheads.reports import NO_LISTENER
 
     path = write(out / "plan.toml", [plan_toml(plan)])
