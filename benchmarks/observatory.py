@@ -117,7 +117,7 @@ def summary(release: str, rows: Sequence[Row]) -> Row:
 
 
 def joined(results: Sequence[Row]) -> Row:
-    """Return what is committed: the releases, and for each published finding those that have it.
+    """Return the committed document: the releases, and for each published finding those that have it.
 
     "named" and "not named" are the releases in which the doctor examined the model, "shown" and "not shown" those
     in which confirm.py asked; each list begins with the oldest release.

@@ -43,12 +43,7 @@ class TensorFile(Mapping[str, NDArray[np.float32]]):
             )
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
-        """Read a tensor.
-
-        Raises:
-            KeyError: there is no such tensor.
-            RunError: the tensor holds values that are not finite, or larger than any trained weight.
-        """
+        """Read a tensor."""
         name = self.aliases.get(name, name)
         _, shape, start = self.header[name]
         self.read.add(name)

@@ -116,11 +116,7 @@ class Checkpoints:
             write_atomically(path, as_json({"sha256": sums, "state": state}))
 
     def read(self, step: int) -> Checkpoint:
-        """Read a checkpoint and verify its checksums.
-
-        Raises:
-            RunError: a file is missing or damaged, or holds NaN or an infinity; the message names it.
-        """
+        """Read a checkpoint and verify its checksums."""
         folder, state = self.checked(step)
         return Checkpoint(step, _finite_tensors(folder / WEIGHTS), _finite_tensors(folder / _OPTIMIZER), state)
 

@@ -109,9 +109,6 @@ class RunDirectory:
         """Lock the directory against other writers, and remove the drafts that killed processes have left.
 
         The lock ends with the process.
-
-        Raises:
-            RunError: another process holds the lock, the directory cannot be written, or a link leads out of it.
         """
         in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
         with locked(self.path / LOCK, RunError(in_use)):
@@ -171,9 +168,6 @@ class RunDirectory:
         """Write the files that a run has before its first step.
 
         `environment` names versions and machine; `more` are further JSON documents of its task, by file name.
-
-        Raises:
-            SaveError: a file could not be written.
         """
         with saving("the beginning of the run", self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -219,11 +213,7 @@ class RunDirectory:
         return self.environment() if (self.path / _ENVIRONMENT).is_file() else {}
 
     def tokenizers(self, config: Config) -> TokenizerPair:
-        """Read the tokenizers of the run.
-
-        Raises:
-            RunError: a tokenizer is missing, damaged, or not the one that the run was begun with.
-        """
+        """Read the tokenizers of the run."""
         return read_tokenizers(self.path, config, self.recorded().get("tokenizer_sha256"))
 
     def document(self, name: str) -> dict[str, Any]:
@@ -242,11 +232,7 @@ class RunDirectory:
         return content
 
     def weights(self) -> dict[str, Tensor]:
-        """Read the best weights.
-
-        Raises:
-            RunError: the weights are missing or damaged.
-        """
+        """Read the best weights."""
         return read_tensors(self.weights_path)
 
     def publish(self, tensors: Mapping[str, Tensor]) -> None:

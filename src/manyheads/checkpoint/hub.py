@@ -70,12 +70,7 @@ def _library() -> Any:
 
 
 def folder_of(where: str | Path) -> Path:
-    """Return the folder of a model: the path itself, or a copy of a model on the hub.
-
-    Raises:
-        RunError: the hub does not have the model, or cannot be reached.
-        MissingExtraError: `where` is a name on the hub, and huggingface_hub is not installed.
-    """
+    """Return the folder of a model: the path itself, or a copy of a model on the hub."""
     path = Path(where)
     return path if path.is_dir() or not is_hub_name(str(where)) else _download(str(where))
 

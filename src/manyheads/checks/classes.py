@@ -17,7 +17,7 @@ from manyheads.checks.losses import REPLACEMENT_DISTANCE, batching_findings, sou
 from manyheads.checks.subjects import TrainedClassifier
 from transformer_doctor.report import Finding
 
-_BETTER = 0.02  # accuracy above that of the most frequent class
+_MIN_ACCURACY_GAIN = 0.02  # accuracy above that of the most frequent class
 _SINGLE_TEXTS = 12  # texts that are classified one by one
 
 
@@ -73,7 +73,7 @@ def _class_findings(accuracy: float, labels: Mapping[str, int], predicted: Mappi
     """
     (most, number), total = Counter(labels).most_common(1)[0], sum(labels.values())
     frequent = Share(number, total)
-    if accuracy < frequent + _BETTER:
+    if accuracy < frequent + _MIN_ACCURACY_GAIN:
         evidence = f'accuracy is {accuracy:.1%}; always predicting "{most}" gives {frequent:.1%}'
         yield run_finding("no-better-than-guessing", evidence)
     never_predicted = [name for name, count in labels.items() if count and not predicted[name]]

@@ -173,5 +173,4 @@ def _machine_findings(machine: _Machine) -> Iterator[Finding]:
 
 
 def _gib(value: float | None) -> str:
-    """Return a size in GiB as text."""
     return "unknown" if value is None else f"{value:.1f} GiB"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, cast
@@ -69,7 +68,8 @@ def doctor(options: _DoctorOptions) -> None:
         from manyheads.checks import catalogue
         from transformer_doctor.catalogue import explanation
 
-        _print_lines(explanation(options.explain, catalogue.explain(options.explain), language))
+        lines = explanation(options.explain, catalogue.explain(options.explain), language)
+        click.echo("\n".join(fold_lines(lines, terminal_width())))
         return
     form = "json" if options.as_json else options.form
     if options.challenge:
@@ -133,12 +133,6 @@ def _write_report(report: Diagnosis, form: str, language: Language, output: Path
         stream.write(f"{text.rstrip()}\n".encode())
     if to_file:
         click.echo(f"{report.report.verdict(language)}; wrote {output}", err=True)
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    """Print lines for people, folded at the width of a terminal."""
-    for line in fold_lines(lines, terminal_width()):
-        click.echo(line)
 
 
 def _examine(options: _DoctorOptions, subject: str) -> Diagnosis:

@@ -216,7 +216,7 @@ def _source_and_target(to_language: str, from_language: str) -> tuple[str, str]:
 
 
 class Executor(NamedTuple):
-    """Where the shards of a text are computed: see `bitext.commands.executor_options`."""
+    """Options for the processes that compute the shards of a text; see `bitext.commands.executor_options`."""
 
     workers: int | None = None
     scheduler: str | None = None

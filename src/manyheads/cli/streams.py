@@ -63,10 +63,6 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
 
     A file appears, or replaces the older one, when it is complete. Pipes and devices, /dev/stdout among them, are
     written as they are.
-
-    Raises:
-        UsageError: stdout is closed.
-        WriteError: the file cannot be written, or another process writes it.
     """
     if path is None or str(path) == "-":
         refuse_closed(sys.stdout, "output", "--output FILE")
@@ -114,10 +110,6 @@ def input_lines(file: Path) -> Iterator[str]:
 
     The first line is read at once, so that an unreadable input is reported before an output file is opened and
     its former content is lost.
-
-    Raises:
-        UsageError: stdin is closed.
-        DataError: the file is missing or damaged, or (during iteration) a line is not UTF-8.
     """
     if str(file) == "-":
         refuse_closed(sys.stdin, "input", "a FILE")

@@ -15,21 +15,12 @@ from manyheads.data.locate import locate
 
 
 def text_files(config: DataConfig, split: Split) -> TextFiles:
-    """Return the files of a split.
-
-    Raises:
-        DataError: a file is missing.
-    """
+    """Return the files of a split."""
     return TextFiles(locate(config, split), config.source, config.target, config.invalid_utf8)
 
 
 def read_pairs(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """Read the pairs of a split from its files; at most `data.limit` of train.
-
-    Raises:
-        DataError: when called, a file is missing; while reading, a line cannot be used, a file is empty, or the two
-            files have different numbers of lines.
-    """
+    """Read the pairs of a split from its files; at most `data.limit` of train."""
     return pairs_of(text_files(config, split), config.limit if split == "train" else None)
 
 

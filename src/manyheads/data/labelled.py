@@ -28,11 +28,7 @@ labelled_file = partial(locate_one, endings=(".tsv", ".jsonl"), need_ending=True
 
 
 def read_labelled(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """Read the examples of a split; at most `data.limit` of train.
-
-    Raises:
-        DataError: when called, the file is missing; while reading, a line has no label or no text.
-    """
+    """Read the examples of a split; at most `data.limit` of train."""
     (path,) = labelled_file(config, split)
     examples = _parse_lines(path, config, *kept_lines(config, split, path))
     return not_empty(examples, f"{path}: no lines. Name a file that holds examples.")

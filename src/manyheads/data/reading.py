@@ -27,11 +27,7 @@ _text_file = partial(locate_one, endings=(".txt",), need_ending=False)  # the on
 
 
 def _read_documents(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """Read the lines of a split; at most `data.limit` of train.
-
-    Raises:
-        DataError: when called, the file is missing; while reading, it has no lines or no text.
-    """
+    """Read the lines of a split; at most `data.limit` of train."""
     (path,) = _text_file(config, split)
     return _lines_of(path, config, *kept_lines(config, split, path))
 
@@ -44,11 +40,7 @@ def _lines_of(path: Path, config: DataConfig, first: int = 0, end: int | None = 
 
 
 def read_text(config: DataConfig, split: Split) -> Iterator[Pair]:
-    """Read the text of a split for a language model, line by line; limits of a file-long document count characters.
-
-    Raises:
-        DataError: as `_read_documents`.
-    """
+    """Read the text of a split for a language model, by line; limits of a file-long document count characters."""
     if config.documents == "line":
         return _read_documents(config, split)
     (path,) = _text_file(config, split)
@@ -90,7 +82,7 @@ def _fault_of_text(pair: Pair, config: DataConfig) -> str | None:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read one kind of text.
+    """Functions that read one kind of text.
 
     Attributes:
         read: reads the raw examples of a split from its files.

@@ -57,11 +57,7 @@ class SuggestionFile:
         self._extend(b"")
 
     def append(self, suggestion: Suggestion) -> None:
-        """Append a line and sync it; after an error the file is as it was.
-
-        Raises:
-            WriteError: the file is full, cannot be written, or another process has locked it for ten seconds.
-        """
+        """Append a line and sync it; after an error the file is as it was."""
         self._extend(json.dumps(vars(suggestion), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
     def _extend(self, line: bytes) -> None:
@@ -86,11 +82,7 @@ class SuggestionFile:
                 raise
 
     def read(self) -> tuple[list[Suggestion], list[int]]:
-        """Return all suggestions, and the numbers of the lines that hold none.
-
-        Raises:
-            DataError: the file is missing or cannot be read.
-        """
+        """Return all suggestions, and the numbers of the lines that hold none."""
         suggestions, damaged = [], []
         with reading(self.path, DataError), open(self.path, "rb") as file:
             for number, line in enumerate(file, 1):

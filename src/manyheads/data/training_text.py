@@ -258,10 +258,6 @@ def read_corpus(config: Config, run: Path, listener: Listener = NO_LISTENER) -> 
     """Read and filter the text of a run; text that its directory holds and that has not changed is reused.
 
     The listener receives the progress.
-
-    Raises:
-        DataError: text is missing or cannot be used.
-        SaveError: the text could not be written to the run directory.
     """
     data, reading = config.data, READINGS[config.spec.reads]
     valid = held_out(config, "valid", listener)

@@ -64,9 +64,6 @@ def beam_search(
     Returns:
         For each sentence 1 to n_best different outputs, best first; fewer than n_best only where no further output
         has a probability above 0. Where every continuation has probability 0, the open prefixes, cut.
-
-    Raises:
-        OverflowedError: the model gave log-probabilities that are not numbers.
     """
     device = max_lengths.device
     beam = Beam.start(max_lengths.cpu().numpy())

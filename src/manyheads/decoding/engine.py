@@ -60,12 +60,7 @@ class TorchEngine:
 
     @classmethod
     def of_runs(cls, runs: Sequence[RunDirectory], device: str, precision: TorchPrecision = "fp32") -> Self:
-        """Open the models of runs of one task; for the device see `Translator.load`.
-
-        Raises:
-            RunError: weights are missing or damaged.
-            UsageError: the tokenizers of two runs differ.
-        """
+        """Open the models of runs of one task; for the device see `Translator.load`."""
         chosen, models = pick_device(device), []
         first = runs[0].config()
         own = runs[0].tokenizers(first)

@@ -29,9 +29,6 @@ def greedy_search(
     Sentences that have ended leave the batch; an output that no token can follow is returned cut. An output does
     not depend on the other sentences. The length penalty changes only its score. For the arguments see
     `beam_search`.
-
-    Raises:
-        OverflowedError: the model gave log-probabilities that are not numbers.
     """
     return run_steps(decode_steps(stepper, greedy_choice(special.suppressed), options, max_lengths, special))
 

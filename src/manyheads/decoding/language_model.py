@@ -168,7 +168,6 @@ class ArrayStepper:
     """A stepper with torch whose arguments and results are NumPy arrays, as of `NativeTextStepper`."""
 
     def __init__(self, stepper: Stepper, device: torch.device) -> None:
-        """Wrap a stepper that computes on a device."""
         self.stepper = stepper
         self.device = device
 

@@ -55,7 +55,7 @@ class InferenceModel:
         self.encoder_norm = layout.norm(model.encoder_norm)
         self.decoder_norm = layout.norm(model.decoder_norm)
         self.output = layout.linear(model.output)
-        self.parameters = _parameter_dicts(model)
+        self.parameters = [module._parameters for module in model.modules() if module._parameters]
         self.packed_versions = _weight_versions(self.parameters)
         self.source_embedding = InferenceEmbedding(model.source_embedding, layout)
         self.target_embedding = InferenceEmbedding(model.target_embedding, layout)
@@ -110,11 +110,7 @@ class InferenceModel:
         return self.output(self.decoder_norm(x)).float()
 
     def position_encoding(self, position: int) -> PositionEncoding:
-        """Return the encoding of a target position; the first encodings are computed together.
-
-        Raises:
-            UsageError: the model has fewer learned positions.
-        """
+        """Return the encoding of a target position; the first encodings are computed together."""
         encodings = self.encodings  # another thread may replace self.encodings
         if position >= len(encodings):
             limit = self.target_embedding.limit
@@ -131,10 +127,6 @@ class InferenceModel:
                 )
             )
         return encodings[position]
-
-
-def _parameter_dicts(model: EncoderDecoder) -> list[Mapping[str, Tensor | None]]:
-    return [module._parameters for module in model.modules() if module._parameters]
 
 
 def _weight_versions(parameters: Sequence[Mapping[str, Tensor | None]]) -> list[tuple[int, int]]:

@@ -53,7 +53,6 @@ def prove(before: Translator, after: Translator, text: TuningText, listener: Lis
 def _outputs(
     name: str, pairs: Sequence[Pair], translators: Sequence[Translator], listener: Listener
 ) -> Iterator[list[str]]:
-    """Yield the outputs of each translator."""
     sources, title = [pair.source for pair in pairs], _TITLES[name]
     with listener.phase(f"translating {title}", len(pairs) * len(translators), "lines") as advance:
         for translator in translators:

@@ -298,7 +298,6 @@ def _place(out: Path, work: Path, base: RunDirectory, document: dict[str, Any]) 
 
 
 def _card_line(document: dict[str, Any]) -> str:
-    """Return the line of the model card."""
     text, proof = document["text"], document["proof"]
     results = {key: proof[key]["bleu"] for key in ("general", "held_out") if key in proof}
     scores = [

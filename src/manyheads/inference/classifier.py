@@ -73,7 +73,7 @@ class Classifier(LoadableModel):
 
     @classmethod
     def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
-        """See `LoadableModel.of_run`."""
+        """Open a classifier of a run; `config` is its configuration, `device` as in `load`."""
         labels, tokenizer = Labels.of_run(run), run.tokenizers(config).source
         sizes = tokenizer.size, len(labels.names)
 
@@ -84,7 +84,7 @@ class Classifier(LoadableModel):
 
     @classmethod
     def of_pretrained(cls, pretrained: TaskModel) -> Self:
-        """See `LoadableModel.of_pretrained`."""
+        """Open a classifier that was converted from the format of transformers."""
         labels = Labels(pretrained.labels, 1, trained=pretrained.trained)
         return cls(pretrained.config, pretrained.tokenizer, labels, pretrained.model)
 

@@ -14,7 +14,7 @@ _ENCODERS: tuple[Architecture, ...] = ("classifier", "masked-encoder")
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """What is known of a format without its code.
+    """Properties of an export format, known without an import of its code.
 
     Attributes:
         architectures: the models that it holds.

@@ -138,7 +138,9 @@ def compare_texts(
         ParityError: a translation differs that rounding does not explain.
     """
     kept = _replace_settings(opened.config, dict.fromkeys(_lost_settings(opened.config, to), 0.0))
-    found = _compare_texts(_translate(opened, kept, lines), lines, outputs, described_losses(opened.config, to))
+    translator = Translator(kept, opened.tokenizers, opened.model)
+    translations = [result.translation for result in translator.translate(lines, beam_size=1)]
+    found = _compare_texts(translations, lines, outputs, described_losses(opened.config, to))
     if exact and found.lines - found.same > _MOST_DIFFERENT * found.lines:
         source, own, other = found.example
         raise ParityError(
@@ -167,11 +169,6 @@ def join_comparisons(parts: Sequence[TextComparison]) -> TextComparison:
     lines, same = sum(part.lines for part in parts), sum(part.same for part in parts)
     example = next((part.example for part in parts if part.example), ())
     return TextComparison(lines, same, parts[0].lost, example)
-
-
-def _translate(opened: LoadedModel, config: Config, lines: Sequence[str]) -> list[str]:
-    translator = Translator(config, opened.tokenizers, opened.model)
-    return [result.translation for result in translator.translate(lines, beam_size=1)]
 
 
 def _replace_settings(config: Config, values: dict[str, Any]) -> Config:

@@ -67,7 +67,7 @@ class Generator(LoadableModel):
 
     @classmethod
     def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
-        """See `LoadableModel.of_run`."""
+        """Open a language model of a run; `config` is its configuration, `device` as in `load`."""
         tokenizer = run.tokenizers(config).source
 
         def pack(tensors: Mapping[str, FloatArray], code: ctypes.CDLL) -> NativeLanguageModel:

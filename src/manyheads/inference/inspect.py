@@ -65,11 +65,7 @@ def inspect_loaded(loaded: Loaded, text: str, options: InspectOptions) -> Inspec
 
 
 def inspect_weights(loaded: Loaded, run: Path | None, name: str) -> ModelInspection:
-    """Inspect a model without a text; `run` is its directory, `name` its name in the result.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-    """
+    """Inspect a model without a text; `run` is its directory, `name` its name in the result."""
     inspect_model = torch_module("inspect_model", "Inspection").inspect_model
     steps = read_metrics("", "", RunDirectory(run).log()).total_steps if run else 0
     inspection: ModelInspection = inspect_model(loaded.config, loaded.model, total_steps=steps or None, run=name)

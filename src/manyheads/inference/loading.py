@@ -46,10 +46,6 @@ def open_model(
         classes: number of classes of a classifier.
         device: see `LoadableModel.load`.
         pack: packs the tensors of the run for the C code.
-
-    Raises:
-        RunError: the weights are missing or damaged.
-        MissingExtraError: torch must compute, and is missing.
     """
 
     def load() -> Any:

@@ -44,7 +44,6 @@ class NativeEngine:
     __reduce__ = refuse_pickling
 
     def __init__(self, model: NativeModel) -> None:
-        """Make an engine of packed weights."""
         self.model = model
 
     @property

@@ -25,9 +25,5 @@ MODULES = {
 
 
 def torch_module(name: str, purpose: str) -> Any:
-    """Import a module of the table; `purpose` is what needs it, the subject of an error.
-
-    Raises:
-        MissingExtraError: torch is not installed.
-    """
+    """Import a module of the table; `purpose` is what needs it, the subject of an error."""
     return require(MODULES[name], purpose=purpose)

@@ -37,11 +37,7 @@ def attention_of(name: HeadName, model: Transformer) -> MultiHeadAttention:
 
 @contextmanager
 def changed(model: Transformer, changes: Changes) -> Iterator[None]:
-    """Apply the changes to all calls of the modules of a model within the context.
-
-    Raises:
-        UsageError: the model lacks a part that is to be turned off.
-    """
+    """Apply the changes to all calls of the modules of a model within the context."""
     with ExitStack() as hooks:
         for name in changes.heads:
             hooks.enter_context(_head_off(attention_of(name, model), name.head))

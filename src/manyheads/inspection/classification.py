@@ -28,11 +28,7 @@ _MIN_PROBABILITY = 1e-300  # smallest probability whose logarithm is taken
 def inspect_classification(
     classifier: Classifier, text: str | tuple[str, str], options: InspectOptions = _DEFAULTS
 ) -> ClassificationInspection:
-    """Classify a text as `Classifier.classify` does, and return the computation of the model.
-
-    Raises:
-        UsageError: the text is empty, or longer than the limit of the model or of pictures.
-    """
+    """Classify a text as `Classifier.classify` does, and return the computation of the model."""
     options.refuse("classification", "target", "prefix", "beam_size", "padding", "max_tokens", "temperature")
     ids, rows, types = classifier_inputs(classifier, text)
     model, tokenizer = classifier.model, classifier.tokenizer
@@ -57,11 +53,7 @@ def inspect_classification(
 def classifier_inputs(
     classifier: Classifier, text: str | tuple[str, str]
 ) -> tuple[list[int], Tensor, Tensor | None]:
-    """Return the ids of a text, and the inputs of the model: rows (1, S) with both marks, and their types if any.
-
-    Raises:
-        UsageError: see `inspect_classification`.
-    """
+    """Return the ids of a text, and the inputs of the model: rows (1, S) with both marks, and types if any."""
     (ids,) = encode_texts(
         classifier.tokenizer.encode, [classifier.joined(text)], classifier.tokenizer.marks_between
     )

@@ -31,11 +31,7 @@ _DEFAULTS = InspectOptions()
 def inspect_head(
     loaded: Translator | Classifier | Generator, text: str, name: HeadName, options: InspectOptions = _DEFAULTS
 ) -> HeadSteps:
-    """Return the computation of a head; its rows and columns are those of the attention of an inspection.
-
-    Raises:
-        UsageError: there is no such head, or the text or an option is not valid for this model.
-    """
+    """Return the computation of a head; its rows and columns are those of the attention of an inspection."""
     attention_of(name, loaded.model)
     with _reading(loaded, text, options) as inputs:
         return watch_head(loaded.model, *name, *inputs)

@@ -13,11 +13,7 @@ from manyheads.views.documents import Inspection
 
 
 def inspect_loaded(loaded: Translator | Classifier | Generator, text: str, options: InspectOptions) -> Inspection:
-    """Inspect the computation of a model for a text.
-
-    Raises:
-        UsageError: the text or an option is not valid for this model.
-    """
+    """Inspect the computation of a model for a text."""
     if isinstance(loaded, Translator):
         return inspect_translation(loaded, text, options)
     if isinstance(loaded, Classifier):

@@ -47,11 +47,7 @@ def _isolate(
 def isolated_with_changes(
     loaded: Translator | Classifier | Generator, changes: Changes, cancelled: Cancelled = never_cancelled
 ) -> Iterator[Translator | Classifier | Generator]:
-    """Yield an isolated copy that computes with the changes.
-
-    Raises:
-        UsageError: the model lacks a part that is to be turned off, or is not a single model in PyTorch.
-    """
+    """Yield an isolated copy that computes with the changes."""
     copied = _isolate(loaded, cancelled)
     if not changes:
         yield copied
@@ -81,7 +77,6 @@ class _CancellableEngine(TorchEngine):
         cancelled: Cancelled,
         observer: BeamObserver | None = None,
     ) -> list[list[Hypothesis]]:
-        """See `TorchEngine.search_batch`."""
         indices = range(len(rows))
         return super().search_batch(
             rows, options, constraints, lambda: indices if self.cancelled() else (), observer
@@ -92,7 +87,6 @@ class _RereadingEngine(_CancellableEngine):
     """An engine that searches by calling the model itself, so that hooks of its modules take effect."""
 
     def steppers(self, source: Tensor) -> list[Stepper]:
-        """See `TorchEngine.steppers`."""
         return [RereadingStepper(model, source) for model in self.models]
 
 
@@ -100,7 +94,6 @@ class _RereadingGenerator(Generator):
     """A language model that continues a text by calling the model itself, so that its hooks take effect."""
 
     def stepper(self, contexts: Sequence[Sequence[int]], most: int) -> TextStepper:
-        """See `Generator.stepper`."""
         model = self.model
         return ArrayStepper(RereadingTextStepper(model, contexts, self.window), model.output.weight.device)
 

@@ -33,9 +33,6 @@ def inspect_language_model(
         generator: the model.
         text: beginning of the text; it may be "" with a `prefix` of token ids, or with `max_tokens`.
         options: `prefix` follows `text`.
-
-    Raises:
-        UsageError: the text is empty, or longer than the window of the model or the limit of pictures.
     """
     options.refuse("language-modeling", "target", "beam_size", "padding")
     tokenizer = generator.tokenizer
@@ -61,11 +58,7 @@ def inspect_language_model(
 
 
 def generator_inputs(generator: Generator, text: str, options: InspectOptions) -> tuple[Tensor, int]:
-    """Return the input of the model, its first token and the text (1, 1 + T), and the number of forced tokens.
-
-    Raises:
-        UsageError: see `inspect_language_model`.
-    """
+    """Return the input of the model, its first token and the text (1, 1 + T), and the number of forced tokens."""
     tokenizer = generator.tokenizer
     more, ends = prefix_ids(options.prefix, tokenizer)
     prompt = [*tokenizer.encode([text])[0], *more, *([EOS] if ends else [])]

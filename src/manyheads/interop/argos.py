@@ -122,9 +122,6 @@ def opened_package(path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
     Yields:
         The folder of the model, and the content of metadata.json; {} without.
-
-    Raises:
-        RunError: the archive is damaged, holds no model or several, or members that no package has.
     """
     if path.is_dir():
         yield _model_in(path)
@@ -169,7 +166,6 @@ def _unpack(archive: zipfile.ZipFile, path: Path, folder: Path) -> None:
 
 
 def _model_folder(root: Path, package: Path | None = None) -> Path:
-    """Return the folder of the only model."""
     models = sorted(path.parent for depth in ("", "*/", "*/*/") for path in root.glob(f"{depth}model.bin"))
     if len(models) != 1:
         names = ", ".join(path.relative_to(root).as_posix() for path in models[:10])
@@ -191,11 +187,7 @@ def _model_in(root: Path, package: Path | None = None) -> tuple[Path, dict[str, 
 
 
 def check_argos(path: Path, loaded: LoadedModel, expected: Reference) -> Parity:
-    """Unpack a package, and compare its model and how its SentencePiece model splits and joins text.
-
-    Raises:
-        ParityError: the results differ from those of the run.
-    """
+    """Unpack a package, and compare its model and how its SentencePiece model splits and joins text."""
     with unpacked(path) as folder:
         model = _model_folder(folder, path)
         parity = check_ctranslate2(model, expected)

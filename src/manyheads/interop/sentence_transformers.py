@@ -41,11 +41,7 @@ _WEIGHTS = "model.safetensors"
 def write_sentence_transformer(
     folder: Path, config: Config, tokenizer: Tokenizer, model: TextClassifier, labels: Sequence[str]
 ) -> None:
-    """Write a classifier into an empty folder; config.json has the labels of its classes, in order, as `id2label`.
-
-    Raises:
-        RunError: transformers has no such encoder; the message has every reason.
-    """
+    """Write a classifier into an empty folder; `id2label` of config.json has its labels, in order."""
     write_encoder(folder, config, tokenizer, model, labels)
     shape = config.model
     for name in _MODULES:
@@ -87,9 +83,6 @@ def check_sentence_transformer(
     """Compare a written folder with its model, in evaluation mode, on random tokens, with padding.
 
     The folder is opened by the library if it is installed, and else read back.
-
-    Raises:
-        ParityError: the results differ.
     """
     rows = sample_rows(tokenizer, model)
     ids = pad_rows(rows, PAD, first=BOS, last=EOS)

@@ -1,1 +1,1 @@
-"""What a verb does with a whole run: train, resume, evaluate, examine, export, import."""
+"""Work on a whole run: train, resume, evaluate, examine, export, import."""

@@ -73,7 +73,8 @@ def demo(
             write(f"      (reference: {expected})")
     write("")
     shortest = min((source for source, *_ in shown), key=len)
-    for line in _cross_attention(translator, shortest):
+    inspection = inspect_loaded(translator, shortest, InspectOptions(occlusion=False, neighbours=0))
+    for line in inspection.lines(Picture("attention"), _MAP_WIDTH):
         write(f"  {line}")
     card = with_line(RunDirectory(out).card(), scores_line(config, len(sources), result.scores))
     RunDirectory(out).describe(card)
@@ -100,9 +101,3 @@ def _useful_threads(most: int, seconds: float = 0.2) -> int:
         torch.mm(x, x)
     share = (time.process_time() - used) / (time.perf_counter() - wall) / most
     return most if share >= _FREE_SHARE else max(1, int(share * most))
-
-
-def _cross_attention(translator: Translator, text: str) -> list[str]:
-    """Return a heat map of the cross-attention of the last layer, averaged over the heads."""
-    inspection = inspect_loaded(translator, text, InspectOptions(occlusion=False, neighbours=0))
-    return inspection.lines(Picture("attention"), _MAP_WIDTH)

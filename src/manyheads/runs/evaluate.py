@@ -71,10 +71,6 @@ def card_line(path: Path, listener: Listener = NO_LISTENER) -> str | None:
     """Return a line with the scores of a run for its card; None without its text.
 
     The text is the test set, or the validation set if the run names no test set.
-
-    Raises:
-        RunError: the run cannot be read.
-        DataError: the text has labels that the run does not know.
     """
     run = RunDirectory.existing(path)
     return task_of(run.config()).card_line(run, listener)

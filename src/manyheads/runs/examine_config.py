@@ -44,11 +44,7 @@ _NUM_SAMPLE_TEXTS = 2_000  # texts of a side that are encoded once more
 
 
 def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
-    """Examine a configuration, called `name` in the report, and its text; no file is written.
-
-    Raises:
-        DataError: text is missing or cannot be used.
-    """
+    """Examine a configuration, called `name` in the report, and its text; no file is written."""
     keep_few_kernels()
     keep_freed_memory()
     text = examine_config_text(config, name, listener=listener)
@@ -85,11 +81,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
 
 
 def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
-    """Examine the text of a configuration, called `name` in the report; `data report` prints the result.
-
-    Raises:
-        DataError: text is missing or cannot be used.
-    """
+    """Examine the text of a configuration, called `name` in the report; `data report` prints the result."""
     if config.data.pairs:
         return _examine_directions(config, name, listener)
     splits = {

@@ -67,10 +67,6 @@ def examine_run(
         overrides: settings such as `data.root=DIR`, instead of those of the run.
         device: "cpu", "cuda", "cuda:1"; "auto" takes a GPU when there is one. Exports are compared on the CPU.
         listener: receives messages.
-
-    Raises:
-        RunError: the directory holds no run, or a damaged one.
-        ConfigError: there is no such device.
     """
     torch_device = pick_device(device)
     run = RunDirectory.existing(path)
@@ -148,7 +144,6 @@ def _trained_translator(
     logged_loss: float | None,
     profiles: Mapping[str, LanguageProfile],
 ) -> TrainedTranslator:
-    """Return a translator with its text."""
     config = translator.config
 
     def translate(texts: Sequence[str]) -> list[tuple[str, bool]]:
@@ -211,11 +206,7 @@ def _paths_near(run: Path) -> list[Path]:
 
 
 def _exported_view(path: Path, views: Sequence[LoadedModel]) -> LoadedModel | None:
-    """Return the run as it was exported to a path: an Argos package holds one direction; None for no such export.
-
-    Raises:
-        RunError: a file of the export is damaged, or refused.
-    """
+    """Return the run as exported to a path: an Argos package holds one direction; None for no such export."""
     document = _carried_config(path)
     if document is not None:
         return next((view for view in views if document == json.loads(config_to_json(view.config))), None)

@@ -191,8 +191,8 @@ def _as_huggingface(draft: Path, opened: LoadedModel, numbers: str) -> Parity:
     again = [reference(exported, wanted.samples, wanted.prefix) for wanted in expected]
     return _worst(
         [
-            compare(one, other.scores, other.outputs, "float32", "the MarianMT folder")
-            for one, other in zip(expected, again, strict=True)
+            compare(wanted, other.scores, other.outputs, "float32", "the MarianMT folder")
+            for wanted, other in zip(expected, again, strict=True)
         ]
     )
 
@@ -209,13 +209,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def _write_text_model(draft: Path, run: RunDirectory, to: str, listener: Listener) -> Parity:
-    """Write a run of any task but translation and compare it: in the other program if installed, else read back.
-
-    Raises:
-        RunError: the run cannot be read, its head was never trained, or the other program has no such model; the
-            message lists all reasons.
-        ParityError: the export gives other results than the run.
-    """
+    """Write a run of any task but translation and compare it: in the other program if installed, else read back."""
     config = run.config()
     tokenizers = run.tokenizers(config)
     task = task_of(config)

@@ -160,9 +160,6 @@ def opened_run(path: Path, overrides: Sequence[str] = (), listener: Listener = N
         path: run directory, Argos package or CTranslate2 folder.
         overrides: `data.source=...` and `data.target=...` name the languages of a model that names none.
         listener: receives messages.
-
-    Raises:
-        RunError, ParityError: as `import_model`.
     """
     if not is_ctranslate2(path):
         yield path

@@ -56,7 +56,6 @@ def _template_of(config: Config) -> str:
 
 
 def _usage_of_run(config: Config) -> str:
-    """Describe the use of a run."""
     usages, own = _card_texts()["usage"], config.task
     text: str = usages[own if own in usages else "other"]["manyheads"]
     return _with_direction(text.replace("{command}", config.spec.command), config)

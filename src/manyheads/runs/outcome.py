@@ -34,11 +34,7 @@ _CURVES = {
 
 
 def training_verdict(path: Path) -> list[str]:
-    """Return the verdict on the curves of a run; empty where the run has no log of a training.
-
-    Raises:
-        RunError: the run cannot be read.
-    """
+    """Return the verdict on the curves of a run; empty where the run has no log of a training."""
     run = RunDirectory.existing(path)
     curves = read_curves(run)
     if not curves.validations:
@@ -147,11 +143,7 @@ def _loss_before(curves: Curves) -> float:
 
 
 def judge_average(averaged: Path, run: Path) -> str:
-    """Compare the mean of checkpoints with the best weights of a run by their validation loss.
-
-    Raises:
-        RunError: a run cannot be read.
-    """
+    """Compare the mean of checkpoints with the best weights of a run by their validation loss."""
     mean, best = _validation_loss(averaged), _validation_loss(run)
     if mean is None or best is None:
         return "not compared with the best checkpoint: the validation text is not on this machine"

@@ -132,15 +132,10 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
         for path in [*run.glob("tokenizer.*"), *map(run.joinpath, ("environment.json", LABELS, "config.json"))]:
             if path.exists():
                 write_atomically(draft / path.name, read_bytes(path))
-        RunDirectory(draft).publish(mean)
-        _check_opens(draft)
+        averaged = RunDirectory(draft)
+        averaged.publish(mean)
+        task_of(averaged.config()).open_model(averaged)  # raises `RunError` if it cannot be opened
     return out
-
-
-def _check_opens(out: Path) -> None:
-    """Check that the written run can be opened; raises `RunError`."""
-    run = RunDirectory(out)
-    task_of(run.config()).open_model(run)
 
 
 # --- comparison of a training with the run in its directory ---

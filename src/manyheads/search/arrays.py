@@ -85,9 +85,6 @@ def draw_tokens(
     Returns:
         Tokens (R,), and their log-probabilities in the model's own distribution (R,); -inf where no token has a
         probability above 0.
-
-    Raises:
-        OverflowedError: a log-probability is not a number.
     """
     allowed = _without(log_probs, suppressed)
     cumulative = drawing_weights(allowed, sampling).cumsum(1)

@@ -167,7 +167,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, eq=False)
 class WordTokens:
-    """How the tokens of a vocabulary make words and sentences; arrays (V,) of bool.
+    """Properties of the tokens of a vocabulary in words and sentences; arrays (V,) of bool.
 
     Attributes:
         ends_open: the token ends in a letter, so that a further token may go on with its word.

@@ -24,11 +24,7 @@ class Access:
     """Checks a request's API key and the request rate of its key or address."""
 
     def __init__(self, settings: ServeSettings) -> None:
-        """Read the key file, if there is one.
-
-        Raises:
-            DataError: the file of keys cannot be read.
-        """
+        """Read the key file, if there is one."""
         self.settings = settings
         self.ring = KeyRing(KeyFile(settings.keys)) if settings.keys else None
         self.limiter = _RateLimiter()
@@ -53,11 +49,7 @@ class Access:
         return key
 
     def check_suggestion(self, request: Request, fields: Fields) -> str | None:
-        """Raise unless the request may store a suggestion; return the first digits of the digest of its key.
-
-        Raises:
-            ApiError: as `check`, or there were too many suggestions (429), whatever the limit of requests.
-        """
+        """Raise unless the request may store a suggestion; return the first digits of the digest of its key."""
         key = self.check(request, fields)
         self._take(f"suggestions {key.name if key else self.address(request.scope)}", _MAX_SUGGESTIONS)
         return key.sha256[:_KEY_DIGITS] if key else None

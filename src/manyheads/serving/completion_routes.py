@@ -108,7 +108,6 @@ def _completion_request(fields: Fields, name: str, service: Service) -> _Complet
 
 
 def _bounded_integer(fields: Fields, name: str, default: int, maximum: int) -> int:
-    """Return an integer field from 1 to a maximum."""
     value = fields.integer(name, default, 1)
     if value > maximum:
         raise ApiError(400, f"{name} must be <= {maximum}")

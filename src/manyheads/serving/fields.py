@@ -245,7 +245,7 @@ def _group(pairs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 async def _read_body(request: Request, limit: int) -> bytes:
-    """Return the whole body; raises as `read_fields`."""
+    """Return the whole body."""
     declared = request.headers.get("content-length", "0")
     too_large = ApiError(413, f"Invalid request: the body has more than {limit} bytes")
     if not declared.isdecimal() or int(declared[:20]) > limit:

@@ -170,11 +170,7 @@ async def training(request: Request) -> Response:
 
 
 async def _read_request(request: Request) -> tuple[Service, Fields, ServedRun]:
-    """Read and check a request for a run; return the service, the fields and the run.
-
-    Raises:
-        ApiError: the body, the key or the name of the run is not valid.
-    """
+    """Read and check a request for a run; return the service, the fields and the run."""
     service, fields = await Service.read(request)
     runs = service.models.runs
     return service, fields, runs[fields.model_name(runs, "model")]
@@ -239,11 +235,7 @@ def _options_of(fields: Fields, run: ServedRun) -> InspectOptions:
 
 
 def _changes_of(fields: Fields) -> Changes:
-    """Return the changes with which the model computes.
-
-    Raises:
-        UsageError: they are not valid.
-    """
+    """Return the changes with which the model computes."""
     return Changes.from_json(fields.get("changes"))
 
 

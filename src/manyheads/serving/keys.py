@@ -59,11 +59,7 @@ class KeyFile:
         raise DataError(f"{self.path} does not exist. Make it: {command}")
 
     def read(self) -> list[Key]:
-        """Return all keys.
-
-        Raises:
-            DataError: the file is missing or is no file of keys.
-        """
+        """Return all keys."""
         return self.parse(self.content())
 
     def parse(self, content: bytes) -> list[Key]:
@@ -151,7 +147,6 @@ class KeyRing:
 
 
 def _digest(secret: str) -> str:
-    """Return the SHA-256 digest of a secret in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

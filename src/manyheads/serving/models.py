@@ -199,13 +199,7 @@ class Models:
 def load_models(
     runs: Sequence[Path], settings: ServeSettings, batcher: Batcher, log: Callable[[str], None]
 ) -> Models:
-    """Load all runs and use each once, so that the first request is as fast as later ones.
-
-    Raises:
-        RunError: a run cannot be opened, or is of a task that is not served.
-        UsageError: two runs have the same language pair or name, or the glossary is not for the runs.
-        DataError: the glossary cannot be read.
-    """
+    """Load all runs and use each once, so that the first request is as fast as later ones."""
     if (settings.engine, settings.precision) == ("auto", "int8") and library() is None:
         log(f"int8 is computed in C alone, and there is no C code ({why_none()}): translating in float32")
         settings = replace(settings, precision="fp32")
@@ -221,7 +215,7 @@ def load_models(
 
 
 def _load_model(run: Path, settings: ServeSettings) -> Loaded:
-    """Load the model of a run; raises `RunError` as `load_models`."""
+    """Load the model of a run."""
     task = RunDirectory.existing(run).config().task
     if not TASKS[task].command:
         raise RunError(f'{run} was trained for task = "{task}", which is a beginning for others, not to serve.')

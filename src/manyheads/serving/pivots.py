@@ -35,7 +35,7 @@ def join(first: Translation, second: Translation) -> Translation:
     Its confidence is the lower one of the two.
     """
     known = [translation for translation in (first, second) if translation.confidence is not None]
-    least = min(known, key=lambda one: one.confidence or 0.0, default=second)
+    least = min(known, key=lambda translation: translation.confidence or 0.0, default=second)
     return replace(
         second,
         source=first.source,

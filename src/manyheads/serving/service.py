@@ -69,11 +69,7 @@ class Service:
 
     @classmethod
     async def read(cls, request: Request) -> tuple[Self, Fields]:
-        """Read the fields of a request, and check its key and its rate; return the service and the fields.
-
-        Raises:
-            ApiError: the body cannot be read, or the request is not allowed; see `read_fields` and `Access.check`.
-        """
+        """Read the fields of a request, and check its key and its rate; return the service and the fields."""
         service = cls.of(request)
         fields = await read_fields(request, service.settings.body_limit)
         service.access.check(request, fields)
@@ -82,11 +78,7 @@ class Service:
     async def compute(
         self, request: Request, group: BatchGroup, payloads: Sequence[Any], sizes: Sequence[int]
     ) -> list[Any]:
-        """Compute payloads of a request, each with its size in tokens, and return their results.
-
-        Raises:
-            ApiError: there are too many requests (503), or this one took too long (504); see `RequestPool.run`.
-        """
+        """Compute payloads of a request, each with its size in tokens, and return their results."""
         return await self.requests.run(
             request.receive,
             lambda handle: self.batcher.compute_all(

@@ -32,11 +32,7 @@ def build_model(config: Config, tokenizers: TokenizerPair, classes: int = 0) -> 
 
 
 def load_model(run: RunDirectory, config: Config, tokenizers: TokenizerPair, classes: int = 0) -> Any:
-    """Build the model of a run and load its best weights into it, on the CPU, in eval mode; see `build_model`.
-
-    Raises:
-        RunError: the weights are missing, damaged, or of another shape.
-    """
+    """Build the model of a run and load its best weights into it, on the CPU, in eval mode; see `build_model`."""
     path = run.weights_path
 
     def build() -> Transformer:
@@ -50,11 +46,7 @@ def load_model(run: RunDirectory, config: Config, tokenizers: TokenizerPair, cla
 
 
 def load_run(folder: Path) -> LoadedModel:
-    """Load the model of a run directory.
-
-    Raises:
-        RunError: the folder is no run directory, or is damaged.
-    """
+    """Load the model of a run directory."""
     run = RunDirectory.existing(folder)
     config = run.config()
     tokenizers = run.tokenizers(config)

@@ -26,7 +26,7 @@ class CharacterTokenizer(SymbolTokenizer):
     def train(
         cls, config: TokenizerConfig, texts: Iterable[str], languages: str, *, keep_space: bool = False
     ) -> Self:
-        """Count the characters of the texts; raises as `count_symbols`."""
+        """Count the characters of the texts."""
         normal = map(unify if keep_space else normalize_target if config.normal_form else normalize, texts)
         characters = chain.from_iterable(map(lower, normal) if config.lowercase else normal)
         symbols = count_symbols(characters, min_count=config.min_count, languages=languages)

@@ -69,11 +69,7 @@ class MosesBpeTokenizer(ListedTokenizer):
         return cls(stored.symbols, stored.merges, stored.language)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode each text.
-
-        Raises:
-            MissingExtraError: sacremoses is not installed.
-        """
+        """Encode each text."""
         prepared = self.prepare(texts)
         if not any(prepared):
             return [[] for _ in prepared]
@@ -110,12 +106,7 @@ class MosesBpeTokenizer(ListedTokenizer):
         return text[: next((i for i, letter in enumerate(before) if letter != text[i : i + 1]), len(before))]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Join the pieces to words, and these to text as Moses does.
-
-        Raises:
-            UsageError: an id is outside the vocabulary.
-            MissingExtraError: sacremoses is not installed.
-        """
+        """Join the pieces to words, and these to text as Moses does."""
         detokenizer = self._moses().MosesDetokenizer(self.language)
 
         def join(run: Any) -> str:

@@ -19,7 +19,7 @@ from manyheads.text.normalize import normalize, normalize_target, unify
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged_error
 
-_CHUNK = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
+_MAX_LINE_CHARACTERS = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
 _TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
 
 _WORTH_THREADS = 1_000  # texts from which several threads are faster; the result is the same
@@ -281,7 +281,6 @@ def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
 
 
 def _replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
-    """Replace every run `old` of the ids by `new`."""
     result: list[int] = []
     start = 0
     while start < len(ids):
@@ -303,7 +302,7 @@ def _training_lines(config: TokenizerConfig, texts: Sequence[str], *, keep_space
             line = lower(line)
         start = 0
         while start < len(line):
-            end = start + _CHUNK
+            end = start + _MAX_LINE_CHARACTERS
             if end < len(line):
                 blank = line.rfind(" ", start + 1, end)
                 end = blank if blank > 0 else end

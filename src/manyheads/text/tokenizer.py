@@ -64,11 +64,6 @@ def train_tokenizers(
     """Train the tokenizers of both languages: one for both if ``config.joint``.
 
     The kind ``bytes`` needs no training.
-
-    Raises:
-        DataError: there is no text.
-        ConfigError: the text does not allow ``vocab_size`` or ``min_count``.
-        MissingExtraError: the kind is ``words``, and spaCy is not installed.
     """
     if config.joint or config.kind == "bytes":
         languages = source_language
@@ -83,7 +78,7 @@ def train_tokenizers(
 def train_tokenizer(
     config: TokenizerConfig, texts: Sequence[str], languages: str, *, keep_space: bool = False
 ) -> Tokenizer:
-    """Train one tokenizer on texts of one language, or of two (``de+en``); raises as `train_tokenizers`."""
+    """Train one tokenizer on texts of one language, or of two (``de+en``)."""
     match config.kind:
         case "bpe" | "unigram":
             return SubwordTokenizer.train(config, texts, languages, keep_space=keep_space)

@@ -26,9 +26,6 @@ def _word_splitter(language: str) -> tuple[str, Callable[[str], list[str]]]:
     Only spaCy's rules are used (a blank pipeline), no trained model. If spaCy has none for the language, or they
     need another package (Korean, Japanese, Thai, Vietnamese), the multi-language rules ``xx`` are used: they split
     at blanks and punctuation. Words of more than 200 characters are cut.
-
-    Raises:
-        MissingExtraError: spaCy is not installed.
     """
     spacy = require("spacy", extra="words", purpose='tokenizer.kind = "words"')
     try:
@@ -67,7 +64,7 @@ class WordTokenizer(SymbolTokenizer):
 
     @classmethod
     def train(cls, config: TokenizerConfig, texts: Iterable[str], languages: str) -> Self:
-        """Count the words of the texts; raises as `count_symbols` and `_word_splitter`."""
+        """Count the words of the texts."""
         pipeline, split = _word_splitter(_MULTILINGUAL if "+" in languages else languages)
         words = (lower(word) if config.lowercase else word for text in texts for word in split(text))
         symbols = count_symbols(words, min_count=config.min_count, languages=languages)

@@ -73,12 +73,7 @@ class Pretrained:
 
 
 def open_pretrained(config: Config) -> Pretrained:
-    """Open the model of `model.init_from`.
-
-    Raises:
-        RunError: there is no such model, it cannot be read, or it is for another task.
-        MissingExtraError: the model needs a package that is not installed.
-    """
+    """Open the model of `model.init_from`."""
     where = config.model.init_from
     assert where is not None
     pretrained = _read_pretrained_model(where, config)
@@ -196,12 +191,7 @@ def _from_marian(where: str, folder: Path, config: Config) -> Pretrained:
 
 
 def _from_transformers(where: str, folder: Path, task: str) -> Pretrained:
-    """Open a BERT, DistilBERT, RoBERTa or GPT-2 of transformers; a trained head reads the first token.
-
-    Raises:
-        RunError: the type of the model is not supported, or it cannot be read.
-        MissingExtraError: the vocabulary needs the `tokenizers` library.
-    """
+    """Open a BERT, DistilBERT, RoBERTa or GPT-2 of transformers; a trained head reads the first token."""
     pretrained = torch_module("huggingface", "A model of transformers").read_pretrained(folder)
     stored = pretrained.tokenizer.stored
     spec = TASKS[task]

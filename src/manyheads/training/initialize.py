@@ -34,10 +34,6 @@ def with_initial_shape(config: Config, run: RunDirectory, listener: Listener) ->
 
     That are its shape and its tokenizer; the changes are reported. A run that has begun stores all this in its
     configuration, so that the other model is no longer needed, and a run of an earlier version stays as it is.
-
-    Raises:
-        RunError: the other model is missing, cannot be read, or is for another task.
-        ConfigError: the configuration contradicts the other model.
     """
     begun = run.config() if run.exists else None
     config = with_normal_form(config, begun.tokenizer.normal_form if begun else NORMAL_FORM)
@@ -80,9 +76,6 @@ def initial_tokenizers(
 
     `learn` trains new tokenizers on the training text; `sides` returns its source and target texts, without targets
     for tasks other than translation.
-
-    Raises:
-        RunError: the vocabulary of the other model is damaged, or cannot be extended.
     """
     if config.model.init_vocabulary == "replace":
         return learn()

@@ -162,7 +162,6 @@ class _KlDivergence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, first: Tensor, second: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Compute `kl_divergence_sum`."""
         dtype = _working_type(first)
         total = first.new_zeros((), dtype=torch.float32)
         gradients = [torch.empty_like(first), torch.empty_like(second), torch.zeros_like(weight)]

@@ -105,9 +105,6 @@ class Trainer:
         Args:
             stop: called after each update; when it returns True, a snapshot is saved and training ends.
             save_now: called after each update; when it returns True, a snapshot is saved and training continues.
-
-        Raises:
-            TrainingError: too many updates in a row had no finite gradient, or memory ran out.
         """
         updater = self.updater
         if not self.prepare():

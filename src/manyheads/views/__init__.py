@@ -1,1 +1,1 @@
-"""What an inspection or a training shows: data, charts, SVG, PNG and text. It imports no torch."""
+"""Views of an inspection or a training: data, charts, SVG, PNG and text. It imports no torch."""

@@ -31,10 +31,6 @@ def png_of(charts: Sequence[Chart], scale: float = _SCALE, *, width: float | Non
         charts: the charts to draw.
         scale: pixels per unit of the SVG; a smaller scale is used for a picture of more than `_MAX_PIXELS`.
         width: width in millimetres for print, see `svg_of`; the scale then gives 300 dpi.
-
-    Raises:
-        MissingExtraError: resvg_py is not installed.
-        UsageError: no installed font can be used, so that the picture would be without any text.
     """
     render: Callable[..., bytes] = require("resvg_py", extra="plot", purpose="PNG").svg_to_bytes
     svg = svg_of(charts, width)

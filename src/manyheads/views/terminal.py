@@ -115,7 +115,7 @@ def _header_line(names: Sequence[str], sizes: Sequence[int]) -> str:
 def _cell_text(share: float, size: int, number: str) -> str:
     if number and size > _NARROW:
         return fit(number, size)
-    block = _shade(min(1.0, abs(share)))
+    block = _SHADES[round(min(1.0, abs(share)) * (len(_SHADES) - 1))]
     sign = "-" if share < 0 and block != " " else block
     return fit(sign + block * (size - 2), size) if size > _NARROW else sign + block
 
@@ -126,8 +126,3 @@ def _brief(value: float) -> str:
         if len(text) <= _NUMBER:
             return text
     return f"{value:.0f}"
-
-
-def _shade(weight: float) -> str:
-    """Return the block for a weight from 0 to 1."""
-    return _SHADES[min(len(_SHADES) - 1, round(weight * (len(_SHADES) - 1)))]

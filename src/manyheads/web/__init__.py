@@ -1,1 +1,1 @@
-"""What runs in browsers: the engine and the page in JavaScript, and the exported page with its model."""
+"""Code for browsers: the engine and the page in JavaScript, and the exported page with its model."""

@@ -46,9 +46,6 @@ def compare_packed(head: str, tensors: bytes, expected: Reference, numbers: str,
         expected: results of the run; the rows of its samples are sources, or ids with their marks.
         numbers: number format of the matrices, "float32" or "int8".
         decodes: whether the model writes a target for a source.
-
-    Raises:
-        ParityError: the results differ by more than the number format explains, or the engine fails.
     """
     rows = zip(expected.samples.rows, expected.outputs, expected.limits, strict=True)
     requests: list[dict[str, Any]] = [

@@ -41,7 +41,7 @@ from manyheads.web.scripts import ENGINE, WEB, built_script
 from manyheads.web.tokenizer import describe_tokenizer
 
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
-_CHUNK = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
+_ELEMENT_BYTES = 3 << 19  # bytes of tensors in one element of the file: decoded one at a time
 _MAX_TENSOR_BYTES = 64 << 20  # bytes of tensors: a browser holds the file, its text and the numbers
 _CHAR_LIMIT = 100_000
 _NOT_COMPARED = "not compared: that needs Node.js 18 or newer, and torch"
@@ -165,12 +165,6 @@ def write_page(run: Path, path: Path) -> None:
     """Write a run as a page with int8 weights, and compare it in Node.js if that is installed.
 
     Unlike `export_for_browsers`, translate no test text for the model card, so that it takes a second.
-
-    Raises:
-        RunError: the run cannot be read.
-        SaveError: the page could not be written.
-        UsageError: a page cannot hold such a model.
-        ParityError: the engine gives other results than the run.
     """
     model = pack_run(run, "int8")
     if is_installed("torch"):
@@ -181,11 +175,7 @@ def write_page(run: Path, path: Path) -> None:
 
 
 def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
-    """Compare a packed model with the run that it was made of; None without Node.js.
-
-    Raises:
-        ParityError: the engine gives other results than the run.
-    """
+    """Compare a packed model with the run that it was made of; None without Node.js."""
     loaded = model.loaded
     reference = torch_module("reference", "The comparison with the run")
     if isinstance(loaded, Translator):
@@ -202,11 +192,7 @@ def _compare_with_run(model: HtmlModel, numbers: str) -> Parity | None:
 
 
 def _compare_texts_with_run(model: HtmlModel, to: str, numbers: str) -> TextComparison | None:
-    """Compare the translations of lines by a packed model with those of its run; None without Node.js.
-
-    Raises:
-        ParityError: the translations differ.
-    """
+    """Compare the translations of lines by a packed model with those of its run; None without Node.js."""
     if not isinstance(model.loaded, Translator):
         return None
     translator, head, block, found = model.loaded, model.head(), model.packed.block(), []
@@ -306,8 +292,8 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str =
 
 def _chunks(block: bytes) -> Iterator[str]:
     """Yield the tensors in base64, in parts."""
-    for start in range(0, len(block), _CHUNK):
-        yield base64.b64encode(block[start : start + _CHUNK]).decode("ascii")
+    for start in range(0, len(block), _ELEMENT_BYTES):
+        yield base64.b64encode(block[start : start + _ELEMENT_BYTES]).decode("ascii")
 
 
 def _write_module(folder: Path, model: HtmlModel, card: str) -> None:

@@ -88,9 +88,6 @@ def stand_alone(run: str | Path, inspection: Inspection, *, language: str | None
     """Return a self-contained page with an inspection of a text or model, the model and its training curves.
 
     It opens in `language`, one of `_LANGUAGES`; None is the language of the browser.
-
-    Raises:
-        RunError: there is no such run.
     """
     run = Path(run)
     model = inspection if isinstance(inspection, ModelInspection) else inspect(run)

@@ -15,11 +15,7 @@ _TOKEN = re.compile(r"\\U([0-9A-Fa-f]{8})|\\(u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})|\\
 
 
 def describe_word_rules(pipeline: str) -> dict[str, Any] | None:
-    """Return the rules of a blank spaCy pipeline as JSON; None if it does more than JavaScript's patterns can.
-
-    Raises:
-        MissingExtraError: spaCy is not installed.
-    """
+    """Return the rules of a blank spaCy pipeline as JSON; None if it does more than JavaScript's patterns can."""
     spacy = require("spacy", extra="words", purpose='tokenizer.kind = "words"')
     tokenizer = spacy.blank(pipeline).tokenizer
     if type(tokenizer) is not spacy.tokenizer.Tokenizer or tokenizer.token_match or not tokenizer.faster_heuristics:

@@ -232,9 +232,6 @@ def locked(path: Path, in_use: BitextError, *, wait: float = 0.0) -> Iterator[No
         path: the file.
         in_use: error to raise if another process holds the lock; also the kind of all other errors.
         wait: seconds to wait for another process.
-
-    Raises:
-        BitextError: another process holds the lock, or the file cannot be locked.
     """
     with ExitStack() as stack:
         with os_errors(f"{path.parent} cannot be locked for writing", type(in_use)):

@@ -38,18 +38,13 @@ class PairKeys:
     replaced: int = 0
 
 
-def _default_size(pairs: int) -> int:
-    """Return the default size of valid and of test: 5 % of the pairs, at least one and at most 2,000."""
-    return max(1, min(_MAX_PAIRS, int(_DEFAULT_SHARE * pairs)))
-
-
 def checked_sizes(pairs: int, valid: int | None, test: int | None) -> dict[int, int]:
     """Return the number of pairs for valid and test; None is the default.
 
     Raises:
         DataError: less than half of the pairs would be left for train.
     """
-    default = _default_size(pairs)
+    default = max(1, min(_MAX_PAIRS, int(_DEFAULT_SHARE * pairs)))
     valid, test = (default if size is None else size for size in (valid, test))
     if pairs < _LEAST_PAIRS:
         raise DataError(f"There are {pairs} pairs with text on both sides; at least {_LEAST_PAIRS} can be divided.")

@@ -51,9 +51,6 @@ def read_lines(path: Path, *, invalid_utf8: InvalidUtf8 = "error") -> Iterator[s
     r"""Read the lines of a file without their ends; files named .gz, .xz or .zst are unpacked.
 
     "replace" turns bytes that are not UTF-8 into U+FFFD; `read_decoded` also counts them.
-
-    Raises:
-        DataError: the file is missing, damaged, or no UTF-8.
     """
     return (line.text for line in read_decoded(path, invalid_utf8=invalid_utf8))
 

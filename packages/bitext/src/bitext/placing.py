@@ -37,9 +37,6 @@ def placing_files(out: Path, name: str) -> Iterator[Path]:
     """Yield a draft folder whose files are moved to `out` at the end; after an error none is left.
 
     What a kill leaves is removed by the next call. One process at a time writes files of a `name`.
-
-    Raises:
-        DataError: the files could not be written, or another process writes files of this name.
     """
     with locked_folder(out, name), os_errors(f"{out} cannot be written", DataError), drafting(out / name) as draft:
         yield draft

@@ -45,10 +45,6 @@ def find_entries(source: str, target: str, words: str = "", *options: str) -> li
     """Return the corpora of two languages, in either direction, whose names hold all words, in any case.
 
     `options` are further options of `mtdata list`.
-
-    Raises:
-        MissingExtraError: there is no program mtdata.
-        DataError: mtdata fails, such as for a language that it does not know.
     """
     listed = _run_mtdata("list", "-l", f"{source}-{target}", *options)
     rows = [line.split("\t") for line in listed.split("\n") if "\t" in line]

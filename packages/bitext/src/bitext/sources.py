@@ -92,11 +92,7 @@ def read_sources(texts: Iterable[Path]) -> list[TextSource]:
 
 
 def copy_sources(texts: Iterable[Path], made: Path) -> None:
-    """Write the sources of text files beside a file made from them; write nothing if no sources are recorded.
-
-    Raises:
-        DataError: a file of sources cannot be read.
-    """
+    """Write the sources of text files beside a file made from them; write nothing if no sources are recorded."""
     sources = read_sources(texts)
     if sources:
         write_sources(sources_path(made), sources)

@@ -26,7 +26,7 @@ from bitext.pairs import Pair, TextFiles, chunks, read_pairs
 from bitext.placing import open_packed, placing_files
 from bitext.sources import copy_sources
 
-_CHUNK = 4_096  # pairs
+_CHUNK_PAIRS = 4_096  # pairs
 
 Advance = Callable[[int], object]
 
@@ -165,7 +165,7 @@ def split_corpus(
 def _read_keys(text: TextFiles, options: SplitOptions, advance: Advance) -> PairKeys:
     hashes, complete, owners, number, replaced = CopyKeys(near=options.near), bytearray(), bytearray(), 0, 0
     known = options.blank_lines or options.documents is not None
-    for chunk in chunks(_with_documents(read_pairs(text), options.documents), _CHUNK):
+    for chunk in chunks(_with_documents(read_pairs(text), options.documents), _CHUNK_PAIRS):
         sources, targets, names = [], [], []
         for pair, name in chunk:
             filled = has_text(pair.source) and has_text(pair.target)
@@ -215,7 +215,7 @@ def _write(text: TextFiles, where: bytes, draft: Path, packed: str, advance: Adv
             ]
             for split in sorted(set(where) & {TRAIN, VALID, TEST})
         }
-        for chunk in chunks(zip_longest(read_pairs(text), where), _CHUNK):
+        for chunk in chunks(zip_longest(read_pairs(text), where), _CHUNK_PAIRS):
             texts: dict[int, list[Pair]] = {split: [] for split in (TRAIN, VALID, TEST, REPEATED, EMPTY)}
             for pair, split in chunk:
                 if pair is None or split is None:

@@ -123,11 +123,7 @@ def transformer_doctor(
 
 
 def museum_lines(name: str | None, language: Language, *, as_json: bool) -> Iterable[str]:
-    """Return the lines of the museum: the list of exhibits, or an exhibit run as it is and mended.
-
-    Raises:
-        UsageError: there is no exhibit of this name or number.
-    """
+    """Return the lines of the museum: the list of exhibits, or an exhibit run as it is and mended."""
     from transformer_doctor import museum
 
     if name is None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.behaviour import ALONE, OUTPUT_CHECKS, OutputCheck
+from transformer_doctor.checks.behaviour import OUTPUT_CHECKS, STANDALONE_SYMPTOMS, OutputCheck
 from transformer_doctor.checks.calls import run
 from transformer_doctor.checks.default_batches import default_collate, fitting_collate
 from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, diagnose
@@ -203,7 +203,7 @@ def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> t
 
 
 def _output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Iterator[Finding]:
-    for name in ALONE:
+    for name in STANDALONE_SYMPTOMS:
         if symptoms[name] and not symptoms["random"]:
             # a model that has one row of scores for a whole text may be meant as a bag of words
             pooled = adapter.kind == "encoder" and run(adapter, samples.ids()).size(1) == 1

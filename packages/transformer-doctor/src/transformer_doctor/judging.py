@@ -45,7 +45,7 @@ _WORK = 200_000  # tokens of all calls of a prefix
 _WINDOW, _WINDOWS = 64, 32  # tokens and number of the texts by which train and test text are compared
 _SUM = 1e-3  # deviation from 1 of a sum of probabilities: rounding of the difference of two losses
 _LEAST_NATS = 0.25  # nats a byte: far below what the best models of today reach on text that they have not seen
-_BETTER = 0.5  # share of the loss on training text below which the loss on test text is taken for a table
+_LEAKED_LOSS_RATIO = 0.5  # loss on test text over that on training text, below which it is taken for a table
 _SECONDS = 5.0  # that making the model again may take
 _BYTES = 256
 _NATS = {"nats": 1.0, "bits": math.log(2)}  # by unit
@@ -197,7 +197,7 @@ class _Submission:
             evidence = f"{opened[0]} was opened while the test text was scored"
         elif nats_a_byte < _LEAST_NATS:
             evidence = f"the loss on the test text is {nats_a_byte:.3g} nats a byte"
-        elif train is not None and loss < _BETTER * training:
+        elif train is not None and loss < _LEAKED_LOSS_RATIO * training:
             evidence = f"the loss on the test text is {loss / training:.0%} of that on the training text"
         return report_on(UNKNOWN_TEST, [model_finding("test-text-known", evidence)] if evidence else [])
 

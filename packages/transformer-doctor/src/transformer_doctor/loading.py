@@ -85,11 +85,7 @@ def _is_huggingface_folder(folder: Path) -> bool:
 
 
 def examine_model(subject: str, options: ModelOptions, device: str | None, listener: Listener) -> Diagnosis:
-    """Examine the model that a subject names.
-
-    Raises:
-        UsageError: the model cannot be loaded, or it is not clear how to call it.
-    """
+    """Examine the model that a subject names."""
     from transformer_doctor import examine
     from transformer_doctor.guesses import guess_missing_marks
     from transformer_doctor.model_adapter import find_modules

@@ -162,7 +162,9 @@ def _succeeds(module: nn.Module | None, step: Callable[[], Any]) -> bool:
 def without_moments() -> Iterator[None]:
     """Clear the moments of optimizers that make their first step inside the context: those of another precision."""
     fresh: list[Optimizer] = []
-    hook = register_optimizer_step_pre_hook(lambda one, *_: fresh.extend([] if one.state else [one]))
+    hook = register_optimizer_step_pre_hook(
+        lambda optimizer, *_: fresh.extend([] if optimizer.state else [optimizer])
+    )
     try:
         yield
     finally:

@@ -48,11 +48,7 @@ def wrap_model(
     masks: Masks | None,
     time_first: bool,
 ) -> ModelAdapter:
-    """Return the adapter of a model; find out how to call it and, without vocab_size, guess sizes and marks.
-
-    Raises:
-        UsageError: it is not clear how to call the model; the message says which argument is missing.
-    """
+    """Return the adapter of a model; find out how to call it and, without vocab_size, guess sizes and marks."""
     model, remarks = _unwrap(model)
     _refuse(model)
     config = huggingface_config(model)
@@ -131,11 +127,7 @@ class _Wrapping:
     state: ModuleState
 
     def adapter(self, kind: Kind | None) -> ModelAdapter:
-        """Return the adapter of the model; its call raises the model's error if no form of a call works.
-
-        Raises:
-            UsageError: an argument is unknown, or the kind of the model is not clear.
-        """
+        """Return the adapter of the model; its call raises the model's error if no form of a call works."""
         if kind is not None:
             return self.result(self.find(kind), kind)
         outcomes: list[FoundCall | Exception] = []

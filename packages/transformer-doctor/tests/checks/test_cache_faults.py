@@ -1,4 +1,4 @@
-"""What a cache lacks is named by the first attention that differs."""
+"""A fault of a cache is named by the first attention that differs."""
 
 from __future__ import annotations
 

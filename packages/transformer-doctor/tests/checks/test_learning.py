@@ -118,7 +118,7 @@ def test_defects_of_the_training_are_named(defects: tuple[str, ...], training_se
 def test_other_decoding_is_named_before_the_mean_loss_is_low(
     training_seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memorization, "_LEARNED", -1.0)
+    monkeypatch.setattr(memorization, "_MEMORIZED_NATS", -1.0)
     torch.manual_seed(training_seed)
     trainer = Trainer(Transformer(), "decodes-otherwise", rate=2e-2)
     assert examine_trainer(trainer, greedy=trainer.greedy, updates=70).names == ["decodes-otherwise"]

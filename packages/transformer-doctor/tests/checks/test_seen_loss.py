@@ -13,7 +13,7 @@ B, T, V = 3, 7, 11
 
 
 def seen(ids: Tensor, scores: Tensor, loss: Tensor, **named: Tensor) -> tuple[SeenLoss, list[str]]:
-    """Return what is seen of the backward pass of a loss, and the names of the findings."""
+    """Return the record of the backward pass of a loss, and the names of the findings."""
     names: list[str] = []
     watched = SeenLoss(lambda name, evidence, check: names.append(name), nn.Identity(), pad=0)
     watched.read_inputs([ids], named)

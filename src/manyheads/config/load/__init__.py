@@ -49,11 +49,7 @@ def resolve_data_root(values: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def with_overrides(config: Config, overrides: Sequence[str]) -> Config:
-    """Return a configuration with single settings replaced, each given as `section.key=value`.
-
-    Raises:
-        ConfigError: the overrides have mistakes; the message lists all of them.
-    """
+    """Return a configuration with single settings replaced, each given as `section.key=value`."""
     return _parse_replaced(config.model_dump(), overrides, "--set") if overrides else config
 
 
@@ -181,11 +177,7 @@ def recipe_paths(folder: str = "recipes") -> dict[str, Path]:
 
 
 def resolve_recipe(name_or_path: str) -> Path:
-    """Return the file of a path, or of the name of a recipe; an existing file is preferred.
-
-    Raises:
-        UsageError: there is neither such a file nor such a recipe.
-    """
+    """Return the file of a path, or of the name of a recipe; an existing file is preferred."""
     return resolve_file(name_or_path, recipe_paths(), "configuration file or recipe", "recipes")
 
 

@@ -298,7 +298,6 @@ def _dump(value: Any) -> Any:
 
 
 def _sections(kind: Any) -> Iterator[type[Section]]:
-    """Yield the sections in an annotation."""
     if isinstance(kind, type) and not get_args(kind) and issubclass(kind, Section):
         yield kind
     for part in get_args(kind):
@@ -306,7 +305,6 @@ def _sections(kind: Any) -> Iterator[type[Section]]:
 
 
 def _json_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of an annotation."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         limits = {key: list(value) if key == "enum" else value for key, value in parts[1].keywords.items()}

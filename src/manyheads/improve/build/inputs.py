@@ -1,4 +1,4 @@
-"""What a step of a plan depends on: the settings, inputs and files that its record holds."""
+"""Dependencies of a step of a plan: the settings, inputs and files that its record holds."""
 
 from __future__ import annotations
 
@@ -73,12 +73,7 @@ def settings_of(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def input_files(plan: Plan, name: str) -> dict[str, list[Path]]:
-    """Return the files of each text that a step reads, by the name of the text.
-
-    Raises:
-        UsageError: a text lacks a language that the step needs.
-        DataError, RunError: a file or a model is missing.
-    """
+    """Return the files of each text that a step reads, by the name of the text."""
     step = plan.steps[name]
     if isinstance(step, TrainStep) and step.text is None:
         config = plan.configs[name]

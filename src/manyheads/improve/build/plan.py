@@ -85,11 +85,7 @@ def plan_paths() -> dict[str, Path]:
 
 
 def resolve_plan(name_or_path: str) -> Path:
-    """Return the file of a path, or of the name of a plan; an existing file is preferred.
-
-    Raises:
-        UsageError: there is neither such a file nor such a plan.
-    """
+    """Return the file of a path, or of the name of a plan; an existing file is preferred."""
     return resolve_file(name_or_path, plan_paths(), "plan", "plans")
 
 

@@ -73,11 +73,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Record | None:
-        """Read a record; return None if there is none.
-
-        Raises:
-            RunError: the file is damaged.
-        """
+        """Read a record; return None if there is none."""
         if not path.is_file():
             return None
         values = read_json(path)
@@ -89,16 +85,13 @@ class Record:
         starts = (time.time(),)
         if earlier is not None and earlier.key == self.key and earlier.state != "done":
             return replace(earlier, starts=earlier.starts + starts)
-        return replace(self, starts=starts, versions=_versions())
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "manyheads": __version__,
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "platform": platform.platform(),
-    }
+        versions = {
+            "manyheads": __version__,
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "platform": platform.platform(),
+        }
+        return replace(self, starts=starts, versions=versions)
 
 
 def _is_known(name: str) -> bool:

@@ -161,9 +161,6 @@ class NativeModel(NativePart):
         """Pack the weights of an `EncoderDecoder`, each of which is read when it is packed.
 
         `sizes` are the numbers of tokens of the source and of the target vocabulary.
-
-        Raises:
-            WeightsError: a tensor is missing, or has another shape or type.
         """
         weights = PackedWeights(tensors, config, precision, library.panel_width(), library.panel_depth())
         super().__init__(weights, library)
@@ -191,9 +188,6 @@ class NativeModel(NativePart):
         Returns:
             The keys and values of the source for each decoder layer in turn, 2 L arrays (G, H, S, E). The values
             after the last token of a sentence are undefined.
-
-        Raises:
-            ValueError: a token id is outside of the vocabulary.
         """
         count, longest, heads = len(lengths), int(lengths.max()), self.config.num_heads
         shape = (self.config.num_decoder_layers, 2, count, heads, longest, self.config.d_model // heads)

@@ -60,9 +60,6 @@ def check_ctranslate2(folder: Path, expected: Reference) -> Parity:
     """Compare a written folder with its model, in float32 arithmetic.
 
     The effect of the 8-bit arithmetic of a processor is measured on text (`manyheads.runs.compare`).
-
-    Raises:
-        ParityError: the results differ.
     """
     metadata, engine = load_ctranslate2(folder, compute_type="float32")
     numbers = metadata.details["quantization"]
@@ -80,9 +77,6 @@ def compare_engine(
         expected: outputs of the model of manyheads on the samples.
         numbers: number format of the matrices.
         name: name of the compared model, for the message.
-
-    Raises:
-        ParityError: the results differ.
     """
     options = SearchOptions(
         beam_size=1,

@@ -226,10 +226,6 @@ def _old_config(stored: StoredModel) -> dict[str, Any]:
     }
 
 
-def _starts_from_zeros(stored: StoredModel) -> bool:
-    return bool(stored.number("decoder/start_from_zero_embedding", 0))
-
-
 def _unusual_marks(config: Mapping[str, Any]) -> list[str]:
     """Return the marks of a model that manyheads does not have."""
     given = config.get("decoder_start_token") is None
@@ -249,7 +245,8 @@ def _marks_of(stored: StoredModel, config: Mapping[str, Any]) -> _Marks:
     if not isinstance(unk, str) or not isinstance(eos, str) or not isinstance(start, str | None):
         raise RunError(f"{stored.path.with_name('config.json')} is damaged: its tokens are no texts.")
     adds = bool(config.get("add_source_eos"))
-    return _Marks(unk, eos, None if _starts_from_zeros(stored) else start, adds or start == eos, adds)
+    from_zeros = stored.number("decoder/start_from_zero_embedding", 0)
+    return _Marks(unk, eos, None if from_zeros else start, adds or start == eos, adds)
 
 
 def _vocabularies(folder: Path, stored: StoredModel) -> tuple[list[str], list[str]]:

@@ -56,11 +56,7 @@ def check_pretrained(
     *,
     trust_pickle: bool = False,
 ) -> Parity:
-    """Compare the folder with a manyheads model, in evaluation mode, on random tokens, with padding.
-
-    Raises:
-        ParityError: the results differ.
-    """
+    """Compare the folder with a manyheads model, in evaluation mode, on random tokens, with padding."""
     rows = sample_rows(tokenizer, model)
     ids = _with_marks(rows, architecture)
     expected = _their_scores(folder, tokenizer, architecture, ids, trust_pickle)

@@ -76,7 +76,6 @@ def body(family: Family, config: ModelConfig) -> Iterator[Entry]:
 
 
 def _layers(family: Family, our_name: str, count: int) -> Iterator[Entry]:
-    """Yield the weights of `count` layers."""
     names = FAMILIES[family]
     for number in range(count):
         for table, form in (("transposed", Form.TRANSPOSED), ("layers", Form.PLAIN)):

@@ -49,9 +49,6 @@ def build_task_model(
     """Build a model for a task with the weights of a folder; a head that the folder lacks is drawn at random.
 
     The labels of a classifier are those of the folder unless given.
-
-    Raises:
-        UsageError: there is no such language.
     """
     architecture = TASKS[task].architecture
     names = (tuple(labels) or pretrained.labels) if architecture == "classifier" else ()

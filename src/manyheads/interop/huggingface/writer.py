@@ -86,11 +86,7 @@ def _head_reasons(config: Config, tokenizer: Tokenizer) -> list[str]:
 def write_pretrained(
     folder: Path, config: Config, tokenizer: Tokenizer, model: Transformer, labels: Sequence[str] = ()
 ) -> None:
-    """Write config.json, with the labels of a classifier in order, model.safetensors and the tokenizer's files.
-
-    Raises:
-        RunError: transformers has no such model; the message has every reason.
-    """
+    """Write config.json, with the labels of a classifier in order, model.safetensors and the tokenizer's files."""
     reasons = [*_body_reasons(config, tokenizer), *_head_reasons(config, tokenizer)]
     checked = _tokenizer_unless(reasons, config, tokenizer)
     family = checked.stored.family

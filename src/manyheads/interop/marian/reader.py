@@ -252,9 +252,6 @@ def check_marian(
         target: the same for the target; the begin mark has the first decoder token.
         expected: outputs of the manyheads model.
         trust_pickle: whether to read weights that are a pickle.
-
-    Raises:
-        ParityError: the results differ.
     """
     library = require("transformers", extra="hf", purpose="the comparison with transformers")
     with no_progress_bars(library):

@@ -135,11 +135,7 @@ def _matrices(model: EncoderDecoder) -> Iterator[tuple[str, Tensor]]:
 
 
 def write_marian(folder: Path, config: Config, tokenizers: TokenizerPair, model: EncoderDecoder) -> None:
-    """Write config.json, generation_config.json, model.safetensors, vocab.json and the SentencePiece models.
-
-    Raises:
-        RunError: MarianMT has no such model; the message has every reason.
-    """
+    """Write config.json, generation_config.json, model.safetensors, vocab.json and the SentencePiece models."""
     _refuse_other_variants(config, tokenizers)
     write_tensors(folder / "model.safetensors", _their_tensors(model))
     for name, content in (

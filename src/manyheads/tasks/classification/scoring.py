@@ -258,9 +258,6 @@ def evaluate_labels(
     """Classify and score texts in memory (or pairs of texts with a tab between them); empty ones are left out.
 
     `where` is the name of the texts in messages.
-
-    Raises:
-        DataError: no text is left, or a label is unknown to the classifier.
     """
     filled = with_text(texts, listener)
     true_classes = label_numbers((labels[index] for index in filled), classifier.labels.names, where)

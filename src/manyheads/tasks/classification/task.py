@@ -60,11 +60,7 @@ class ClassificationTask(Task[Classifier]):
     token_rows: ClassVar[Mapping[str, str]] = {"embedding.tokens.weight": "source"}
 
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-        """See `Task.prepare`.
-
-        Raises:
-            DataError: the training text has only one label, or the validation or test text has unknown ones.
-        """
+        """See `Task.prepare`."""
         labels = Labels.of_run(run) if run.exists else labels_of(corpus)
         names = labels.names
         for warning in warnings_of(config, corpus, names):

@@ -28,7 +28,7 @@ from manyheads.training.interruption import UNWATCHED, Watch
 from manyheads.training.objective import Windows, window_nll
 from manyheads.training.scored_text import TokenScores
 
-_CHUNK = 16_384  # texts tokenised in one call
+_TEXTS_PER_CALL = 16_384  # texts tokenised in one call
 _LONGEST_PASSAGE = 64  # tokens of a passage whose attention is measured
 
 
@@ -125,7 +125,6 @@ class TextValidation:
 
 
 def _windows_over(config: Config, length: int) -> Windows:
-    """Return the sliding windows over a text of `length` tokens."""
     width = config.data.max_length
     return Windows(length, width=width, step=window_step(width))
 
@@ -133,8 +132,8 @@ def _windows_over(config: Config, length: int) -> Windows:
 def stream_of(config: Config, texts: Sequence[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
     """Return the tokens of texts after a begin symbol; if each line is a text, with an end symbol after each."""
     parts = [np.asarray([first_token(config, tokenizer)], np.int32)]
-    for start in range(0, len(texts), _CHUNK):
-        for ids in tokenizer.encode(texts[start : start + _CHUNK]):
+    for start in range(0, len(texts), _TEXTS_PER_CALL):
+        for ids in tokenizer.encode(texts[start : start + _TEXTS_PER_CALL]):
             parts.append(np.asarray(ids if config.whole_files else [*ids, EOS], np.int32))
     return np.concatenate(parts)
 

@@ -55,7 +55,7 @@ class Encoder(LoadableModel):
 
     @classmethod
     def of_run(cls, run: RunDirectory, config: Config, device: str) -> Self:
-        """See `LoadableModel.of_run`."""
+        """Open a masked language model of a run; `config` is its configuration, `device` as in `load`."""
         tokenizers = run.tokenizers(config)
         return cls(config, tokenizers.source, load_model(run, config, tokenizers).to(pick_device(device)))
 

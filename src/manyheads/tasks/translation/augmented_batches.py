@@ -116,11 +116,7 @@ def augmented_batches(
     tokenizers: TokenizerPair,
     listener: Listener,
 ) -> AugmentedBatches:
-    """Return the batches for `data.augment` and `data.terms`; phrases are mined once and stored in the run.
-
-    Raises:
-        UsageError: the vocabulary lacks the symbols of hints.
-    """
+    """Return the batches for `data.augment` and `data.terms`; phrases are mined once and stored in the run."""
     texts, tokens = store
     if config.data.terms:
         tokenizers.source.reserved_id(TERM_SYMBOLS[0])  # a vocabulary of another run may lack it
@@ -172,7 +168,6 @@ def _phrase_table(
 
 
 def _lengths_of(tokenizer: Tokenizer, texts: Sequence[str]) -> Indices:
-    """Return the number of tokens of each text (N,)."""
     return np.array([len(ids) for ids in tokenizer.encode(texts)] if texts else [], dtype=np.int64)
 
 

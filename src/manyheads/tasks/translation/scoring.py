@@ -398,11 +398,7 @@ def target_nats(
 def evaluate_texts(
     translator: Translator, sources: list[str], references: list[str], listener: Listener, text: str
 ) -> Evaluation:
-    """Translate and score texts in memory; `text` is their name.
-
-    Raises:
-        DataError: every pair is longer than the learned positions of the model.
-    """
+    """Translate and score texts in memory; `text` is their name."""
     config, tokenizers = translator.config, translator.tokenizers
     pairs = [Pair(*texts, line) for line, texts in enumerate(zip(sources, references, strict=True), 1)]
     if long := describe_long(config, tokenizers, pairs, text):

@@ -19,7 +19,7 @@ from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.bundle import LoadedModel
 from manyheads.config.schema import Config
-from manyheads.data.store import TextStore, TokenStore
+from manyheads.data.store import TokenStore
 from manyheads.data.training_text import (
     Corpus,
     available_pairs,
@@ -73,7 +73,10 @@ class TranslationTask(Task[Translator]):
         training, texts = config.training, corpus.train
         tokenizers = prepare_tokenizers(self, config, run, texts.sides, listener)
         store = tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
-        maker = _pair_batches(config, run, texts, store, tokenizers, listener)
+        if config.data.augment is None and not config.data.terms:
+            maker = PairBatches(config, texts, store, tokenizers)
+        else:
+            maker = augmented_batches(config, run, (texts, store), tokenizers, listener)
         return TrainingTask(
             task=self,
             config=config,
@@ -283,17 +286,3 @@ def _source_model(config: Config, maker: PairBatches, corpus: Corpus, tokenizer:
     several = sum(len(sentence_spans(text, config.data.source)) > 1 for text in texts) / len(texts)
     valid = tokenizer.encode([pair.source for pair in corpus.valid])
     return fit_source_model(sources, valid, tokenizer.size, round(several, 4))
-
-
-def _pair_batches(
-    config: Config,
-    run: RunDirectory,
-    texts: TextStore,
-    store: TokenStore,
-    tokenizers: TokenizerPair,
-    listener: Listener,
-) -> PairBatches:
-    """Return the maker of the batches of a translator, with augmentation if it is configured."""
-    if config.data.augment is None and not config.data.terms:
-        return PairBatches(config, texts, store, tokenizers)
-    return augmented_batches(config, run, (texts, store), tokenizers, listener)

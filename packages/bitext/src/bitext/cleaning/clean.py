@@ -30,13 +30,13 @@ from bitext.files import write_atomically, writing
 from bitext.pairs import Pair, chunks
 from bitext.shards import map_shards
 
-_SHARD = 2_000  # pairs
+_SHARD_PAIRS = 2_000  # pairs
 OTHER_LANGUAGE = 4.0  # log-odds in nats from which on a line counts as another language than that of its side
 _SHARED = 20  # pairs that may have the same source or the same target of four words or more
-_LEARNED = 100_000  # pairs, spread evenly over the text, that word translations are learned from
+_LEXICON_PAIRS = 100_000  # pairs, spread evenly over the text, that word translations are learned from
 _MOST_LINKS = 20_000_000  # word links that word translations are learned from
-_PROFILED = 25_000  # pairs that languages and lengths are learned from, at most
-_EXCHANGED = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
+_PROFILE_PAIRS = 25_000  # pairs that languages and lengths are learned from, at most
+_EXCHANGED_PAIRS = 10_000  # pairs with exchanged targets, at most, from which the threshold is calculated
 _EXCHANGED_SHARE = 0.1  # share of the sample
 _EXCHANGED_FOR_MODELS = 1_000
 _COLUMNS = {"lexical": 2, "models": 3}  # of `Judgement.scores`, by reason
@@ -68,7 +68,7 @@ class CleanJob:
     folder: Path
     key: str
     model_score: ModelScore | None = None
-    shard_pairs: int = _SHARD
+    shard_pairs: int = _SHARD_PAIRS
 
     def hash(self, *parts: object) -> str:
         """Return a hash of everything that the results of a step depend on."""
@@ -114,11 +114,7 @@ def tsv_field(text: str) -> str:
 
 
 def judge_corpus(job: CleanJob, executor: Executor, phase: Phase) -> Judgement:
-    """Judge all pairs of a text.
-
-    Raises:
-        DataError: the text cannot be read, has changed meanwhile, or the folder cannot be written.
-    """
+    """Judge all pairs of a text."""
     profile = job.folder / f"profile-{job.hash()[:16]}.npz"
     if not profile.exists():
         with phase("learning the languages", None, "pairs") as advance:
@@ -137,12 +133,12 @@ def _learn_from_sample(job: CleanJob, path: Path, advance: Callable[[int], objec
     """Write the profile of a sample: every 1st, 2nd, 4th, ... pair of the text, depending on its size."""
     sample: list[Pair] = []
     step, count = 1, 0
-    for chunk in job.chunks(_SHARD):
+    for chunk in job.chunks(_SHARD_PAIRS):
         for pair in chunk:
             if count % step == 0:
                 sample.append(pair)
             count += 1
-        if len(sample) > _PROFILED:
+        if len(sample) > _PROFILE_PAIRS:
             sample, step = sample[::2], 2 * step
         advance(len(chunk))
     profile = pack_profile(learn_profile(*_texts_of(sample), job.languages))
@@ -198,11 +194,11 @@ def _score_words(job: CleanJob, profile: Path, judgement: Judgement, executor: E
     passed = np.flatnonzero(judgement.reasons == 0)
     if not len(passed):
         return
-    learned_from = _sample_of(passed, judgement.words, _LEARNED)
+    learned_from = _sample_of(passed, judgement.words, _LEXICON_PAIRS)
     path = job.folder / f"lexicon-{job.hash()[:16]}.npz"
     sample = _pick(job, learned_from)
     # Pairs in the training sample score higher. So the exchanged pairs are added to the sample.
-    most = min(_EXCHANGED, int(_EXCHANGED_SHARE * len(learned_from)))
+    most = min(_EXCHANGED_PAIRS, int(_EXCHANGED_SHARE * len(learned_from)))
     exchanged = _exchange(sample, most, job.settings, profile)
     if not path.exists():
         with phase("learning word translations", None, "pairs"):

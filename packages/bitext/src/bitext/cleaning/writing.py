@@ -26,9 +26,6 @@ def write_cleaned(out: Path, work: Path, pairs: Iterable[Pair], judgement: Judge
     """Write the files of a cleaning to `out`, and remove the folder `work` of the results of shards.
 
     The examples of the report are added to it.
-
-    Raises:
-        DataError: the files cannot be written, or the text has changed.
     """
     with writing(out), drafting(work) as draft:  # beside `work`, by the name that is locked
         _write_text(draft, pairs, judgement, report)

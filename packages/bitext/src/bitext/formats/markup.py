@@ -145,11 +145,7 @@ def read_tmx(stream: io.BufferedReader, request: TextRequest, name: str) -> Para
 
 
 def read_xliff(stream: io.BufferedReader, request: TextRequest, name: str) -> ParallelText:
-    """Read an XLIFF file of version 1.2 or 2; a translation in a state such as "needs-translation" is left out.
-
-    Raises:
-        DataError, UsageError: as `read_tmx`.
-    """
+    """Read an XLIFF file of version 1.2 or 2; a translation in a state such as "needs-translation" is left out."""
     return _read_document(stream, request, _XliffReader(name, Skipped(request.strict)))
 
 

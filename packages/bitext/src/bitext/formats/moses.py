@@ -40,13 +40,7 @@ _OTHER_SUFFIXES = {"xml", "ids", "md"}  # suffixes of members that look like the
 
 
 def read_moses(paths: tuple[Path, Path], request: TextRequest) -> ParallelText:
-    """Read two files of lines; without languages in their names, the first is the source.
-
-    Raises:
-        DataError: no file has the name of a requested language; while reading, a file cannot be read, or the counts
-            differ.
-        UsageError: the languages are not clear.
-    """
+    """Read two files of lines; without languages in their names, the first is the source."""
     known = languages_of_files(paths) or (request.source or "", request.target or "")
     languages, order = _choose_sides(known, request, " and ".join(path.name for path in paths))
     chosen = [paths[index] for index in order]

@@ -31,11 +31,7 @@ def check_ratio(unpacked: int, packed: int, name: str) -> None:
 
 
 def open_input(path: Path) -> io.BufferedReader:
-    """Open a file for reading bytes, unpacked as its name says.
-
-    Raises:
-        DataError: the file is missing; while it is read, it is damaged or a bomb.
-    """
+    """Open a file for reading bytes, unpacked as its name says."""
     with damage_named(path):
         file = path.open("rb")
         if path.suffix not in COMPRESSIONS:

@@ -101,9 +101,6 @@ def read_parquet(stream: io.BufferedReader, request: TextRequest, name: str) -> 
     """Read the two columns of a Parquet file, some rows at a time.
 
     A text that the file stores once for many rows is also held in memory once (`read_dictionary`).
-
-    Raises:
-        MissingExtraError: the package pyarrow is not installed.
     """
     parquet = require("pyarrow.parquet", extra="parquet", purpose=f"Reading {name}")
     with failures_named(f"{name} is no Parquet file that can be read"):

@@ -199,4 +199,5 @@ OUTPUT_CHECKS = (
     OutputCheck("unread", "scores depend on the source", _independence_of_the_source, ("source", "target")),
     OutputCheck("no-positions", "scores depend on the order of the tokens", ignored_order, ("exact",)),
 )  # fmt: skip
-ALONE = ("constant-scores", "scores-are-probabilities", "no-positions")  # symptoms that are findings by themselves
+# Symptoms that are findings by themselves.
+STANDALONE_SYMPTOMS = ("constant-scores", "scores-are-probabilities", "no-positions")

@@ -138,11 +138,11 @@ class Internals:
     def without_meaning(self) -> list[Attention]:
         """Return attentions whose values are the same for other tokens and for all keys, though queries differ."""
         return [
-            one
-            for one, other in zip(self.attentions, self.others, strict=False)
-            if one.value is not None and other.value is not None and torch.equal(one.value, other.value)
-            and one.query.shape == other.query.shape and not torch.equal(one.query, other.query)
-            and _one_value_for_all_keys(one, self.sizes[0])
+            own
+            for own, other in zip(self.attentions, self.others, strict=False)
+            if own.value is not None and other.value is not None and torch.equal(own.value, other.value)
+            and own.query.shape == other.query.shape and not torch.equal(own.query, other.query)
+            and _one_value_for_all_keys(own, self.sizes[0])
         ]  # fmt: skip
 
     @property

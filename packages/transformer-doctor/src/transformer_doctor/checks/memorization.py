@@ -32,8 +32,8 @@ from transformer_doctor.report import Finding
 
 # Nats a token below which pairs count as memorized: none of their 22 tokens can then have a probability below
 # e^-0.66, about a half, so each is the most likely one.
-_LEARNED = 0.03
-_KNOWN = 0.66  # nats of each single token, likewise
+_MEMORIZED_NATS = 0.03
+_MEMORIZED_TOKEN_NATS = 0.66  # nats of each single token, likewise
 _IN_A_ROW = 5  # updates whose loss must be below it
 _GROWN_FACTOR = 1.05  # factor of the first loss above which a loss has grown
 _PROMPT = 2  # tokens of a target that a language model continues
@@ -73,7 +73,7 @@ class Memorized:
     def learned(self, least: float) -> bool:
         """Return whether each token is the most likely one, as where losses are near the least that is possible."""
         last = self.losses[-_IN_A_ROW:]
-        return self.known or (len(last) == _IN_A_ROW and max(last) < least + _LEARNED)
+        return self.known or (len(last) == _IN_A_ROW and max(last) < least + _MEMORIZED_NATS)
 
 
 def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float, advance: Advance) -> Memorized:
@@ -91,7 +91,7 @@ def memorize(functions: TrainingFunctions, vocabulary: Vocabulary, least: float,
 
 def all_known(batch: TrainedBatch | None) -> bool:
     """Return whether all labels of a traced step could be read, and are likelier than all other tokens together."""
-    return batch is not None and float(batch.nats.max()) < _KNOWN
+    return batch is not None and float(batch.nats.max()) < _MEMORIZED_TOKEN_NATS
 
 
 def least_loss(adapter: ModelAdapter, batch: TrainedBatch | None) -> float:
@@ -123,7 +123,7 @@ def memorization_findings(
         evidence = f"after {len(losses)} updates on {len(targets)} pairs the loss is {last:.2f}"
         end = sum(losses[-_IN_A_ROW:]) / _IN_A_ROW if len(losses) >= _IN_A_ROW else 0.0
         before = min([losses[0], *([] if first_loss is None else [first_loss])]) if losses else 0.0
-        grows = not end <= before * _GROWN_FACTOR + _LEARNED and before > 0 and end != math.inf
+        grows = not end <= before * _GROWN_FACTOR + _MEMORIZED_NATS and before > 0 and end != math.inf
         severity = "warning" if grows else "note"
         yield model_finding(
             "not-learned", f"{evidence}; it was {before:.2f} at first" if grows else evidence, severity

@@ -28,7 +28,7 @@ _BATCHES, _ROWS_LEFT_OUT = 4, 0.25  # batches in which it is seen before it is s
 
 
 class SeenLoss:
-    """What the loss of a training reads.
+    """Record of the positions and labels that the loss of a training reads.
 
     Attributes:
         totals: since the last step, sum of the weights and number of the labels of the loss of each backward pass.

@@ -21,11 +21,7 @@ def run(context: BuildContext, name: str, step: MixStep, folder: Path) -> Mappin
 
 
 def mix_texts(parts: Sequence[tuple[Mixed, Sequence[Path]]], out: Sequence[Path]) -> int:
-    """Join texts, source and target files each, and return the number of pairs.
-
-    Raises:
-        DataError: the two files of a text differ in length.
-    """
+    """Join texts, source and target files each, and return the number of pairs."""
     count = 0
     with out[0].open("wb") as source_file, out[1].open("wb") as target_file:
         for mixed, files in parts:

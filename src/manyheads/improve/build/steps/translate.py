@@ -51,9 +51,6 @@ def translate_text(
 
     Several models are an ensemble. The method "interpolation" also reads the file of the references. The two files
     to write have the source and the target language of the model. For the rest see `translate_file`.
-
-    Raises:
-        DataError: the text cannot be read or written, or a worker ended.
     """
     closest = isinstance(step, DistilStep) and step.method == "interpolation"
     options = SearchOptions(n_best=(step.beam or 1) if closest else 1, token_scores=False)
