@@ -165,8 +165,7 @@ class Confidence(Stage):
             return translation
         measures = measure(translation.hypotheses[0].token_scores, draft.line.parts, self.translator.sources)
         confidence = model.estimate(measures, translation.warnings, truncated=translation.truncated)
-        low = confidence < self.request.options.min_confidence
-        if low:
-            translation = replace(translation, hypotheses=[], alignment=None)
-        translation = translation.with_warnings({"low-confidence": low})
+        if confidence < self.request.options.min_confidence:
+            empty = replace(translation, hypotheses=[], alignment=None)
+            translation = empty.with_warnings({"low-confidence": True})
         return replace(translation, confidence=confidence, confidence_level=model.level(confidence))

@@ -215,8 +215,11 @@ def _search_parts(
                 raise
             found = [part.earlier or [] for part in own]
         for (index, number), part, outputs in zip(places, own, found, strict=True):
-            parts[index][number] = replace(part, outputs=outputs)
-    return [replace(draft, parts=tuple(new)) for draft, new in zip(drafts, parts, strict=True)]
+            parts[index][number] = Part(part.source, part.constraints, outputs, part.earlier, part.optional)
+    return [
+        Draft(draft.number, draft.line, draft.options, tuple(new), draft.first, draft.others)
+        for draft, new in zip(drafts, parts, strict=True)
+    ]
 
 
 def _cancelled_rows(stop: Callable[[], bool], rows: int) -> Collection[int]:

@@ -180,10 +180,12 @@ class Terms(Stage):
 
     def after(self, draft: Draft, translation: Translation) -> Translation:
         """Add the warnings."""
+        if draft.number not in self.exact:
+            return translation
         line, text = draft.line, translation.translation
         signs = {
-            "missing-phrase": not all(_holds(line, phrase, text) for phrase in self.exact.get(draft.number, ()))
-            or not all(_holds_form(line, form, text) for form in self.forms.get(draft.number, ())),
+            "missing-phrase": not all(_holds(line, phrase, text) for phrase in self.exact[draft.number])
+            or not all(_holds_form(line, form, text) for form in self.forms[draft.number]),
             "forced-term": any(output.strained for output in draft.best),
         }
         return translation.with_warnings(signs)
