@@ -28,11 +28,12 @@ CORRECTIONS, HELD_OUT, GENERAL = PAIRS[:8], PAIRS[8:12], PAIRS[12:]
 class Fixed(Translator):
     """A translator that knows the output of each source."""
 
-    def __init__(self, outputs: dict[str, str]) -> None:
-        """Load no model."""
-        self.outputs = outputs
-        self.config = make_config(Path("nowhere"))
-        self.tokenizers = TokenizerPair(*[ByteTokenizer(lowercase=False)] * 2, joint=True)
+    def __init__(self, outputs: dict[str, str], **settings: Any) -> None:
+        """Load no model; `settings` are those of the section data."""
+        config = make_config(Path("nowhere"))
+        config = config.model_copy(update={"data": config.data.model_copy(update=settings)})
+        tokenizers = TokenizerPair(*[ByteTokenizer(lowercase=False)] * 2, joint=True)
+        vars(self).update(outputs=outputs, config=config, tokenizers=tokenizers)
 
     def translate(self, texts: Any, **options: Any) -> Any:
         return [SimpleNamespace(translation=self.outputs.get(text, ""), source=text, sentences=1) for text in texts]
@@ -155,9 +156,7 @@ def test_challenge_lines_are_made_of_general_text_and_not_of_corrections(monkeyp
     monkeypatch.setattr(
         "manyheads.improve.proof.challenge_groups", lambda config, *others, **options: configs.append(config) or []
     )
-    tuned = Fixed({})
-    parts = {"train": CORRECTIONS_FILE, "valid": "valid.tsv", "more": ("replay.tsv",), "test": GENERAL_FILE}
-    tuned.config = tuned.config.model_copy(update={"data": tuned.config.data.model_copy(update=parts)})
+    tuned = Fixed({}, train=CORRECTIONS_FILE, valid="valid.tsv", more=("replay.tsv",), test=GENERAL_FILE)
     prove(Fixed({}), tuned, TuningText(CORRECTIONS, HELD_OUT, general=GENERAL), CollectingListener())
     (config,) = configs
     assert (config.data.train, config.data.valid) == ("replay.tsv", GENERAL_FILE)

@@ -1,5 +1,5 @@
-/* Word alignment of a translation, and warnings about the output, as in assembly.py and output_checks.py of
-   manyheads/inference/translation. */
+/* Word alignment of a translation, and warnings about the output, as in
+   assembly.py and output_checks.py of manyheads/inference/translation. */
 
 import { outputOf } from "./kepttexts.js";
 import { isBlank, splitBlanks } from "./unicode.js";
