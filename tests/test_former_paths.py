@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 
 import pytest
+
+from manyheads.former_paths import _MOVED, _new_path
 
 
 @pytest.mark.parametrize(
@@ -19,6 +22,14 @@ import pytest
         ("manyheads.languages", "bitext.languages"),
         ("manyheads.shell", "bitext.shell"),
         ("manyheads.unicode", "bitext.unicode"),
+        ("manyheads.build.plan", "manyheads.improve.build.plan"),
+        ("manyheads.build.text", "manyheads.improve.build.steps.translate"),
+        ("manyheads.data.batch", "manyheads.tensors.pairs"),
+        ("manyheads.decoding.native.build", "manyheads.inference.native.build"),
+        ("manyheads.inspection.charts", "manyheads.views.charts"),
+        ("manyheads.interop.html.pack", "manyheads.web.pack"),
+        ("manyheads.tasks.inspecting.changes", "manyheads.inspection.changes"),
+        ("manyheads.tasks.translation.translator", "manyheads.inference.translation.translator"),
     ],
 )
 def test_a_former_path_is_the_module_itself_and_warns_the_one_who_imports_it(
@@ -36,6 +47,21 @@ def test_the_warning_names_the_line_that_imports(monkeypatch: pytest.MonkeyPatch
         from manyheads.data.tsv import split_row
     assert split_row("a\tb") == ["a", "b"]
     assert caught[0].filename == __file__
+
+
+def test_every_moved_module_is_where_the_table_says() -> None:
+    for former in _MOVED:
+        assert importlib.util.find_spec(_new_path(f"manyheads.{former}")) is not None, former
+
+
+@pytest.mark.parametrize("name", ["SearchOptions", "Translator"])
+def test_a_name_that_a_package_held_warns_and_is_the_same(name: str) -> None:
+    package = importlib.import_module("manyheads.tasks.translation")
+    with pytest.warns(FutureWarning, match=f"manyheads.tasks.translation.{name} is now in manyheads") as caught:
+        found = getattr(package, name)
+    assert found.__module__ in str(caught[0].message)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        package.Nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ["manyheads.data.nothing", "manyheads.nothing", "manyheads.data.nothing.more"])

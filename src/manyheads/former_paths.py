@@ -14,6 +14,7 @@ from typing import Any
 # Below manyheads: module, or package with all that it held -> its place; the longest name that fits counts.
 _MOVED = {
     "build": "improve.build",
+    "build.text": "improve.build.steps.translate",
     "checkpoint.sharded": "tensors.sharded",
     "checkpoint.weights": "tensors.weights",
     "data": "bitext",
