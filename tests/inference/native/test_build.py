@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,11 @@ def cached(source: Path) -> list[str]:
 def calls(source: Path) -> int:
     """Return how often the compiler was called."""
     return len((source / "calls").read_text().splitlines())
+
+
+def test_a_library_of_this_machine_agrees_with_the_headers() -> None:
+    """Where it does not, there is no library, and every test of the C code would be skipped."""
+    assert not re.search(r" in C, |has no function", build.why_none())
 
 
 @needs_compiler
