@@ -283,6 +283,8 @@ def test_a_translation_has_its_confidence_and_lines_below_the_limit_are_left_emp
 def test_a_limit_without_a_model_of_the_confidence_is_refused() -> None:
     with pytest.raises(UsageError, match="no model of the confidence"):
         make_translator().translate(["abc"], options=SearchOptions(min_confidence=0.5))
+    with pytest.raises(UsageError, match="the confidence is known at the end of a translation"):
+        next(make_translator().stream("abc", options=SearchOptions(min_confidence=0.5)))
     with pytest.raises(UsageError, match=r"min_confidence = 1\.5 must be from 0 to 1"):
         SearchOptions(min_confidence=1.5)
 

@@ -149,9 +149,12 @@ class Confidence(Stage):
     warnings: ClassVar = {"low-confidence": "left empty, because the confidence is below --min-confidence"}
 
     def before(self, drafts: list[Draft]) -> list[Draft]:
-        """Refuse a limit, if there is no model."""
-        request = self.request
-        if request.options.min_confidence and self.translator.confidence is None and request.method == "translate":
+        """Refuse a limit where there is no model, and for a stream, whose pieces are shown before it is known."""
+        if not self.request.options.min_confidence:
+            return drafts
+        if self.request.method == "stream":
+            raise UsageError("min_confidence: the confidence is known at the end of a translation. Use translate.")
+        if self.translator.confidence is None:
             raise UsageError(
                 "min_confidence: this translator has no model of the confidence. A run gets one from its "
                 "`manyheads train` command, given once more; an export has none."
