@@ -31,8 +31,10 @@ def report() -> Report:
 def test_sarif_has_a_rule_and_a_result_with_known_line_for_each_finding(report: Report) -> None:
     run = json.loads(_to_sarif(report))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
-    assert [rules[one["ruleIndex"]]["id"] for one in run["results"]] == [one["ruleId"] for one in run["results"]]
-    assert [(one["ruleId"], one["level"]) for one in run["results"]] == [
+    assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == [
+        result["ruleId"] for result in run["results"]
+    ]
+    assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
         ("sees-the-future", "error"),
         ("position-limit", "warning"),
         ("mask-fill", "note"),

@@ -66,7 +66,7 @@ def test_returned_weights_are_those_of_the_softmax(
 
     found = [finding.evidence for finding in examine_attention(attend).findings]
     assert len(found) == (evidence is not None)
-    assert all(evidence in one for one in found if evidence is not None)
+    assert all(evidence in text for text in found if evidence is not None)
 
 
 @pytest.mark.parametrize("refuses_width_1", [False, True])
@@ -78,7 +78,9 @@ def test_heads_of_width_1_may_have_any_stride(refuses_width_1: bool) -> None:
 
     report = examine_attention(attend)
     assert report.names == ["attention-differs"] * refuses_width_1
-    assert all("the code raised ValueError: the last stride must be 1" in one.evidence for one in report.findings)
+    assert all(
+        "the code raised ValueError: the last stride must be 1" in finding.evidence for finding in report.findings
+    )
 
 
 def test_the_reference_agrees_with_torch_in_double_precision() -> None:

@@ -104,7 +104,9 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
     model.config = SimpleNamespace(layer_types=["sliding_attention"] * 2 + ["full_attention"], sliding_window=7)
     report = examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
     assert report.names == ["not-as-configured"] * reversed_layers, report
-    assert all("0 (sliding_attention), 1 (sliding_attention), 2 (full" in one.evidence for one in report.findings)
+    assert all(
+        "0 (sliding_attention), 1 (sliding_attention), 2 (full" in finding.evidence for finding in report.findings
+    )
 
 
 @pytest.mark.usefixtures("one_length")
@@ -125,5 +127,5 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
     torch.manual_seed(3)
     report = examine(Packed("sound"), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
     assert report.names == ["packed-texts-mixed"] * (way == "ignored"), report
-    assert all("in segment_ids the scores are the same" in one.evidence for one in report.findings)
+    assert all("in segment_ids the scores are the same" in finding.evidence for finding in report.findings)
     assert PACKED in report.asked

@@ -149,4 +149,6 @@ class KeptTexts(Stage):
         outputs, sentence = draft.outputs[part], draft.line.kept.get(part)
         if sentence is None:
             return outputs
-        return [one for one in outputs if sentence.is_complete(self.translator.tokenizers.target, one.tokens)]
+        return [
+            output for output in outputs if sentence.is_complete(self.translator.tokenizers.target, output.tokens)
+        ]

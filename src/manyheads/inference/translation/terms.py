@@ -146,11 +146,8 @@ class Terms(Stage):
         wanted, tokenizer = self.wanted.get((draft.number, part)), self.translator.tokenizers.target
         if wanted is None or draft.parts[part].earlier is not None:
             return True
-        language, texts = (
-            self.translator.config.data.target,
-            [tokenizer.decode(one.tokens) for one in draft.outputs[part]],
-        )
-        return all(wanted.is_in(text, language) for text in texts)
+        language = self.translator.config.data.target
+        return all(wanted.is_in(tokenizer.decode(output.tokens), language) for output in draft.outputs[part])
 
     def change(self, draft: Draft, parts: Sequence[int]) -> Draft:
         """Give hints to parts that have none yet; force the phrases in the others."""
@@ -167,16 +164,12 @@ class Terms(Stage):
 
     def found(self, draft: Draft) -> Draft:
         """Choose between the forced outputs and those before."""
-        return (
-            draft.with_outputs(
-                _choose_outputs(part.earlier, outputs, required=self.wanted[draft.number, number].required)
-                if part.earlier and (draft.number, number) in self.wanted
-                else outputs
-                for number, (part, outputs) in enumerate(zip(draft.parts, draft.outputs, strict=True))
-            )
-            if self.wanted
-            else draft
-        )
+        outputs = draft.outputs
+        for number, part in enumerate(draft.parts):
+            wanted = self.wanted.get((draft.number, number))
+            if wanted is not None and part.earlier:
+                outputs[number] = _choose_outputs(part.earlier, outputs[number], required=wanted.required)
+        return draft.with_outputs(outputs) if self.wanted else draft
 
     def after(self, draft: Draft, translation: Translation) -> Translation:
         """Add the warnings."""

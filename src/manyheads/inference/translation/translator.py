@@ -104,9 +104,16 @@ class Translator:
         """Make a translator from objects in memory; a model gets a new `AutoEngine`. `load` opens a run."""
         engine = engine if isinstance(engine, Engine) else engine_of(engine)
         vars(self).update(
-            config=config, tokenizers=tokenizers, engine=engine, sources=sources, confidence=confidence
+            config=config,
+            tokenizers=tokenizers,
+            engine=engine,
+            sources=sources,
+            confidence=confidence,
+            glossary=glossary,
+            trained=trained,
+            run=run,
+            stages=stages,
         )
-        vars(self).update(glossary=glossary, trained=trained, run=run, stages=stages)
 
     def to(self, *, source: str = "", target: str = "") -> Self:
         """Return the translator of one direction of a model of several languages.
@@ -350,8 +357,8 @@ class Translator:
             Whether the source or the output was cut (`Translation.truncated`), after the last piece.
 
         Raises:
-            UsageError: the translator has a glossary, whose terms cannot be required of one step after another; or
-                as of `to`.
+            UsageError: the translator has a glossary, whose terms cannot be required of one step after another;
+                the options have a `min_confidence`, which is known at the end alone; or as of `to`.
         """
         options = replace(options, beam_size=1, n_best=1).complete(vars(self.config.search))
         return self.to(source=source, target=target)._stream(Request("stream", [text], options, [prefix]))
