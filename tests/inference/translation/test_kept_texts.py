@@ -14,6 +14,7 @@ import pytest
 from tests.tasks.documents import documents
 
 from manyheads.config.schema import Config
+from manyheads.inference.translation.glossary import Glossary
 from manyheads.inference.translation.kept_texts import add_marks, knows_marks, mark_literals
 from manyheads.inference.translation.literals import Sentence, sentences_with_literals
 from manyheads.inference.translation.parts import Line
@@ -236,6 +237,13 @@ def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is
     assert len(whole.hypotheses) == 1
     assert (whole.translation, whole.sentences) == (translation, parts)
     assert (plain.translation, plain.sentences) == ("Ein Hund", 1)
+
+
+def test_a_line_is_cut_at_its_literals_where_there_is_a_glossary() -> None:
+    """Its terms are looked for in sentences as they were written."""
+    made, line = translator(list), "Das ist {a} und {b} hier"
+    assert made.translate([line])[0].sentences == 1
+    assert replace(made, glossary=Glossary(())).translate([line])[0].sentences == 3
 
 
 @pytest.mark.parametrize(
