@@ -102,6 +102,7 @@ clean = { off = ["numbers", "language"] }
     (tmp_path / "x.tsv").write_text("\n".join(["de\ten", *rows, rows[0]]) + "\n", encoding="utf-8")
     builder = builder_of(plan)
     builder.build(["downloads", "cleaned"])
+    assert [status.reasons for status in builder.statuses(["downloads", "cleaned"]).values()] == [(), ()]
     record = Record.read(builder.record_path("cleaned"))
     assert record is not None
     assert record.result["pairs"] + record.result["removed"] == 7

@@ -294,6 +294,8 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _dump(value: Any) -> Any:
     if isinstance(value, Section):
         return value.model_dump()
+    if isinstance(value, dict):  # settings of another file, as of a cleaning in a plan
+        return {name: _dump(part) for name, part in value.items()}
     return [*map(_dump, value)] if isinstance(value, tuple) else value
 
 
