@@ -27,6 +27,7 @@ from manyheads.former_paths import _MOVED, _new_path
         ("manyheads.data.batch", "manyheads.tensors.pairs"),
         ("manyheads.decoding.native.build", "manyheads.inference.native.build"),
         ("manyheads.inspection.charts", "manyheads.views.charts"),
+        ("manyheads.inspection.views", "manyheads.views.picture"),
         ("manyheads.interop.html.pack", "manyheads.web.pack"),
         ("manyheads.tasks.inspecting.changes", "manyheads.inspection.changes"),
         ("manyheads.tasks.translation.translator", "manyheads.inference.translation.translator"),

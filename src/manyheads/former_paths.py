@@ -34,6 +34,7 @@ _MOVED = {
     "decoding.window": "inference.window",
     "inspection": "views",
     "inspection.capture": "tensors.capture",
+    "inspection.views": "views.picture",
     "interop.bundle": "checkpoint.bundle",
     "interop.html": "web",
     "interop.hub": "checkpoint.hub",

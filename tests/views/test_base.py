@@ -20,7 +20,7 @@ from manyheads.views.charts import Axis, HeatMap, Table, shown, tick_text, ticks
 from manyheads.views.colours import ink_on, shade
 from manyheads.views.documents import Inspection, TranslationInspection
 from manyheads.views.lines import chart_lines, csv_of
-from manyheads.views.views import Picture
+from manyheads.views.picture import Picture
 
 HOSTILE = "<script>alert(1)</script>&\"'\x1b[31m\u202e]]>"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,7 +13,7 @@ from manyheads.inference.inspect import curves
 from manyheads.views.charts import HeatMap
 from manyheads.views.curves import _CURVE_NAMES, _VIEWS, Curves
 from manyheads.views.metrics import RunCurves, read_metrics
-from manyheads.views.views import Picture
+from manyheads.views.picture import Picture
 
 GOLDEN = Path(__file__).parent.parent / "golden/format-1/run"
 

@@ -19,7 +19,7 @@ from manyheads.views.base import Document
 from manyheads.views.curves import Curves
 from manyheads.views.documents import Inspection
 from manyheads.views.metrics import read_metrics
-from manyheads.views.views import Picture
+from manyheads.views.picture import Picture
 
 SOURCES = sorted(Path(inspection.__file__).parent.rglob("*.py"))
 HANGUL = re.compile("[가-힣]")

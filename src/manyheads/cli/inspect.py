@@ -34,7 +34,7 @@ from manyheads.inference.inspect_options import InspectOptions
 
 if TYPE_CHECKING:
     from manyheads.views.base import Document
-    from manyheads.views.views import Picture
+    from manyheads.views.picture import Picture
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 160  # columns
 _SUFFIXES = (".svg", ".png", ".json", ".csv")
@@ -154,7 +154,7 @@ def inspect(options: _InspectVerbOptions) -> None:
         )
 
     from manyheads.inference.inspect import inspect as inspect_run
-    from manyheads.views.views import Picture
+    from manyheads.views.picture import Picture
     from manyheads.web.html_page import stand_alone
 
     if text == "-":
@@ -203,7 +203,7 @@ def curves(options: _CurvesOptions) -> None:
     from manyheads.inference.inspect import curves
     from manyheads.notes import verdict_lines
     from manyheads.runs.outcome import training_verdict
-    from manyheads.views.views import Picture
+    from manyheads.views.picture import Picture
 
     picture = Picture(options.view, width=options.width, language=current_settings().language or "en")
     _deliver(curves(options.run), picture, output, as_json=as_json)

@@ -21,7 +21,7 @@ from manyheads.runs.train import train
 from manyheads.tasks.translation.scoring import evaluate_texts
 from manyheads.tasks.translation.task import scores_line
 from manyheads.training.scored_text import ScoredText
-from manyheads.views.views import Picture
+from manyheads.views.picture import Picture
 from manyheads.web.html_export import write_page
 
 _PAGE = "page.html"  # in the run directory

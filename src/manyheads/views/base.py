@@ -17,9 +17,9 @@ from manyheads.views.charts import Chart
 from manyheads.views.codec import from_json_values, to_json_values
 from manyheads.views.lines import chart_lines, csv_of
 from manyheads.views.parts import ModelFacts
+from manyheads.views.picture import Picture
 from manyheads.views.png import png_of
 from manyheads.views.svg import svg_of
-from manyheads.views.views import Picture
 from manyheads.views.words import written_in
 
 _FORMATS = ("svg", "png", "json", "csv")

@@ -13,7 +13,7 @@ import numpy as np
 from manyheads.views.base import Document, ViewFunction
 from manyheads.views.charts import Axis, HeatMap, Line, Lines, Table
 from manyheads.views.metrics import RunCurves
-from manyheads.views.views import KIND_TITLES
+from manyheads.views.picture import KIND_TITLES
 from manyheads.views.words import localize, names_of
 
 # View: its title, the meaning of its values with their unit, its series.

@@ -23,7 +23,7 @@ from manyheads.views.parts import (
     Text,
     Token,
 )
-from manyheads.views.views import (
+from manyheads.views.picture import (
     Axes,
     alignment_chart,
     alternatives_chart,
