@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.batches import fixed_batches
 from manyheads.errors import UsageError
 from manyheads.inference.threads import map_in_threads
 from manyheads.search.cancellation import cancelled_among

@@ -20,9 +20,8 @@ from manyheads.checkpoint import RunDirectory
 from manyheads.checks.lines import LineCounts
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS, describe_too_long
-from manyheads.data.training_text import Corpus, name_limit, open_corpus, read_corpus
+from manyheads.data.training_text import Corpus, name_limit, open_corpus, read_corpus, validation_examples
 from manyheads.errors import TrainingError
-from manyheads.inference.about import validation_examples
 from manyheads.inference.translation.confidence import CONFIDENCE
 from manyheads.reports import NO_LISTENER, Advance, Listener
 from manyheads.runs.listeners import recording

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.config.schema import Config
-from manyheads.data.labelled import BETWEEN, cut_text
 from manyheads.data.sampler import evenly
 from manyheads.data.training_text import Corpus
 from manyheads.decoding.text_batches import class_probabilities
@@ -31,6 +30,7 @@ from manyheads.notes import verdict_lines
 from manyheads.reports import Advance, Listener, ValidationReport
 from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.tensors.examples import make_texts
+from manyheads.text.joined_texts import BETWEEN, cut_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch

@@ -15,7 +15,6 @@ from bitext.pairs import Pair
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.labelled import split_texts
 from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
 from manyheads.data.training_text import Corpus, held_out
@@ -38,6 +37,7 @@ from manyheads.tasks.classification.scoring import (
     warnings_of,
     with_text,
 )
+from manyheads.text.joined_texts import split_texts
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.training.initialize import Sides

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from manyheads.config.schema import Config
-from manyheads.data.sampler import evenly, fixed_batches
+from manyheads.data.batches import fixed_batches
+from manyheads.data.sampler import evenly
 from manyheads.inference.texts import longest_text
 from manyheads.model.encoder_only import MaskedLanguageModel
 from manyheads.notes import verdict_lines

@@ -19,7 +19,8 @@ from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory, as_json, saving
 from manyheads.config.schema import Config
-from manyheads.data.sampler import evenly, fixed_batches
+from manyheads.data.batches import fixed_batches
+from manyheads.data.sampler import evenly
 from manyheads.data.training_text import describe_long, fitting_pairs, held_out
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
