@@ -40,6 +40,7 @@ _MOVED = {
     "interop.hub": "checkpoint.hub",
     "interop.parity": "inference.parity",
     "languages": "bitext.languages",
+    "notes": "results",
     "runs.about": "inference.about",
     "runs.corrections": "improve.corrections",
     "runs.export_settings": "inference.export_settings",

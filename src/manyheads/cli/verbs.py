@@ -23,7 +23,7 @@ from manyheads.cli.korean import KoreanFormatter, is_korean
 from manyheads.cli.options import check_outputs
 from manyheads.cli.signals import importing
 from manyheads.errors import printable
-from manyheads.notes import Note
+from manyheads.results import Note
 
 LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C

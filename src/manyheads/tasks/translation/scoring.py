@@ -40,7 +40,6 @@ from manyheads.inference.translation.grouped import spread_groups, translate_in_
 from manyheads.inference.translation.options import plain_search
 from manyheads.inference.translation.translator import Translator
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.notes import verdict_lines
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.tensors.pairs import Ids, pad_rows
@@ -302,8 +301,8 @@ class Evaluation(TokenScores):
         verdict += [*super().verdict(), *judge_outputs(self.compared, self.config, bleu)]
         return [*verdict, *([] if found else overlap)]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
+    def figures(self) -> dict[str, Any]:
+        """Return the scores, and how they were measured."""
         return {
             "task": self.task,
             "loss": self.loss,
@@ -326,11 +325,10 @@ class Evaluation(TokenScores):
             },
             "seconds": self.seconds,
             "defects": {defect.name: defect.count for defect in find_defects(self.compared)},
-            "verdict": ". ".join(self.verdict()),
         }
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def report(self) -> list[str]:
+        """Return the scores with their signatures, and their warnings."""
         scores, count = self.scores, len(self.compared)
         speed = count / max(self.seconds, 1e-9)
         return [
@@ -342,7 +340,6 @@ class Evaluation(TokenScores):
             f"perplexity {self.perplexity:.3f} over {self.tokens:,} target tokens; "
             f"{100 * self.exact:.1f} % of {count:,} sentences exact; {speed:.1f} sentences/s",
             *(f"warning: {warning}" for warning in scores.warnings),
-            *verdict_lines(self.verdict()),
         ]
 
 
