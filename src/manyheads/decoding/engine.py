@@ -88,7 +88,7 @@ class TorchEngine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """See `Engine.search`."""
+        """Search all rows with torch, in batches."""
         self.check(options, constraints)
         with self.evaluating(), torch.inference_mode():
             outputs = search_in_batches(
@@ -158,7 +158,7 @@ class TorchEngine:
     def stream(
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
-        """See `Engine.stream`."""
+        """Yield the tokens of a greedy output, as they are found."""
         options = greedy_options(options, constraints)
         self.check(options, [constraints])
         with self.evaluating():

@@ -88,7 +88,7 @@ class AutoEngine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """See `Engine.search`; each row is searched in C, or with torch if it has required words."""
+        """Search each row in C, or with torch if it has required words."""
         constraints = constraints or [UNCONSTRAINED] * len(rows)
         native = self.native_for(options)
         engines = [
@@ -115,7 +115,7 @@ class AutoEngine:
     def stream(
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
-        """See `Engine.stream`."""
+        """Yield the tokens of a greedy output, from C where it can."""
         options = greedy_options(options, constraints)
         engine = self.native_for(options, [constraints]) or self.torch_engine
         yield from engine.stream(row, options, constraints)

@@ -33,7 +33,7 @@ class CancellableStepper:
         self.eos = eos
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `Stepper.step`."""
+        """Append a token to each row; a row of a cancelled sentence can only end: (R,) -> (R, V)."""
         log_probs = self.stepper.step(tokens)
         cancelled = self.cancelled()
         rows = [row for row, sentence in enumerate(self.sentences) if sentence in cancelled] if cancelled else []
@@ -45,7 +45,7 @@ class CancellableStepper:
         return ending
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows, and their sentences: (R',) row indices."""
         self.stepper.select(rows)
         self.sentences = [self.sentences[row] for row in rows.tolist()]
 

@@ -67,7 +67,7 @@ class TextEvaluation(TokenScores):
         return [*super().verdict(), *judge_bits(self.bits_per_byte)]
 
     def card_text(self, where: str) -> str:
-        """See `TextScores.card_text`."""
+        """Return the bits per byte and the perplexity, for a card."""
         return (
             f"{self.bytes:,} bytes of {where}: {self.bits_per_byte:.4f} bits a byte, perplexity "
             f"{self.perplexity:.3f} a token (window {self.window} tokens, stride {self.stride})"

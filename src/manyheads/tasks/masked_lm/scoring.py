@@ -54,7 +54,7 @@ class MaskedEvaluation(TokenScores):
         return {**vars(self), "perplexity": self.perplexity}
 
     def card_text(self, where: str) -> str:
-        """See `TextScores.card_text`."""
+        """Return the perplexity, for a card."""
         return (
             f"{self.texts:,} texts of {where}: perplexity {self.perplexity:.3f} of "
             f"{self.tokens:,} hidden tokens ({HIDDEN_SHARE:.0%} of all)"
