@@ -6,10 +6,9 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 # Below manyheads: module, or package with all that it held -> its place; the longest name that fits counts.
 _MOVED = {
@@ -112,23 +111,6 @@ def _new_path(name: str) -> str:
         return name
     new = _MOVED[former]
     return f"{'' if new.startswith('bitext') else 'manyheads.'}{new}{inner.removeprefix(former)}"
-
-
-def former_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that held names, by name -> their module below manyheads now."""
-
-    def get(name: str) -> Any:
-        if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        new = f"manyheads.{names[name]}"
-        warnings.warn(
-            f"{package}.{name} is now in {new}; the former place goes with the next version.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return getattr(importlib.import_module(new), name)
-
-    return get
 
 
 class FormerPaths:

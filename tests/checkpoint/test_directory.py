@@ -25,7 +25,8 @@ from manyheads.checkpoint import Checkpoint, RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 GERMAN, KOREAN = ["ein Hund läuft", "der Hund schläft"], ["개가 달린다", "개가 잔다"]
 FILES = ("model.safetensors", "optimizer.safetensors", "state.json")

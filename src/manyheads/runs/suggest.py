@@ -29,7 +29,7 @@ from manyheads.inference.translation.directions import reserved_symbols
 from manyheads.reports import NO_LISTENER, Listener, track
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.text.normalize import normalize
-from manyheads.text.subwords import possible_size
+from manyheads.text.training import possible_size
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 _MIN_EPOCH_SHARE = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested

@@ -25,7 +25,8 @@ from manyheads.search.interface import Hypothesis, make_hypothesis
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.reserved import KEEP_SYMBOLS, language_symbol
 from manyheads.text.source_model import SourceModel
-from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 TEXTS = ["Der Hund bellt, die Katze auch.", "The dogs bark, the cats do. A dog? no no no no"]
 SYMBOL = language_symbol("en")

@@ -30,7 +30,8 @@ from manyheads.inference.translation.unlike_training import UnlikeTraining
 from manyheads.search.interface import Hypothesis
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.source_model import SourceModel, fit_source_model
-from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair
+from manyheads.text.training import train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 
 LONGEST = 9

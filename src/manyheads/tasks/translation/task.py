@@ -44,7 +44,8 @@ from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate
 from manyheads.tensors.models import load_run
 from manyheads.text.sentences import sentence_spans
 from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
-from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair
+from manyheads.text.training import train_tokenizers
 from manyheads.training.batch_sources import CorpusUpdates, PairBatches
 from manyheads.training.objective import corpus_nll, translation_loss
 from manyheads.training.preparation import count_ids, prepare_tokenizers, tokenise
