@@ -59,6 +59,7 @@ _MOVED = {
     "search.greedy": "decoding.greedy",
     "search.rules": "decoding.rules",
     "search.sampling": "decoding.sampling",
+    "search.cancellation": "decoding.cancellation",
     "shell": "bitext.shell",
     "tasks.assembly": "inference.translation.assembly",
     "tasks.batch_sources": "training.batch_sources",

@@ -14,6 +14,7 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.beam import beam_search
+from manyheads.decoding.cancellation import CancellableStepper
 from manyheads.decoding.constrained import grid_beam_search
 from manyheads.decoding.ensemble import EnsembleStepper
 from manyheads.decoding.greedy import decode_steps, greedy_choice, greedy_search
@@ -37,7 +38,6 @@ from manyheads.inference.threads import num_threads
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import DecodingSteps
 from manyheads.search.beam_state import BeamObserver
-from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.tensors.devices import pick_device

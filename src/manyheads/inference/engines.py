@@ -17,8 +17,7 @@ from manyheads.inference.native.model import FloatArray, NativeModel
 from manyheads.inference.native.weights import Precision, torch_precision
 from manyheads.inference.native_engine import NativeEngine, NotNativeError, open_native
 from manyheads.inference.torch_parts import torch_module
-from manyheads.search.cancellation import cancelled_among
-from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
+from manyheads.search.interface import Cancelled, Engine, Hypothesis, cancelled_among, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import TokenizerPair
 

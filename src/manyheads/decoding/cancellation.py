@@ -6,13 +6,10 @@ Shapes: B sentences, R rows, V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from manyheads.search.interface import Cancelled, Stepper, never_cancelled
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from manyheads.search.interface import Cancelled, Stepper
 
 
 class CancellableStepper:
@@ -48,11 +45,3 @@ class CancellableStepper:
         """Keep some rows, and their sentences: (R',) row indices."""
         self.stepper.select(rows)
         self.sentences = [self.sentences[row] for row in rows.tolist()]
-
-
-def cancelled_among(cancelled: Cancelled, indices: Sequence[int]) -> Cancelled:
-    """Return the callback for a batch made of some of the sentences, whose indices start at 0 again."""
-    if cancelled is never_cancelled:
-        return never_cancelled
-    index_in_batch = {index: new for new, index in enumerate(indices)}
-    return lambda: [index_in_batch[index] for index in cancelled() if index in index_in_batch]
