@@ -319,19 +319,6 @@ class JsonResult(Protocol):
         ...
 
 
-class Result(JsonResult, Protocol):
-    """A result that can be printed as JSON or as lines of text."""
-
-    def lines(self) -> list[str]:
-        """Return the lines."""
-        ...
-
-
-def echo_result(result: Result, *, as_json: bool) -> None:
-    """Print a result as one JSON document or as lines."""
-    echo(result.to_json(), result.lines(), as_json=as_json)
-
-
 def warn(text: str) -> None:
     """Print a warning to stderr, unless the command line is quiet."""
     if not current_settings().quiet:
