@@ -74,7 +74,7 @@ _MOVED = {
     "tasks.inspecting": "inspection",
     "tasks.inspecting.options": "inference.inspect_options",
     "tasks.isolation": "inspection.isolation",
-    "tasks.kept_texts": "inference.translation.kept_texts",
+    "tasks.kept_texts": "inference.translation.literals",
     "tasks.labels": "inference.labels",
     "tasks.language_modeling.generator": "inference.generator",
     "tasks.language_modeling.inspection": "inspection.language_model",

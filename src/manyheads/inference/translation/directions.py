@@ -13,19 +13,19 @@ from manyheads.errors import UsageError
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Stage
 from manyheads.search.interface import Hypothesis, best_outputs, without_first
-from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS, language_symbol
+from manyheads.text.reserved import PLACEHOLDERS, TERM_SYMBOLS, language_symbol
 
 
 def reserved_symbols(config: Config) -> list[str]:
     """Return the reserved symbols that a translator needs.
 
-    They are those of its target languages, of hints (`data.terms`), and of literals (`data.augment` and
+    They are those of its target languages, of hints (`data.terms`), and placeholders (`data.augment` and
     `search.copy_literals`; only a vocabulary of subwords can have these).
     """
     languages = [target for _, target in config.directions] if config.data.pairs else []
     terms = TERM_SYMBOLS if config.data.terms else ()
     copied = config.data.augment and config.search.copy_literals and config.tokenizer.kind in ("bpe", "unigram")
-    return [*terms, *(KEEP_SYMBOLS if copied else ()), *dict.fromkeys(map(language_symbol, languages))]
+    return [*terms, *(PLACEHOLDERS if copied else ()), *dict.fromkeys(map(language_symbol, languages))]
 
 
 def with_direction(config: Config, source: str, target: str) -> Config:

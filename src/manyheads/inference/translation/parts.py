@@ -35,7 +35,7 @@ class Line:
         parts: token ids of each part, at least one.
         cut_sentences: number of sentences that were cut in their middle.
         capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
-        kept: parts whose literals are marks in the tokens, by their number.
+        placeholders: sentences with placeholders for their literals in the tokens, by the number of their part.
         target: language of the translation, in whose capitals the outputs are written.
     """
 
@@ -44,7 +44,7 @@ class Line:
     parts: list[list[int]]
     cut_sentences: int = 0
     capitals: tuple[bool, ...] = ()
-    kept: Mapping[int, Sentence] = field(default_factory=dict)
+    placeholders: Mapping[int, Sentence] = field(default_factory=dict)
     target: str = ""
 
     def part_text(self, part: int) -> str:
@@ -57,9 +57,9 @@ class Line:
         return "".join(self.stream([output] if output else [] for output in outputs))
 
     def decode(self, part: int, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-        """Return the text of tokens of a part or its output, with the literals in the place of their marks."""
-        kept = self.kept.get(part)
-        return tokenizer.decode(ids) if kept is None else kept.restore(tokenizer, ids)
+        """Return the text of tokens of a part or its output, with literals in the place of placeholders."""
+        sentence = self.placeholders.get(part)
+        return tokenizer.decode(ids) if sentence is None else sentence.restore(tokenizer, ids)
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""

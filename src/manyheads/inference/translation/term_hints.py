@@ -13,7 +13,7 @@ from bitext.languages import lower, upper
 from bitext.pairs import Pair
 from manyheads.data.augment_text import NO_LANGUAGES, WORD, Texts
 from manyheads.inference.translation.glossary import same_stem
-from manyheads.text.reserved import MARKS
+from manyheads.text.reserved import NONCHARACTERS
 
 _COUNTS = (1, 1, 2, 3)  # hints of a source, drawn with equal probability
 _BASE_FORM = 0.5  # share of hints in the base form, if the target has another form
@@ -49,7 +49,7 @@ def link_words(pairs: Iterable[Pair], languages: Texts = NO_LANGUAGES) -> dict[s
 
 def mark_term(text: str, start: int, end: int, translation: str) -> str:
     """Replace the characters from `start` to `end` of a text by a hint."""
-    return f"{text[:start]} {MARKS['<term>']}{translation}{MARKS['</term>']} {text[end:]}"
+    return f"{text[:start]} {NONCHARACTERS['<term>']}{translation}{NONCHARACTERS['</term>']} {text[end:]}"
 
 
 class TermHints:

@@ -22,7 +22,7 @@ from manyheads.inference.translation.term_hints import mark_term
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Constraints, Ids, WordTokens
 from manyheads.text.normalize import source_form
-from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
+from manyheads.text.reserved import TERM_SYMBOLS, remove_noncharacters
 from manyheads.text.sentences import CLOSERS
 from manyheads.text.tokenizer import UNK, Tokenizer
 
@@ -119,7 +119,7 @@ class Terms(Stage):
     def _add_line(self, number: int, line: Line, required: Sequence[str]) -> None:
         source, target = self.translator.tokenizers.source, self.translator.tokenizers.target
         form, parts = source_form if source.side else str, range(len(line.parts))
-        texts = [unicodedata.normalize("NFC", form(remove_marks(line.part_text(part)))) for part in parts]
+        texts = [unicodedata.normalize("NFC", form(remove_noncharacters(line.part_text(part)))) for part in parts]
         glossary = self.translator.glossary or Glossary(())
         found = [glossary.find(text) for text in texts]
         terms = [tuple(dict.fromkeys(place.term.target for place in places)) for places in found]
