@@ -20,11 +20,10 @@ from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Part, Stage
 from manyheads.inference.translation.terms import Terms
 from manyheads.inference.translation.translator import STAGES, WARNINGS, Translator
-from manyheads.inference.translation.unlike_training import UnlikeTraining
+from manyheads.inference.translation.unlike_training import SourceModel, UnlikeTraining
 from manyheads.search.interface import Hypothesis, make_hypothesis
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.reserved import PLACEHOLDERS, language_symbol
-from manyheads.text.source_model import SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
 
 TEXTS = ["Der Hund bellt, die Katze auch.", "The dogs bark, the cats do. A dog? no no no no"]

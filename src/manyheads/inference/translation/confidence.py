@@ -17,7 +17,7 @@ import numpy as np
 from manyheads.errors import RunError, UsageError
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Stage
-from manyheads.text.source_model import SourceModel
+from manyheads.inference.translation.unlike_training import SourceModel
 
 if TYPE_CHECKING:
     from manyheads.checkpoint import RunDirectory

@@ -18,11 +18,10 @@ from manyheads.inference.translation.glossary import Glossary, Place, ends_open,
 from manyheads.inference.translation.options import check_entries, encode_forced, normalise
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Part, Request, Stage
-from manyheads.inference.translation.term_hints import mark_term
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Constraints, Ids, WordTokens
 from manyheads.text.normalize import source_form
-from manyheads.text.reserved import TERM_SYMBOLS, remove_noncharacters
+from manyheads.text.reserved import NONCHARACTERS, TERM_SYMBOLS, remove_noncharacters
 from manyheads.text.sentences import CLOSERS
 from manyheads.text.tokenizer import UNK, Tokenizer
 
@@ -184,10 +183,15 @@ class Terms(Stage):
         return translation.with_warnings(signs)
 
 
+def add_hint(text: str, start: int, end: int, translation: str) -> str:
+    """Replace the characters from `start` to `end` of a text by a hint."""
+    return f"{text[:start]} {NONCHARACTERS['<term>']}{translation}{NONCHARACTERS['</term>']} {text[end:]}"
+
+
 def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: list[int]) -> list[int]:
     """Return the token ids of a text with hints; `ids`, those of the text, if the vocabulary cannot write them."""
     for place in reversed(places):
-        text = mark_term(text, place.start, place.end, place.term.target)
+        text = add_hint(text, place.start, place.end, place.term.target)
     (hinted,) = tokenizer.encode_marked([text])
     return ids if UNK in hinted and UNK not in ids else hinted
 

@@ -7,8 +7,7 @@ import json
 import os
 import platform
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from manyheads.search.options import SearchOptions
 
 TRUNCATED = "cut at the length limit of the model or of the search"
 SHARD_LINES = 2 * CALL_LINES
+_SHARD_FORMAT = 2  # of a result (`_translate_shard`); with another number, stored shards are translated again
 _FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
 
 # Columns of a table -> the value of a translation.
@@ -170,7 +170,7 @@ _loaded = _LoadedTranslator()
 
 
 def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
-    """Return the warnings about the lines of a shard as a line of JSON, and then their output lines."""
+    """Return the number of lines and the warnings of a shard as a line of JSON, and then its output lines."""
     translator = _loaded.of(job)
     warned: dict[str, list[int]] = {}
     output = []
@@ -184,7 +184,7 @@ def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
             output += output_lines(index, translation, job.options.n_best, job.columns)
             for warning in warnings_of(translation):
                 warned.setdefault(warning, []).append(index + 1)
-    return json.dumps(warned).encode() + b"\n" + b"".join(map(text_line, output))
+    return json.dumps([len(shard.lines), warned]).encode() + b"\n" + b"".join(map(text_line, output))
 
 
 def _translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -> bytes:
@@ -254,8 +254,7 @@ def translate_file(
     """
     folder = _shards_folder(output)
     job = job.for_workers()
-    settings = (job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
-    sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
+    settings = (_SHARD_FORMAT, job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
     from bitext.executors import InlineExecutor, open_executor
     from bitext.shards import map_shards, remove_shards
 
@@ -269,7 +268,7 @@ def translate_file(
                     work = partial(_translate_shard, job)
                 results = map_shards(
                     work,
-                    _noting_sizes(shards, sizes),
+                    shards,
                     folder,
                     key=hashlib.sha256(repr(settings).encode()).hexdigest(),
                     executor=executor,
@@ -279,18 +278,12 @@ def translate_file(
                     for result in results:
                         head, _, lines = result.partition(b"\n")
                         file.write(lines)
-                        for warning, numbers in json.loads(head).items():
+                        count, warned = json.loads(head)
+                        for warning, numbers in warned.items():
                             warn(warning, numbers)
-                        advance(sizes.popleft())
+                        advance(count)
         except BaseException:
             if not any(folder.glob("*.shard")):  # finished shards are kept
                 remove_shards(folder)
             raise
         remove_shards(folder)
-
-
-def _noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
-    """Yield shards, and append their numbers of lines to `sizes`."""
-    for shard in shards:
-        sizes.append(len(shard.lines))
-        yield shard

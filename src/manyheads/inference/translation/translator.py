@@ -28,11 +28,10 @@ from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.inference.translation.result import Candidate, Translation
 from manyheads.inference.translation.stages import Draft, Part, Request, Stage, search
 from manyheads.inference.translation.terms import Terms, check_terms
-from manyheads.inference.translation.unlike_training import UnlikeTraining, read_source_model
+from manyheads.inference.translation.unlike_training import SourceModel, UnlikeTraining, read_source_model
 from manyheads.search.interface import Engine, LimitedEngine
 from manyheads.search.options import SearchOptions
 from manyheads.text.interface import growing_text
-from manyheads.text.source_model import SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from manyheads.data.augment_text import add_placeholders
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.data.training_text import longest_side
 from manyheads.inference.translation.literals import knows_placeholders
-from manyheads.inference.translation.term_hints import TermHints, link_words
 from manyheads.reports import Listener
+from manyheads.tasks.translation.term_hints import TermHints, link_words
 from manyheads.tensors.pairs import Ids
 from manyheads.text.reserved import TERM_SYMBOLS, remove_noncharacters
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair

@@ -37,13 +37,13 @@ from manyheads.inference.languages import LANGUAGES
 from manyheads.inference.translation.directions import reserved_symbols
 from manyheads.inference.translation.grouped import translate_in_groups
 from manyheads.inference.translation.translator import Translator
+from manyheads.inference.translation.unlike_training import SOURCES, SourceModel, fit_source_model
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.translation.augmented_batches import augmented_batches
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
 from manyheads.tensors.models import load_run
 from manyheads.text.sentences import sentence_spans
-from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
 from manyheads.training.batch_sources import CorpusUpdates, PairBatches
 from manyheads.training.objective import corpus_nll, translation_loss
