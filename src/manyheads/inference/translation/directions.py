@@ -13,19 +13,7 @@ from manyheads.errors import UsageError
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Stage
 from manyheads.search.interface import Hypothesis, best_outputs, without_first
-from manyheads.text.reserved import PLACEHOLDERS, TERM_SYMBOLS, language_symbol
-
-
-def reserved_symbols(config: Config) -> list[str]:
-    """Return the reserved symbols that a translator needs.
-
-    They are those of its target languages, of hints (`data.terms`), and placeholders (`data.augment` and
-    `search.copy_literals`; only a vocabulary of subwords can have these).
-    """
-    languages = [target for _, target in config.directions] if config.data.pairs else []
-    terms = TERM_SYMBOLS if config.data.terms else ()
-    copied = config.data.augment and config.search.copy_literals and config.tokenizer.kind in ("bpe", "unigram")
-    return [*terms, *(PLACEHOLDERS if copied else ()), *dict.fromkeys(map(language_symbol, languages))]
+from manyheads.text.reserved import language_symbol
 
 
 def with_direction(config: Config, source: str, target: str) -> Config:
@@ -105,3 +93,9 @@ class Direction(Stage):
     def after(self, draft: Draft, translation: Translation) -> Translation:
         """Add the warning."""
         return translation.with_warnings({"untrained-direction": not self.translator.trained})
+
+    @classmethod
+    def reserved_symbols(cls, config: Config) -> Sequence[str]:
+        """Return the symbol of each target language."""
+        targets = [target for _, target in config.directions] if config.data.pairs else []
+        return [*dict.fromkeys(map(language_symbol, targets))]

@@ -21,6 +21,7 @@ from manyheads.text.sentences import Span, sentence_spans
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair
 
 if TYPE_CHECKING:
+    from manyheads.config.schema import Config
     from manyheads.inference.translation.parts import Line, Splitter
     from manyheads.inference.translation.translator import Translator
     from manyheads.search.interface import Hypothesis
@@ -260,6 +261,12 @@ class Placeholders(Stage):
         if not draft.line.placeholders:
             return draft
         return draft.with_outputs(self._complete(draft, part) for part in range(len(draft.parts)))
+
+    @classmethod
+    def reserved_symbols(cls, config: Config) -> Sequence[str]:
+        """Return the placeholders, if the training sets them; only a vocabulary of subwords can have these."""
+        wanted = config.data.augment and config.search.copy_literals and config.tokenizer.kind in ("bpe", "unigram")
+        return PLACEHOLDERS if wanted else ()
 
     def _complete(self, draft: Draft, part: int) -> list[Hypothesis]:
         outputs, sentence = draft.outputs[part], draft.line.placeholders.get(part)

@@ -26,6 +26,7 @@ from manyheads.text.sentences import CLOSERS
 from manyheads.text.tokenizer import UNK, Tokenizer
 
 if TYPE_CHECKING:
+    from manyheads.config.schema import Config
     from manyheads.inference.translation.parts import Line
     from manyheads.inference.translation.translator import Translator
 
@@ -181,6 +182,11 @@ class Terms(Stage):
             "forced-term": any(output.strained for output in draft.best),
         }
         return translation.with_warnings(signs)
+
+    @classmethod
+    def reserved_symbols(cls, config: Config) -> Sequence[str]:
+        """Return the symbols of hints."""
+        return TERM_SYMBOLS if config.data.terms else ()
 
 
 def add_hint(text: str, start: int, end: int, translation: str) -> str:

@@ -24,7 +24,7 @@ from manyheads.data import CALL_LINES
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.inference.threads import limit_threads
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.translator import DEFAULTS, WARNINGS, Translation, Translator
+from manyheads.inference.translation.translator import DEFAULTS, STAGES, WARNINGS, Translation, Translator
 from manyheads.search.options import SearchOptions
 
 TRUNCATED = "cut at the length limit of the model or of the search"
@@ -33,11 +33,10 @@ _SHARD_FORMAT = 2  # of a result (`_translate_shard`); with another number, stor
 _FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
 
 # Columns of a table -> the value of a translation.
-_COLUMNS: dict[str, Callable[[Translation], object]] = {
+COLUMNS: dict[str, Callable[[Translation], object]] = {
     "score": lambda translation: f"{translation.score:.4f}",
     "truncated": lambda translation: int(translation.truncated),
-    "repeated": lambda translation: int("repetition" in translation.warnings),
-    "confidence": lambda translation: "" if translation.confidence is None else f"{translation.confidence:.4f}",
+    **{name: value for stage in STAGES for name, value in stage.columns.items()},
 }
 
 
@@ -55,7 +54,7 @@ class TranslationJob:
         target: see `Translator.to`, also for the next one.
         source: see `Translator.to`.
         options: options of the search; `n_best` is the number of translations to write for each line.
-        columns: names of `_COLUMNS` to write beside each translation; empty for plain lines.
+        columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
         glossary: file of terms with their translations (`Glossary.read`), or None.
         digest: hash of the files of the runs and of the glossary, which every worker compares with its own; ""
             compares nothing.
@@ -130,7 +129,7 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     text = translation.translation + links
     if not columns:
         return [text]
-    return [join_row((text, *(_COLUMNS[name](translation) for name in columns)))]
+    return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
 
 
 def warnings_of(translation: Translation) -> list[str]:

@@ -22,6 +22,7 @@ from manyheads.text.tokenizer import BOS, EOS
 
 if TYPE_CHECKING:
     from manyheads.checkpoint import RunDirectory
+    from manyheads.inference.translation.translator import Translator
     from manyheads.text.tokenizer import TokenizerPair
 
 SOURCES = "source_model.json"  # name of the model in a run directory
@@ -165,3 +166,8 @@ class UnlikeTraining(Stage):
         sources = self.translator.sources
         unlike = sources is not None and sources.is_unlike(draft.line.parts)
         return translation.with_warnings({"unlike-training": unlike})
+
+    @classmethod
+    def page_data(cls, translator: Translator) -> dict[str, Any]:
+        """Return the model of the sources."""
+        return {"sources": translator.sources.to_json() if translator.sources else None}

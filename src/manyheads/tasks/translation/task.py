@@ -34,9 +34,8 @@ from manyheads.evaluation.scores import Scores, score
 from manyheads.evaluation.verdicts import judge_empty
 from manyheads.inference.engines import engine_of
 from manyheads.inference.languages import LANGUAGES
-from manyheads.inference.translation.directions import reserved_symbols
 from manyheads.inference.translation.grouped import translate_in_groups
-from manyheads.inference.translation.translator import Translator
+from manyheads.inference.translation.translator import STAGES, Translator
 from manyheads.inference.translation.unlike_training import SOURCES, SourceModel, fit_source_model
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.translation.augmented_batches import augmented_batches
@@ -99,9 +98,13 @@ class TranslationTask(Task[Translator]):
         settings, names = config.tokenizer, config.languages
         if config.data.pairs:
             names = ("+".join(dict.fromkeys(chain(*config.directions))),) * 2
-        symbols = (*settings.reserved, *reserved_symbols(config))
+        symbols = (*settings.reserved, *self.reserved_symbols(config))
         settings = settings.model_copy(update={"reserved": symbols})
         return train_tokenizers(settings, sources, targets, *names)
+
+    def reserved_symbols(self, config: Config) -> list[str]:
+        """See `Task.reserved_symbols`."""
+        return [symbol for stage in reversed(STAGES) for symbol in stage.reserved_symbols(config)]
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
         """See `Task.sample_sides`."""
