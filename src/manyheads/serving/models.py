@@ -150,7 +150,7 @@ class Models:
             UsageError: another run has the same language pair, or the same task and name.
         """
         folder = run.resolve()
-        if isinstance(loaded, Translator) and loaded.config.data.pairs:
+        if isinstance(loaded, Translator) and loaded.config.multilingual:
             for source, target in loaded.config.directions:
                 direction = loaded.to(source=source, target=target)
                 self.add(run, direction, direction_name(folder.name, direction.config))

@@ -249,7 +249,7 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
             | {"run": direction_name(name, view), "prefix": target.language_prefix(view.data.target)}
             for view in config.for_directions()
         ]
-        page |= directions[0] | {"run": name, "directions": directions if config.data.pairs else None}
+        page |= directions[0] | {"run": name, "directions": directions if config.multilingual else None}
         page |= loaded.splitter().page_data()
         for stage in loaded.stages:
             page |= stage.page_data(loaded)

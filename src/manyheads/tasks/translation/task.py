@@ -95,9 +95,9 @@ class TranslationTask(Task[Translator]):
 
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
-        settings, names = config.tokenizer, config.languages
-        if config.data.pairs:
-            names = ("+".join(dict.fromkeys(chain(*config.directions))),) * 2
+        settings = config.tokenizer
+        of_all = "+".join(dict.fromkeys(chain(*config.directions)))
+        names = (of_all, of_all) if settings.joint else config.languages
         symbols = (*settings.reserved, *self.reserved_symbols(config))
         settings = settings.model_copy(update={"reserved": symbols})
         return train_tokenizers(settings, sources, targets, *names)
@@ -145,7 +145,7 @@ class TranslationTask(Task[Translator]):
         self, model: Translator, config: Config, text: ScoredText, listener: Listener
     ) -> Evaluation | MeanEvaluation:
         """See `Task.evaluate`; without a choice of languages, every direction is scored."""
-        if config.data.pairs and text.source is None and not any(text.languages):
+        if config.multilingual and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
         source, target = text.languages
         translator = replace(model, config=config, engine=engine_of(model.model)).to(source=source, target=target)
@@ -203,7 +203,7 @@ class TranslationTask(Task[Translator]):
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """See `Task.validation_loss`."""
         loaded = Translator.load(run, device="cpu")
-        if not loaded.config.data.pairs:
+        if not loaded.config.multilingual:
             return _mean_loss(loaded, pairs)
         views = loaded.config.for_directions()
         own = ((view, available_pairs(view, "valid", len(pairs) // len(views))) for view in views)
@@ -221,7 +221,7 @@ def _validation(
     config: Config, corpus: Corpus, tokenizers: TokenizerPair
 ) -> Callable[..., Callable[[int], ValidationReport]]:
     """Return the maker of the validation, of each direction where there are several."""
-    if not config.data.pairs:
+    if not config.multilingual:
         return partial(Validation, config, corpus.valid, tokenizers)
     directions = {name: (view, held_out(view, "valid")) for name, view in config.by_direction().items()}
     return partial(MeanValidation, directions, tokenizers)
@@ -237,16 +237,12 @@ def _mean_loss(translator: Translator, pairs: Sequence[Pair]) -> float:
 
 def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
-    config, views = opened.config, opened.directions()
-    found = {
-        "-".join(view.config.languages): _card_scores(view, _CARD_SENTENCES // len(views))
-        for view in views
-        if view.config.data.test is not None or not config.data.pairs
-    }
+    config, most = opened.config, _CARD_SENTENCES // len(opened.directions())
+    found = {"-".join(view.config.languages): _card_scores(view, most) for view in opened.directions("test")}
     scored = {name: scores for name, scores in found.items() if scores is not None}
     if not scored:
         return None
-    if not config.data.pairs:
+    if not config.multilingual:
         ((count, scores),) = scored.values()
         return scores_line(config, count, scores)
     total, all_scores = sum(count for count, _ in scored.values()), [scores for _, scores in scored.values()]
