@@ -78,18 +78,6 @@ def test_an_invalid_request_is_refused_with_the_reason(server: Server, body: Any
     assert post(server, "/translate", body) == (400, {"error": message})
 
 
-def test_the_glossary_of_a_request_is_obeyed_in_that_request_alone(server: Server) -> None:
-    word = SENTENCE.split()[1]
-    _, plain = post(server, "/translate", VALID)
-    for glossary in ({word: "horse"}, [[word, "horse"]], json.dumps({word: "horse"})):
-        status, answer = post(server, "/translate", VALID | {"glossary": glossary})
-        assert status == 200
-        assert "horse" in answer["translatedText"]
-    assert post(server, "/translate", VALID | {"glossary": {"Nichts": "zebra"}}) == (200, plain)
-    assert post(server, "/translate", VALID | {"glossary": {}}) == (200, plain)
-    assert post(server, "/translate", VALID) == (200, plain)
-
-
 @pytest.mark.parametrize(
     "body",
     [

@@ -14,10 +14,11 @@ from starlette.responses import Response
 from bitext.languages import language_name, language_names, match_language
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.errors import DataError, UsageError, WriteError
-from manyheads.inference.translation.glossary import Glossary, Term
+from manyheads.inference.translation.glossary import Term
 from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
+from manyheads.serving.glossary import requested_terms, with_terms
 from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence, Models
 from manyheads.serving.pivots import join
@@ -190,7 +191,7 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
         target=_served_language(target, service),
         html=kind == "html",
         alternatives=max(0, alternatives),
-        terms=fields.glossary(),
+        terms=requested_terms(fields),
     )
 
 
@@ -270,7 +271,7 @@ def _translate_documents(
     options = SearchOptions(token_scores=False, alignment=tagged, match_source=service.settings.match_source)
     try:
         if query.terms:
-            translator = translator.with_glossary((translator.glossary or Glossary(())).extended(query.terms))
+            translator = with_terms(translator, query.terms)
         middle = [translation for step in before for translation in step.translate(texts, options=options)]
         inputs = [translation.translation for translation in middle] if before else texts
         translated = translator.translate(inputs, n_best=count + 1, options=options)
