@@ -39,8 +39,9 @@ from manyheads.inference.translation.translator import STAGES, Translator
 from manyheads.inference.translation.unlike_training import SOURCES, SourceModel, fit_source_model
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.translation.augmented_batches import augmented_batches
+from manyheads.tasks.translation.confidence import store_confidence
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
-from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
+from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tensors.models import load_run
 from manyheads.text.sentences import sentence_spans
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
