@@ -84,7 +84,7 @@ def add_copy(
     scripts: Sequence[tuple[int, int]] = (),
     languages: Texts = NO_LANGUAGES,
 ) -> Texts:
-    """Put the same made-up text into both sides: number, address, emoji, placeholder or pair of tags.
+    """Put the same made-up text into both sides: number, address, emoji, field such as {name} or pair of tags.
 
     The text is put before a word and its translation if both occur once, otherwise at the start or end of both
     sides. `translations` maps each known word, in lower case. Words in `scripts`, which the training text does not

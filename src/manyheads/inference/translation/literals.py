@@ -61,7 +61,7 @@ def spans_to_translate(text: str, kinds: Kinds = literal_kinds) -> list[tuple[in
 
 @dataclass(frozen=True)
 class Sentence:
-    """A part of a line between marks of its layout, with literals inside.
+    """A part of a line between literals of its layout, with other literals inside.
 
     Attributes:
         start: offset of the part in the line.

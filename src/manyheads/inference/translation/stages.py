@@ -161,7 +161,7 @@ class Stage:
 
     @classmethod
     def after_pivot(cls, first: Translation, translation: Translation) -> Translation:
-        """Return a translation by way of a third language; `first` is the translation into that language."""
+        """Return the second of two translations by way of a pivot language; `first` is that into the language."""
         return translation
 
     @classmethod
@@ -176,7 +176,7 @@ class Stage:
 
     @classmethod
     def answer_fields(cls, translator: Translator, translations: Sequence[Translation]) -> dict[str, Any]:
-        """Return fields of a server's answer about a document, of which every text has a translation (JSON)."""
+        """Return fields of a server's answer about a document, from the translations of its texts (JSON)."""
         return {}
 
 
