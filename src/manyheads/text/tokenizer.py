@@ -26,9 +26,7 @@ __all__ = [
     "load_tokenizer",
 ]
 
-__getattr__ = former_names(
-    "manyheads.text.tokenizer", dict.fromkeys(("train_tokenizer", "train_tokenizers"), "text.training")
-)
+__getattr__ = former_names(__name__, dict.fromkeys(("train_tokenizer", "train_tokenizers"), "text.training"))
 
 
 @dataclass(frozen=True)

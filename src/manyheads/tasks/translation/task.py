@@ -96,7 +96,7 @@ class TranslationTask(Task[Translator]):
         )
 
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
-        """See `Task.learn_tokenizers`."""
+        """Learn the tokenizers of both sides."""
         settings = config.tokenizer
         of_all = "+".join(dict.fromkeys(chain(*config.directions)))
         names = (of_all, of_all) if settings.joint else config.languages
@@ -105,7 +105,7 @@ class TranslationTask(Task[Translator]):
         return train_tokenizers(settings, sources, targets, *names)
 
     def reserved_symbols(self, config: Config) -> list[str]:
-        """See `Task.reserved_symbols`."""
+        """Return the symbols that the stages of a translation reserve in a vocabulary."""
         return [symbol for stage in reversed(STAGES) for symbol in stage.reserved_symbols(config)]
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
@@ -146,7 +146,7 @@ class TranslationTask(Task[Translator]):
     def evaluate(
         self, model: Translator, config: Config, text: ScoredText, listener: Listener
     ) -> Evaluation | MeanEvaluation:
-        """See `Task.evaluate`; without a choice of languages, every direction is scored."""
+        """Score a translator; without a choice of languages, every direction is scored."""
         if config.multilingual and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
         source, target = text.languages
