@@ -1536,9 +1536,9 @@ var Tokenizer = class {
     }
     return { whole, broken };
   }
-  /** The ids of the symbols of kept texts, all or none (manyheads/text/reserved.py).
+  /** The ids of the placeholders of literals, all or none (manyheads/text/reserved.py).
       @type {number[]} */
-  keepIds = [];
+  placeholderIds = [];
   /** Return the text of the output of a model; `source` as in wholeCharacters.
       @type {(ids: number[], source?: string) => string} */
   outputText(ids, source = "") {
@@ -1873,7 +1873,7 @@ var SentencePieceModel = class {
     this.removeExtraBlanks = removeExtraBlanks;
     this.scores = new Float32Array(fromBase64(scores).buffer);
     this.control = new Set(control);
-    this.keepIds = control.filter((id) => /^<keep-\d>$/.test(pieces[id])).sort((a, b) => pieces[a].localeCompare(pieces[b]));
+    this.placeholderIds = control.filter((id) => /^<keep-\d>$/.test(pieces[id])).sort((a, b) => pieces[a].localeCompare(pieces[b]));
     this.byteIds = bytes;
     this.byteOf = new Map(bytes.map((id, byte) => [id, byte]));
     this.user = new Set(user);
@@ -2052,7 +2052,7 @@ var SubwordTokenizer = class extends Tokenizer {
     this.model = new SentencePieceModel(description.model);
     this.size = this.model.pieces.length;
     this.byteValues = this.model.byteOf;
-    this.keepIds = this.model.keepIds;
+    this.placeholderIds = this.model.placeholderIds;
   }
   /** @type {(text: string) => number[]} */
   encode(text) {
@@ -2841,158 +2841,12 @@ var WindowCache = class {
   }
 };
 
-// src/manyheads/web/text/literals.js
-var BEFORE = "([{<\"'\u201E\u201C\u201A\u2018\xAB\u2039\xBB\u203A\u300C\u300E\uFF08\u3010\xBF\xA1*_~`|=";
-var AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy");
-var BRANCH = /,[^{}\\]*\{|\}[^{}\\]*[{}]/u;
-var Literals = class _Literals {
-  /** @param {LiteralKind[]} kinds */
-  constructor(kinds) {
-    this.kinds = kinds.map(({ pattern, needs }) => ({
-      pattern,
-      needs: needs && new RegExp(needs, "u")
-    }));
-    const layout = kinds.filter((kind) => kind.layout);
-    this.layout = layout.length === kinds.length ? this : new _Literals(layout);
-    this.patterns = /* @__PURE__ */ new Map();
-  }
-  /** Return the expression of all kinds that a text may hold.
-      @type {(text: string) => RegExp} */
-  patternFor(text) {
-    const joined = this.kinds.filter(({ needs }) => !needs || needs.test(text)).map(({ pattern }) => pattern).join("|");
-    const found = this.patterns.get(joined) ?? new RegExp(joined, "gu");
-    this.patterns.set(joined, found);
-    return found;
-  }
-  /** Return the spans of the literals of a text.
-      @type {(text: string) => Span[]} */
-  find(text) {
-    return Array.from(text.matchAll(this.patternFor(text)), (match) => [
-      match.index,
-      match.index + match[0].length
-    ]);
-  }
-  /** Return the parts of a line between marks of its layout that have literals inside, and letters
-      beside them; not the branches of a message.
-      @type {(line: string) => Sentence[]} */
-  sentences(line) {
-    const literals = this.find(line);
-    return (literals.length ? this.layout.spansToTranslate(line) : []).flatMap(([start, end]) => {
-      const spans = [];
-      for (const [first, last] of literals) {
-        if (first >= end || start >= last) continue;
-        const joined = spans.length && !hasLetters(line.slice(start + spans[spans.length - 1][1], first));
-        spans.push([joined ? (spans.pop() ?? [0])[0] : first - start, last - start]);
-      }
-      const sentence = { start, text: line.slice(start, end), literals: spans };
-      if (!spans.length || spans[0][0] < 0 || spans[spans.length - 1][1] > end - start) return [];
-      const marks = spans.map((span) => sentence.text.slice(...span));
-      const isMessage = marks.some(
-        (mark) => mark.split("{").length !== mark.split("}").length && BRANCH.test(mark)
-      );
-      return !isMessage && hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
-    });
-  }
-  /** Return the spans of a text between literals that contain letters, without white space at their
-      ends.
-      @type {(text: string) => Span[]} */
-  spansToTranslate(text) {
-    const spans = [];
-    let start = 0;
-    for (const [literal, after] of [...this.find(text), [text.length, text.length]]) {
-      if (start && !isBlank(text[start - 1])) {
-        AFTER.lastIndex = start;
-        start = Math.min(literal, start + (AFTER.exec(known(text))?.[0].length ?? 0));
-      }
-      let end = literal;
-      while (literal < text.length && !isBlank(text[literal]) && end > start && BEFORE.includes(text[end - 1])) {
-        end -= 1;
-      }
-      const part = text.slice(start, end);
-      if (hasLetters(part)) {
-        const first = start + part.length - stripStart(part).length;
-        spans.push([first, first + strip(part).length]);
-      }
-      start = after;
-    }
-    return spans;
-  }
-};
-function textsBeside({ text, literals }) {
-  const borders = [0, ...literals.flat(), text.length];
-  return Array.from(
-    { length: literals.length + 1 },
-    (_, index) => text.slice(borders[2 * index], borders[2 * index + 1])
-  );
-}
-
-// src/manyheads/web/text/kepttexts.js
-var ORDERED = /^(?:[<[\]*_~}\\]|\{(?:[/\\]|\d{1,4}[>\]]))/u;
-var NO_BLANK_AFTER = "([{\xAB\u201E\u201C\u201A\u2018\xBF\xA1";
-var NO_BLANK_BEFORE = ".,;:!?\u2026)]}\xBB\u201D\u2019\u3002\u3001\uFF0C\uFF01\uFF1F";
-function markedIds(sentence, tokenizer) {
-  if (sentence.literals.length > tokenizer.keepIds.length) return null;
-  return textsBeside(sentence).flatMap((text, index) => [
-    ...index ? [tokenizer.keepIds[index - 1]] : [],
-    ...tokenizer.encode(text)
-  ]);
-}
-function isComplete({ text, literals }, tokenizer, tokens) {
-  const { numbers } = splitAtSymbols(tokenizer, tokens);
-  const found = literals.some(([start]) => ORDERED.test(text.slice(start))) ? numbers : [...numbers].sort((a, b) => a - b);
-  return found.length === literals.length && found.every((number, index) => number === index);
-}
-function outputOf(tokenizer, tokens, source, sentence) {
-  if (!sentence) return tokenizer.outputText(tokens, source);
-  const { runs, numbers } = splitAtSymbols(
-    tokenizer,
-    tokenizer.wholeCharacters(tokens, source).whole
-  );
-  const [first, ...others] = runs.map((run) => tokenizer.decode(run));
-  let text = first;
-  numbers.forEach((number, index) => {
-    const [start, end] = sentence.literals[number];
-    const after = others[index];
-    const tag = sentence.text[end - 1] === ">";
-    if (text) {
-      text += blankBeside(
-        characterBefore(sentence.text, start),
-        characterBefore(text, text.length),
-        NO_BLANK_AFTER,
-        tag
-      );
-    }
-    text += sentence.text.slice(start, end);
-    if (after) {
-      text += blankBeside(characterAt(sentence.text, end), characterAt(after, 0), NO_BLANK_BEFORE, tag) + after;
-    }
-  });
-  return text;
-}
-function splitAtSymbols({ keepIds }, tokens) {
-  const runs = [[]];
-  const numbers = [];
-  for (const token of tokens) {
-    if (keepIds.includes(token)) {
-      numbers.push(keepIds.indexOf(token));
-      runs.push([]);
-    } else runs[runs.length - 1].push(token);
-  }
-  return { runs, numbers };
-}
-function blankBeside(source, output, noBlank, tag) {
-  const wide = isWide(source) || source >= "\uAC00" && source <= "\uD7A3";
-  const joined = source && !isBlank(source) && (tag || !wide);
-  return joined && (isAlphanumeric(source) || !isAlphanumeric(output)) || noBlank.includes(output) ? "" : " ";
-}
-
-// src/manyheads/web/text/words.js
-var MAX_PERIOD = 16;
-var MIN_REPETITIONS = 4;
-var MIN_LOOP_LENGTH = 8;
+// src/manyheads/web/translation/alignment.js
 var TOLERANCE = 1e-6;
-function wordIndices(tokenizer, ids, source = "", kept = void 0) {
-  const texts = ids.map((_, end) => outputOf(tokenizer, ids.slice(0, end + 1), source, kept));
+function wordIndices(tokenizer, ids, source = "", decode = tokenizer.decode.bind(tokenizer)) {
+  const texts = ids.map(
+    (_, end) => decode(tokenizer.wholeCharacters(ids.slice(0, end + 1), source).whole)
+  );
   const counts = texts.map((text) => splitBlanks(text).length);
   for (let end = ids.length - 2; end >= 0; end -= 1) {
     if (tokenizer.byteValues.has(ids[end]) && texts[end] === (texts[end - 1] ?? "")) {
@@ -3027,74 +2881,37 @@ function copiedLinks(source, target, copied) {
   const targetStart = nextWord(target, copied);
   return splitBlanks(copied).map((_, word) => [sourceStart + word, targetStart + word]);
 }
-function lineAlignment(line, outputs, tokenizers, longest) {
+function lineAlignment(line, outputs, { source, target }, longest) {
   const links = [];
   let end = 0;
   let before = "";
-  line.parts.forEach((ids, index) => {
-    const output = outputs[index];
-    const [start, stop] = line.spans[index];
-    const part = line.partText(index);
-    const kept = line.kept[index];
-    const text = outputOf(tokenizers.target, output.tokens, part, kept);
+  line.parts.forEach((part, index) => {
+    const { tokens, attention } = outputs[index];
+    const text = part.outputText(target, tokens);
     const gap = line.between(index, [...before].at(-1) ?? "", [...text][0] ?? "");
     links.push(...copiedLinks(line.text.slice(0, end), before, gap));
     before += gap;
-    const source = nextWord(line.text.slice(0, start), part);
-    const target = nextWord(before, text);
-    const sourceWords = wordIndices(tokenizers.source, ids.slice(0, longest), "", kept);
-    const targetWords = wordIndices(tokenizers.target, output.tokens, part, kept);
-    const numbers = splitBlanks(part).flatMap(
-      (word, number) => tokenizers.source.prepare(word) ? [number] : []
+    const firstSource = nextWord(line.text.slice(0, part.start), part.text);
+    const firstTarget = nextWord(before, text);
+    const sourceWords = wordIndices(
+      source,
+      part.ids.slice(0, longest),
+      "",
+      (ids) => part.decode(source, ids)
     );
-    links.push(
-      ...wordAlignment(output.attention, sourceWords, targetWords).map(
-        ([from, to]) => (
-          /** @type {Link} */
-          [
-            source + (numbers[Math.min(from, numbers.length - 1)] ?? 0),
-            target + to
-          ]
-        )
-      )
+    const targetWords = wordIndices(target, tokens, part.text, (ids) => part.decode(target, ids));
+    const numbers = splitBlanks(part.text).flatMap(
+      (word, number) => source.prepare(word) ? [number] : []
     );
-    end = stop;
+    for (const [from, to] of wordAlignment(attention, sourceWords, targetWords)) {
+      const number = numbers[Math.min(from, numbers.length - 1)] ?? 0;
+      links.push([firstSource + number, firstTarget + to]);
+    }
+    end = part.end;
     before += text;
   });
   return [...links, ...copiedLinks(line.text.slice(0, end), before, line.text.slice(end))];
 }
-function translationWarnings(line, outputs, tokenizer, sources) {
-  const pairs = line.parts.map((ids, index) => (
-    /** @type {const} */
-    [ids, outputs[index].tokens]
-  ));
-  const detected = {
-    "unlike-training": sources !== void 0 && sources.isUnlike(line.parts),
-    "sentence-cut": line.cutSentences > 0,
-    repetition: pairs.some(([source, output]) => repeatsItself(source, output)),
-    "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
-    "broken-character": outputs.some(
-      (output) => tokenizer.wholeCharacters(output.tokens).broken > 0
-    )
-  };
-  return Object.keys(detected).filter((name) => detected[name]);
-}
-function maxRepetitions(tokens) {
-  let most = 1;
-  for (let period = 1; period <= Math.min(MAX_PERIOD, Math.floor(tokens.length / 2)); period += 1) {
-    let run = 0;
-    for (let index = period; index < tokens.length; index += 1) {
-      run = tokens[index] === tokens[index - period] ? run + 1 : 0;
-      if (run + period >= MIN_LOOP_LENGTH) most = Math.max(most, Math.floor(run / period) + 1);
-    }
-  }
-  return most;
-}
-function repeatsItself(source, output) {
-  const repetitions = maxRepetitions(output);
-  return repetitions >= MIN_REPETITIONS && repetitions > maxRepetitions(source) + 1;
-}
-var unusualLength = (source, output) => Math.max(source, output) > 3 * Math.min(source, output) + 10;
 
 // src/manyheads/web/tasks/arrays.js
 function packArray(shape, numbers) {
@@ -3132,6 +2949,7 @@ var SPECIAL_IDS = [PAD, BOS, EOS];
 var MAX_SHOWN_TOKENS = 256;
 var ALTERNATIVES = 5;
 var NEIGHBOURS = 5;
+var withEndSymbol = ({ tokens, ended }) => ended ? [...tokens, EOS] : [...tokens];
 var RequestError = class extends Error {
 };
 function checkLength(tokens, name, longest, allowEmpty = false) {
@@ -3207,6 +3025,19 @@ var maskOf = (rows, columns, causal) => Float32Array.from(
   { length: rows * columns },
   (_, i) => causal && i % columns > Math.floor(i / columns) ? 0 : 1
 );
+function meanHeads({ heads, layers }, weights, rows, columns) {
+  const layer = layers.decoder - 1;
+  return Array.from(
+    { length: rows },
+    (_, t) => Float64Array.from({ length: columns }, (__, s) => {
+      let sum = 0;
+      for (let head = 0; head < heads; head += 1) {
+        sum += weights[((layer * heads + head) * rows + t) * columns + s];
+      }
+      return sum / heads;
+    })
+  );
+}
 function attentionOf(kind, weights, [layers, heads, rows, columns], causal) {
   const mask = maskOf(rows, columns, causal);
   const entropy = Float32Array.from({ length: layers * heads }, (_, head) => {
@@ -3595,6 +3426,164 @@ var PageGenerator = class {
   }
 };
 
+// src/manyheads/web/translation/unliketraining.js
+var FEW = 0.1;
+var SourceModel = class {
+  /** @param {SourceModelDescription} description */
+  constructor({ mean, limits, several, ...lists }) {
+    const [counts, pairs] = [lists.counts, lists.pairs].map(
+      (numbers) => numbers.split(" ").map(Number)
+    );
+    this.counts = counts;
+    this.mean = mean;
+    this.limits = limits;
+    this.singleSentences = several < FEW;
+    this.total = counts.reduce((sum, count) => sum + count, counts.length);
+    this.pairs = /* @__PURE__ */ new Map();
+    this.after = new Float64Array(counts.length);
+    this.kinds = new Float64Array(counts.length);
+    for (let at = 0; at < pairs.length; at += 3) {
+      const [first, second, count] = pairs.slice(at, at + 3);
+      this.pairs.set(first * counts.length + second, count);
+      this.after[first] += count;
+      this.kinds[first] += 1;
+    }
+  }
+  /** Return the probability of a piece after another.
+      @type {(first: number, second: number) => number} */
+  probability(first, second) {
+    const alone = (this.counts[second] + 1) / this.total;
+    const kinds = this.kinds[first];
+    if (!kinds) return alone;
+    return ((this.pairs.get(first * this.counts.length + second) ?? 0) + kinds * alone) / (this.after[first] + kinds);
+  }
+  /** Return the surprise of the pieces of a text and of its end, summed, in nats.
+      @type {(ids: number[]) => number} */
+  surprise(ids) {
+    return [...ids, EOS].reduce(
+      (nats, id, at) => nats - Math.log(this.probability(at ? ids[at - 1] : BOS, id)),
+      0
+    );
+  }
+  /** Return whether a text of one or several rows of ids is unlike the training sources.
+      @type {(rows: number[][]) => boolean} */
+  isUnlike(rows) {
+    const nats = rows.reduce((sum, ids) => sum + this.surprise(ids), 0);
+    const pieces = rows.reduce((sum, ids) => sum + ids.length + 1, 0);
+    const measures = [nats / pieces, (nats - this.mean * pieces) / Math.sqrt(pieces)];
+    return pieces > 0 && measures.some((value, at) => value > this.limits[at]);
+  }
+};
+var UnlikeTraining = class {
+  /** @param {PageTranslator} translator */
+  constructor({ settings: { sources } }) {
+    this.sources = sources && new SourceModel(sources);
+  }
+  /** @type {Partial<SplitterOptions>} */
+  get splitting() {
+    return this.sources?.singleSentences ? { split: "sentences" } : {};
+  }
+  /** @type {(draft: Draft) => { [name: string]: boolean }} */
+  warnings({ line }) {
+    return { "unlike-training": !!this.sources?.isUnlike(line.rows) };
+  }
+};
+
+// src/manyheads/web/translation/confidence.js
+var LEVELS = ["low", "medium", "high"];
+var SIGNS_OF_FAILURE = ["unlike-training", "repetition", "length-ratio", "broken-character"];
+var ConfidenceModel = class {
+  /** @param {ConfidenceDescription} description */
+  constructor({ bias, weights, usual_ratio: usualRatio, limits }) {
+    this.bias = bias;
+    this.weights = weights;
+    this.usualRatio = usualRatio;
+    this.limits = limits;
+  }
+  /** Return the confidence in the translation of a line, from 0 to 1. `tokenScores` are those of
+      all parts, `rows` the ids of the parts, `sources` the model of the training sources, if there
+      is one.
+      @param {number[]} tokenScores
+      @param {number[][]} rows
+      @param {SourceModel | null | undefined} sources
+      @param {string[]} warnings
+      @param {boolean} truncated */
+  estimate(tokenScores, rows, sources, warnings, truncated) {
+    const count = tokenScores.length;
+    const pieces = rows.reduce((sum, row) => sum + row.length + 1, 0);
+    const total = (values) => values.reduce((sum, value2) => sum + value2, 0);
+    const surprise = sources ? total(rows.map((row) => sources.surprise(row))) / pieces : 0;
+    const ratio = Math.abs(Math.log(count / pieces) - this.usualRatio);
+    const terms = [
+      total(tokenScores) / count,
+      total(tokenScores.map(Math.exp)) / count,
+      surprise,
+      ratio
+    ];
+    let value = this.bias + total(terms.map((term, index) => this.weights[index] * term));
+    if (truncated || warnings.some((name) => SIGNS_OF_FAILURE.includes(name))) {
+      value = Math.min(value, this.limits[0] / 2);
+    }
+    return Math.min(1, Math.max(0, value));
+  }
+  /** Return the word for a confidence.
+      @type {(confidence: number) => string} */
+  level(confidence) {
+    return LEVELS[this.limits.filter((limit) => confidence > limit).length];
+  }
+};
+var Confidence = class {
+  /** @param {PageTranslator} translator */
+  constructor(translator) {
+    const { confidence } = translator.settings;
+    this.translator = translator;
+    this.model = confidence && new ConfidenceModel(confidence);
+  }
+  /** @type {(translation: PlainTranslation, draft: Draft) => Partial<Translation>} */
+  fields(translation, { line }) {
+    if (!this.model || !line.parts.length) return { confidence: null, confidence_level: null };
+    const training = this.translator.stages.find((stage) => stage instanceof UnlikeTraining);
+    const confidence = this.model.estimate(
+      translation.hypotheses[0].token_scores,
+      line.rows,
+      training?.sources,
+      translation.warnings,
+      translation.truncated
+    );
+    return { confidence, confidence_level: this.model.level(confidence) };
+  }
+};
+
+// src/manyheads/web/translation/directions.js
+var Direction = class {
+  /** @param {PageTranslator} translator */
+  constructor({ prefix }) {
+    this.prefix = prefix;
+  }
+  /** @type {(draft: Draft) => Draft} */
+  before(draft) {
+    const forced = { prefix: this.prefix, skip: this.prefix.length };
+    return { ...draft, options: { ...draft.options, ...forced } };
+  }
+};
+function settingsByName(settings, name) {
+  const found = settings.directions?.find(({ run }) => run === name);
+  return found ? { ...settings, ...found, directions: null } : settings;
+}
+function settingsByLanguages(settings, source, target) {
+  const trained = settings.directions ?? [settings];
+  const fitting = trained.filter(
+    (direction) => [direction.source, ""].includes(source) && [direction.target, ""].includes(target)
+  );
+  if (fitting.length !== 1) {
+    const names = trained.map((direction) => `${direction.source}-${direction.target}`).join(", ");
+    throw new RangeError(
+      `${source || "any"} to ${target || "any"} is not one of the directions ${names}.`
+    );
+  }
+  return settingsByName(settings, fitting[0].run);
+}
+
 // src/manyheads/web/text/sentences.js
 var WIDE_MARKS = "\u3002\uFF01\uFF1F\uFF61\uFF0E";
 var MARKS = new RegExp("(?:\u2026|(?![\\u{10000}-\\u{10ffff}])\\p{Sentence_Terminal})+", "gu");
@@ -3777,26 +3766,42 @@ function characterStart(text, index, end) {
   return index;
 }
 
-// src/manyheads/web/text/parts.js
+// src/manyheads/web/translation/parts.js
 var CODE = /^(`{3,}|~{3,})[^`]*$/u;
 var LONGEST_END = 8;
-var slicesOf = (text, spans) => spans.map(([start, end]) => text.slice(start, end));
-var Line = class {
-  /** @param {{ text: string, spans: Span[], parts: number[][], cutSentences?: number, capitals?:
-        boolean[], kept?: { [part: number]: Sentence }, target?: string }} fields */
-  constructor({ text, spans, parts, cutSentences = 0, capitals = [], kept = {}, target = "" }) {
+var Part = class {
+  /** @param {number} start @param {string} text @param {number[]} ids @param {boolean} capitals */
+  constructor(start, text, ids, capitals = false) {
+    this.start = start;
     this.text = text;
-    this.spans = spans;
+    this.ids = ids;
+    this.capitals = capitals;
+  }
+  get end() {
+    return this.start + this.text.length;
+  }
+  /** Return the text of tokens of the part or of its output.
+      @type {(tokenizer: Tokenizer, tokens: number[]) => string} */
+  decode(tokenizer, tokens) {
+    return tokenizer.decode(tokens);
+  }
+  /** Return the text of an output, without broken characters.
+      @type {(tokenizer: Tokenizer, tokens: number[]) => string} */
+  outputText(tokenizer, tokens) {
+    return this.decode(tokenizer, tokenizer.wholeCharacters(tokens, this.text).whole);
+  }
+};
+var Line = class {
+  /** @param {{ text: string, parts: Part[], cutSentences?: number, target?: string }} fields */
+  constructor({ text, parts, cutSentences = 0, target = "" }) {
+    this.text = text;
     this.parts = parts;
     this.cutSentences = cutSentences;
-    this.capitals = capitals;
-    this.kept = kept;
     this.target = target;
   }
-  /** Return the text of a part.
-      @type {(part: number) => string} */
-  partText(part) {
-    return this.text.slice(...this.spans[part]);
+  /** The token ids of each part. */
+  get rows() {
+    return this.parts.map(({ ids }) => ids);
   }
   /** Join the outputs of the parts, with the white space and the copied text around and between
       them.
@@ -3805,18 +3810,18 @@ var Line = class {
     let joined = "";
     let last = "";
     outputs.forEach((output, index) => {
-      const cased = this.capitals[index] ? upperCase(output, this.target) : output;
+      const cased = this.parts[index].capitals ? upperCase(output, this.target) : output;
       joined += this.between(index, last, characterAt(cased, 0)) + cased;
       if (cased) last = characterBefore(cased, cased.length);
     });
-    return joined + this.text.slice(this.spans.at(-1)?.[1] ?? 0);
+    return joined + this.text.slice(this.parts.at(-1)?.end ?? 0);
   }
   /** Return the white space and the copied text before the output of a part; `last` and `first` are
       the characters on its two sides.
-      @type {(part: number, last: string, first: string) => string} */
-  between(part, last, first) {
-    const start = part ? this.spans[part - 1][1] : 0;
-    const end = this.spans[part][0];
+      @type {(index: number, last: string, first: string) => string} */
+  between(index, last, first) {
+    const start = index ? this.parts[index - 1].end : 0;
+    const end = this.parts[index].start;
     return this.text.slice(start, end) || blankBetween(this.text.slice(Math.max(0, start - LONGEST_END), start), last, first);
   }
 };
@@ -3829,10 +3834,10 @@ var Splitter = class {
   constructor({
     tokenizer,
     language,
-    split,
+    split = "auto",
     trainedLength,
     longest,
-    literals,
+    spansToTranslate = (line) => [[0, line.length]],
     lowerCapitals = false,
     target = ""
   }) {
@@ -3841,113 +3846,72 @@ var Splitter = class {
     this.split = split;
     this.lowerCapitals = lowerCapitals;
     this.target = target;
-    this.literals = new Literals(literals);
+    this.spansToTranslate = spansToTranslate;
     this.limit = Math.min(trainedLength, longest);
   }
   /** Split a text into a Line.
       @param {string} text */
   line(text) {
-    const { spans, parts } = { spans: [], parts: [] };
-    let cutSentences = 0;
-    for (const [start, end] of this.stretches(text)) {
-      const stretch = text.slice(start, end);
-      const row = this.encode(stretch);
-      const cut = this.fits(row) ? { spans: [[0, stretch.length]], parts: [row], cutSentences: 0 } : this.sentences(stretch);
-      cut.spans.forEach(([first, last], index) => {
-        if (!cut.parts[index].length || !this.translates(stretch.slice(first, last))) return;
-        spans.push([start + first, start + last]);
-        parts.push(cut.parts[index]);
-      });
-      cutSentences += cut.cutSentences;
-    }
+    const sentences = this.stretches(text).flatMap((span) => this.sentences(text, span));
     return new Line({
       text,
-      spans,
-      parts,
-      cutSentences,
-      capitals: this.capitals(text, spans),
+      parts: sentences.flat().filter((part) => part.ids.length && this.translates(part.text)),
+      cutSentences: sentences.filter((pieces) => pieces.length > 1).length,
       target: this.target
     });
   }
-  /** Return a line with one part for each sentence with literals, if it fits with symbols in their
-      place.
-      @param {Line} line */
-  withMarks(line) {
-    let parts = line.spans.map((span, index) => ({ span, ids: line.parts[index] }));
-    for (const [offset, end] of this.translatedLines(line.text)) {
-      for (const sentence of this.literals.sentences(line.text.slice(offset, end)).flatMap((found) => this.sentencesWithin(found))) {
-        const start = offset + sentence.start;
-        const stop = start + sentence.text.length;
-        const ids = markedIds(sentence, this.tokenizer);
-        if (!ids || ids.length > this.limit || this.lowerCapitals && inCapitals(textsBeside(sentence).join(""))) {
-          continue;
-        }
-        parts = [
-          ...parts.filter(({ span }) => span[1] <= start || stop <= span[0]),
-          { span: [start, stop], ids, sentence }
-        ];
-      }
-    }
-    parts.sort((a, b) => a.span[0] - b.span[0]);
-    const spans = parts.map(({ span }) => span);
-    const kept = Object.fromEntries(
-      parts.flatMap(({ sentence }, index) => sentence ? [[index, sentence]] : [])
-    );
-    return new Line({
-      ...line,
-      spans,
-      parts: parts.map(({ ids }) => ids),
-      capitals: this.capitals(line.text, spans),
-      kept
-    });
+  /** Return the part of a text in a span.
+      @type {(text: string, span: Span) => Part} */
+  part(text, [start, end]) {
+    const own = text.slice(start, end);
+    return new Part(start, own, this.encode(own), this.inCapitals(own));
   }
-  /** Return the sentences of a text that have literals and letters beside them; the text itself if
-      it fits.
-      @type {(found: Sentence) => Sentence[]} */
-  sentencesWithin(found) {
-    const { start, text, literals } = found;
-    const ids = markedIds(found, this.tokenizer);
-    if (ids && this.fits(ids)) return [found];
-    const starts = sentenceSpans(text, this.language).map(([first]) => first).filter((at) => !literals.some(([first, last]) => first < at && at < last));
-    return starts.map((first, index) => {
-      const last = first + strip(text.slice(first, starts[index + 1])).length;
-      const own = literals.filter(([from, to]) => first <= from && to <= last);
-      return {
-        start: start + first,
-        text: text.slice(first, last),
-        literals: own.map(([from, to]) => (
-          /** @type {Span} */
-          [from - first, to - first]
-        ))
-      };
-    }).filter((part) => part.literals.length && hasLetters(textsBeside(part).join("")));
+  /** Return the parts of each sentence of a span: one, or the pieces of a sentence that is too
+      long. A span that fits counts as one sentence.
+      @type {(text: string, span: Span) => Part[][]} */
+  sentences(text, [start, end]) {
+    const whole = this.part(text, [start, end]);
+    if (this.fits(whole.ids)) return [[whole]];
+    return sentenceSpans(whole.text, this.language).map((span) => {
+      const sentence = this.part(text, [start + span[0], start + span[1]]);
+      if (sentence.ids.length <= this.limit) return [sentence];
+      const count = (piece) => this.encode(piece).length;
+      return piecesWithin(whole.text, span, this.limit, count).map(
+        ([first, last]) => this.part(text, [start + first, start + last])
+      );
+    });
   }
   /** Return the token ids of a text; with `lowerCapitals`, a text in capitals is encoded in
       sentence case.
       @type {(text: string) => number[]} */
   encode(text) {
-    return this.tokenizer.encode(
-      this.lowerCapitals && inCapitals(text) ? sentenceCase(text, this.language) : text
-    );
+    return this.tokenizer.encode(this.inCapitals(text) ? sentenceCase(text, this.language) : text);
   }
   /** Return whether a text with these tokens is left unsplit.
       @type {(ids: number[]) => boolean} */
   fits(ids) {
     return this.split === "none" || this.split === "auto" && ids.length <= this.limit;
   }
-  /** Return for each span whether its text is in capitals; empty without `lowerCapitals`.
-      @type {(text: string, spans: Span[]) => boolean[]} */
-  capitals(text, spans) {
-    return this.lowerCapitals ? slicesOf(text, spans).map(inCapitals) : [];
+  /** Return whether a text has at least two letters, all of them capitals; never without
+      `lowerCapitals`.
+      @type {(text: string) => boolean} */
+  inCapitals(text) {
+    const letters = this.lowerCapitals ? known(text).match(new RegExp("\\p{L}", "gu")) ?? [] : [];
+    return letters.length > 1 && letters.every((letter) => new RegExp("\\p{Uppercase}", "u").test(letter));
   }
-  /** Return the spans that are not copied: the lines of a text, or what lies between literals in
-      them.
+  /** Return the spans that are not copied: the lines of a text, or what lies between copied texts
+      in them.
       @type {(text: string) => Span[]} */
   stretches(text) {
     const lines = this.translatedLines(text);
     if (!this.tokenizer.knowsLetters) return lines;
     return lines.flatMap(
-      ([start, end]) => this.literals.spansToTranslate(text.slice(start, end)).map(([first, last]) => [start + first, start + last])
+      ([start, end]) => this.spansToTranslate(text.slice(start, end)).map(
+        ([first, last]) => (
+          /** @type {Span} */
+          [start + first, start + last]
+        )
+      )
     );
   }
   /** Return the spans of the lines of a text that are not copied as a whole.
@@ -3969,26 +3933,6 @@ var Splitter = class {
   translates(text) {
     return hasLetters(text) || hasText(text) && !this.tokenizer.knowsLetters;
   }
-  /** Return the spans and token ids of the sentences of a text, or of their pieces, and how many
-      sentences were cut.
-      @type {(text: string) => { spans: Span[], parts: number[][], cutSentences: number }} */
-  sentences(text) {
-    const { spans, parts } = { spans: [], parts: [] };
-    let cutSentences = 0;
-    for (const sentence of sentenceSpans(text, this.language)) {
-      const row = this.encode(text.slice(...sentence));
-      if (row.length <= this.limit) {
-        spans.push(sentence);
-        parts.push(row);
-        continue;
-      }
-      const pieces = piecesWithin(text, sentence, this.limit, (piece) => this.encode(piece).length);
-      spans.push(...pieces);
-      parts.push(...slicesOf(text, pieces).map((piece) => this.encode(piece)));
-      if (pieces.length > 1) cutSentences += 1;
-    }
-    return { spans, parts, cutSentences };
-  }
 };
 function outsideCode(text) {
   const outside = [];
@@ -4005,109 +3949,265 @@ function outsideCode(text) {
   }
   return [...outside, ...held];
 }
-function inCapitals(text) {
-  const letters = known(text).match(new RegExp("\\p{L}", "gu")) ?? [];
-  return letters.length > 1 && letters.every((letter) => new RegExp("\\p{Uppercase}", "u").test(letter));
+
+// src/manyheads/web/translation/literals.js
+var BEFORE = "([{<\"'\u201E\u201C\u201A\u2018\xAB\u2039\xBB\u203A\u300C\u300E\uFF08\u3010\xBF\xA1*_~`|=";
+var AFTER = new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`, "uy");
+var BRANCH = /,[^{}\\]*\{|\}[^{}\\]*[{}]/u;
+var ORDERED = /^(?:[<[\]*_~}\\]|\{(?:[/\\]|\d{1,4}[>\]]))/u;
+var NO_BLANK_AFTER = "([{\xAB\u201E\u201C\u201A\u2018\xBF\xA1";
+var NO_BLANK_BEFORE = ".,;:!?\u2026)]}\xBB\u201D\u2019\u3002\u3001\uFF0C\uFF01\uFF1F";
+var WIDE_BEAM = 10;
+var LiteralKinds = class _LiteralKinds {
+  /** @param {LiteralKind[]} kinds */
+  constructor(kinds) {
+    this.kinds = kinds.map(({ pattern, needs }) => ({
+      pattern,
+      needs: needs && new RegExp(needs, "u")
+    }));
+    const layout = kinds.filter((kind) => kind.layout);
+    this.layout = layout.length === kinds.length ? this : new _LiteralKinds(layout);
+    this.patterns = /* @__PURE__ */ new Map();
+  }
+  /** Return the expression of all kinds that a text may hold.
+      @type {(text: string) => RegExp} */
+  patternFor(text) {
+    const joined = this.kinds.filter(({ needs }) => !needs || needs.test(text)).map(({ pattern }) => pattern).join("|");
+    const found = this.patterns.get(joined) ?? new RegExp(joined, "gu");
+    this.patterns.set(joined, found);
+    return found;
+  }
+  /** Return the spans of the literals of a text.
+      @type {(text: string) => Span[]} */
+  find(text) {
+    return Array.from(text.matchAll(this.patternFor(text)), (match) => [
+      match.index,
+      match.index + match[0].length
+    ]);
+  }
+  /** Return the parts of a line of a text between marks of its layout that have literals inside,
+      and letters beside them; not the branches of a message.
+      @type {(text: string, span: Span) => Sentence[]} */
+  sentences(text, [lineStart, lineEnd]) {
+    const line = text.slice(lineStart, lineEnd);
+    const literals = this.find(line);
+    return (literals.length ? this.layout.spansToTranslate(line) : []).flatMap(([start, end]) => {
+      const spans = [];
+      for (const [first, last] of literals) {
+        if (first >= end || start >= last) continue;
+        const joined = spans.length && !hasLetters(line.slice(start + spans[spans.length - 1][1], first));
+        spans.push([joined ? (spans.pop() ?? [0])[0] : first - start, last - start]);
+      }
+      if (!spans.length || spans[0][0] < 0 || spans[spans.length - 1][1] > end - start) return [];
+      const sentence = {
+        start: lineStart + start,
+        text: line.slice(start, end),
+        literals: spans
+      };
+      return !isMessage(sentence) && hasLetters(textsBeside(sentence).join("")) ? [sentence] : [];
+    });
+  }
+  /** Return the spans of a text between literals that contain letters, without white space at their
+      ends.
+      @type {(text: string) => Span[]} */
+  spansToTranslate(text) {
+    const spans = [];
+    let start = 0;
+    for (const [literal, after] of [...this.find(text), [text.length, text.length]]) {
+      if (start && !isBlank(text[start - 1])) {
+        AFTER.lastIndex = start;
+        start = Math.min(literal, start + (AFTER.exec(known(text))?.[0].length ?? 0));
+      }
+      let end = literal;
+      while (literal < text.length && !isBlank(text[literal]) && end > start && BEFORE.includes(text[end - 1])) {
+        end -= 1;
+      }
+      const part = text.slice(start, end);
+      if (hasLetters(part)) {
+        const first = start + part.length - stripStart(part).length;
+        spans.push([first, first + strip(part).length]);
+      }
+      start = after;
+    }
+    return spans;
+  }
+};
+var isMessage = ({ text, literals }) => literals.map((span) => text.slice(...span)).some(
+  (literal) => literal.split("{").length !== literal.split("}").length && BRANCH.test(literal)
+);
+function textsBeside({ text, literals }) {
+  const borders = [0, ...literals.flat(), text.length];
+  return Array.from(
+    { length: literals.length + 1 },
+    (_, index) => text.slice(borders[2 * index], borders[2 * index + 1])
+  );
 }
-
-// src/manyheads/web/text/confidence.js
-var LEVELS = ["low", "medium", "high"];
-var SIGNS_OF_FAILURE = [
-  "untrained-direction",
-  "unlike-training",
-  "repetition",
-  "length-ratio",
-  "broken-character"
-];
-var ConfidenceModel = class {
-  /** @param {ConfidenceDescription} description */
-  constructor({ bias, weights, usual_ratio: usualRatio, limits }) {
-    this.bias = bias;
-    this.weights = weights;
-    this.usualRatio = usualRatio;
-    this.limits = limits;
+var SentenceWithPlaceholders = class extends Part {
+  /** @param {Sentence} sentence @param {number[]} ids @param {boolean} capitals */
+  constructor({ start, text, literals }, ids, capitals) {
+    super(start, text, ids, capitals);
+    this.literals = literals;
   }
-  /** Return the confidence in the translation of a line, from 0 to 1. `tokenScores` are those of
-      all parts, `rows` the ids of the parts, `sources` the model of the training sources, if there
-      is one.
-      @param {number[]} tokenScores
-      @param {number[][]} rows
-      @param {SourceModel | undefined} sources
-      @param {string[]} warnings
-      @param {boolean} truncated */
-  estimate(tokenScores, rows, sources, warnings, truncated) {
-    const count = tokenScores.length;
-    const pieces = rows.reduce((sum, row) => sum + row.length + 1, 0);
-    const total = (values) => values.reduce((sum, value2) => sum + value2, 0);
-    const surprise = sources ? total(rows.map((row) => sources.surprise(row))) / pieces : 0;
-    const ratio = Math.abs(Math.log(count / pieces) - this.usualRatio);
-    const terms = [
-      total(tokenScores) / count,
-      total(tokenScores.map(Math.exp)) / count,
-      surprise,
-      ratio
-    ];
-    let value = this.bias + total(terms.map((term, index) => this.weights[index] * term));
-    if (truncated || warnings.some((name) => SIGNS_OF_FAILURE.includes(name))) {
-      value = Math.min(value, this.limits[0] / 2);
-    }
-    return Math.min(1, Math.max(0, value));
+  /** Return whether an output holds the placeholder of each literal once; `tokenizer` is that of
+      the target.
+      @type {(tokenizer: Tokenizer, tokens: number[]) => boolean} */
+  isComplete(tokenizer, tokens) {
+    const { numbers } = splitAtPlaceholders(tokenizer, tokens);
+    const found = this.literals.some(([start]) => ORDERED.test(this.text.slice(start))) ? numbers : [...numbers].sort((a, b) => a - b);
+    return found.length === this.literals.length && found.every((number, index) => number === index);
   }
-  /** Return the word for a confidence.
-      @type {(confidence: number) => string} */
-  level(confidence) {
-    return LEVELS[this.limits.filter((limit) => confidence > limit).length];
+  /** Return the text of tokens, with the literals in the place of their placeholders.
+      @type {(tokenizer: Tokenizer, tokens: number[]) => string} */
+  decode(tokenizer, tokens) {
+    const { runs, numbers } = splitAtPlaceholders(tokenizer, tokens);
+    const [first, ...others] = runs.map((run) => tokenizer.decode(run));
+    let text = first;
+    numbers.forEach((number, index) => {
+      const [start, end] = this.literals[number];
+      const after = others[index];
+      const tag = this.text[end - 1] === ">";
+      if (text) {
+        text += blankBeside(
+          characterBefore(this.text, start),
+          characterBefore(text, text.length),
+          NO_BLANK_AFTER,
+          tag
+        );
+      }
+      text += this.text.slice(start, end);
+      if (after) {
+        text += blankBeside(characterAt(this.text, end), characterAt(after, 0), NO_BLANK_BEFORE, tag) + after;
+      }
+    });
+    return text;
+  }
+};
+function withPlaceholders(line, splitter, kinds) {
+  const sentences = splitter.translatedLines(line.text).flatMap((span) => kinds.sentences(line.text, span)).flatMap((sentence) => sentencesWithin(sentence, splitter));
+  let { parts } = line;
+  for (const sentence of sentences) {
+    const ids = idsWithPlaceholders(sentence, splitter.tokenizer);
+    const letters = textsBeside(sentence).join("");
+    if (!ids || ids.length > splitter.limit || splitter.inCapitals(letters)) continue;
+    const whole = new SentenceWithPlaceholders(sentence, ids, splitter.inCapitals(sentence.text));
+    parts = [...parts.filter((part) => part.end <= whole.start || whole.end <= part.start), whole];
+  }
+  return new Line({ ...line, parts: [...parts].sort((a, b) => a.start - b.start) });
+}
+function sentencesWithin(whole, splitter) {
+  const { start, text, literals } = whole;
+  const ids = idsWithPlaceholders(whole, splitter.tokenizer);
+  if (ids && splitter.fits(ids)) return [whole];
+  const starts = sentenceSpans(text, splitter.language).map(([first]) => first).filter((at) => !literals.some(([first, last]) => first < at && at < last));
+  return starts.map((first, index) => {
+    const last = first + strip(text.slice(first, starts[index + 1])).length;
+    const own = literals.filter(([from, to]) => first <= from && to <= last);
+    return {
+      start: start + first,
+      text: text.slice(first, last),
+      literals: own.map(([from, to]) => (
+        /** @type {Span} */
+        [from - first, to - first]
+      ))
+    };
+  }).filter((part) => part.literals.length && hasLetters(textsBeside(part).join("")));
+}
+function idsWithPlaceholders(sentence, tokenizer) {
+  if (sentence.literals.length > tokenizer.placeholderIds.length) return null;
+  return textsBeside(sentence).flatMap((text, index) => [
+    ...index ? [tokenizer.placeholderIds[index - 1]] : [],
+    ...tokenizer.encode(text)
+  ]);
+}
+function splitAtPlaceholders({ placeholderIds }, tokens) {
+  const runs = [[]];
+  const numbers = [];
+  for (const token of tokens) {
+    if (placeholderIds.includes(token)) {
+      numbers.push(placeholderIds.indexOf(token));
+      runs.push([]);
+    } else runs[runs.length - 1].push(token);
+  }
+  return { runs, numbers };
+}
+function blankBeside(source, output, noBlank, tag) {
+  const wide = isWide(source) || source >= "\uAC00" && source <= "\uD7A3";
+  const joined = source && !isBlank(source) && (tag || !wide);
+  return joined && (isAlphanumeric(source) || !isAlphanumeric(output)) || noBlank.includes(output) ? "" : " ";
+}
+var Literals = class {
+  /** @param {PageTranslator} translator */
+  constructor(translator) {
+    this.translator = translator;
+    this.kinds = new LiteralKinds(translator.settings.literals);
+  }
+  /** @type {Partial<SplitterOptions>} */
+  get splitting() {
+    return { spansToTranslate: (line) => this.kinds.spansToTranslate(line) };
+  }
+  /** @type {(draft: Draft) => Draft} */
+  before(draft) {
+    const { tokenizers, splitter } = this.translator;
+    const { source, target } = tokenizers;
+    if (!source.placeholderIds.length || !target.placeholderIds.length) return draft;
+    return { ...draft, line: withPlaceholders(draft.line, splitter, this.kinds), cut: draft };
+  }
+  /** @type {(part: Part, output: Output) => boolean} */
+  accepts(part, { tokens }) {
+    const { target } = this.translator.tokenizers;
+    return !(part instanceof SentenceWithPlaceholders) || part.isComplete(target, tokens);
+  }
+  /** @type {(draft: Draft) => Draft} */
+  change(draft) {
+    const { options, cut } = draft;
+    const size = Math.max(WIDE_BEAM, options.beamSize ?? 0);
+    const wide = { ...options, beamSize: size, nBest: size };
+    return cut && options.nBest === size ? cut : { ...draft, options: wide };
   }
 };
 
-// src/manyheads/web/text/sourcemodel.js
-var FEW = 0.1;
-var SourceModel = class {
-  /** @param {SourceModelDescription} description */
-  constructor({ mean, limits, several, ...lists }) {
-    const [counts, pairs] = [lists.counts, lists.pairs].map(
-      (numbers) => numbers.split(" ").map(Number)
-    );
-    this.counts = counts;
-    this.mean = mean;
-    this.limits = limits;
-    this.singleSentences = several < FEW;
-    this.total = counts.reduce((sum, count) => sum + count, counts.length);
-    this.pairs = /* @__PURE__ */ new Map();
-    this.after = new Float64Array(counts.length);
-    this.kinds = new Float64Array(counts.length);
-    for (let at = 0; at < pairs.length; at += 3) {
-      const [first, second, count] = pairs.slice(at, at + 3);
-      this.pairs.set(first * counts.length + second, count);
-      this.after[first] += count;
-      this.kinds[first] += 1;
-    }
+// src/manyheads/web/translation/outputchecks.js
+var MAX_PERIOD = 16;
+var MIN_REPETITIONS = 4;
+var MIN_LOOP_LENGTH = 8;
+var OutputChecks = class {
+  /** @param {PageTranslator} translator */
+  constructor({ tokenizers: { target } }) {
+    this.tokenizer = target;
   }
-  /** Return the probability of a piece after another.
-      @type {(first: number, second: number) => number} */
-  probability(first, second) {
-    const alone = (this.counts[second] + 1) / this.total;
-    const kinds = this.kinds[first];
-    if (!kinds) return alone;
-    return ((this.pairs.get(first * this.counts.length + second) ?? 0) + kinds * alone) / (this.after[first] + kinds);
-  }
-  /** Return the surprise of the pieces of a text and of its end, summed, in nats.
-      @type {(ids: number[]) => number} */
-  surprise(ids) {
-    return [...ids, EOS].reduce(
-      (nats, id, at) => nats - Math.log(this.probability(at ? ids[at - 1] : BOS, id)),
-      0
-    );
-  }
-  /** Return whether a text of one or several rows of ids is unlike the training sources.
-      @type {(rows: number[][]) => boolean} */
-  isUnlike(rows) {
-    const nats = rows.reduce((sum, ids) => sum + this.surprise(ids), 0);
-    const pieces = rows.reduce((sum, ids) => sum + ids.length + 1, 0);
-    const measures = [nats / pieces, (nats - this.mean * pieces) / Math.sqrt(pieces)];
-    return pieces > 0 && measures.some((value, at) => value > this.limits[at]);
+  /** @type {(draft: Draft) => { [name: string]: boolean }} */
+  warnings({ line, outputs }) {
+    const best = outputs.map(([first]) => first);
+    const pairs = line.rows.map((ids, index) => (
+      /** @type {const} */
+      [ids, best[index].tokens]
+    ));
+    return {
+      "sentence-cut": line.cutSentences > 0,
+      repetition: pairs.some(([source, output]) => repeatsItself(source, output)),
+      "length-ratio": pairs.some(([source, output]) => unusualLength(source.length, output.length)),
+      "broken-character": best.some(
+        ({ tokens }) => this.tokenizer.wholeCharacters(tokens).broken > 0
+      )
+    };
   }
 };
+function maxRepetitions(tokens) {
+  let most = 1;
+  for (let period = 1; period <= Math.min(MAX_PERIOD, Math.floor(tokens.length / 2)); period += 1) {
+    let run = 0;
+    for (let index = period; index < tokens.length; index += 1) {
+      run = tokens[index] === tokens[index - period] ? run + 1 : 0;
+      if (run + period >= MIN_LOOP_LENGTH) most = Math.max(most, Math.floor(run / period) + 1);
+    }
+  }
+  return most;
+}
+function repeatsItself(source, output) {
+  const repetitions = maxRepetitions(output);
+  return repetitions >= MIN_REPETITIONS && repetitions > maxRepetitions(source) + 1;
+}
+var unusualLength = (source, output) => Math.max(source, output) > 3 * Math.min(source, output) + 10;
 
 // src/manyheads/web/tasks/beam.js
 var BeamRecorder = class {
@@ -4244,211 +4344,15 @@ var BeamRecorder = class {
   }
 };
 
-// src/manyheads/web/tasks/translation.js
-var WIDE_BEAM = 10;
-var withEndSymbol = ({ tokens, ended }) => ended ? [...tokens, EOS] : [...tokens];
-var PageTranslator = class _PageTranslator {
-  /** @param {EngineModel} model @param {Tokenizers} tokenizers @param {PageSettings} settings */
-  constructor(model, tokenizers, settings) {
+// src/manyheads/web/tasks/translationinspector.js
+var TranslationInspector = class {
+  /** @param {PageTranslator} translator */
+  constructor({ model, tokenizers, settings, prefix, longest }) {
     this.model = model;
     this.tokenizers = tokenizers;
     this.settings = settings;
-    this.prefix = settings.prefix ?? [];
-    this.longest = model.settings.max_positions - 1;
-    this.sources = settings.sources ? new SourceModel(settings.sources) : void 0;
-    this.confidence = settings.confidence && new ConfidenceModel(settings.confidence);
-    const {
-      source: language,
-      target,
-      literals,
-      lower_capitals: lowerCapitals,
-      max_length: trainedLength
-    } = settings;
-    const split = this.sources?.singleSentences ? "sentences" : "auto";
-    this.splitter = new Splitter({
-      tokenizer: tokenizers.source,
-      language,
-      split,
-      trainedLength,
-      longest: this.longest,
-      literals,
-      lowerCapitals,
-      target
-    });
-  }
-  /** Return the translator of a direction by the name that the page gives it; the same without
-      several directions.
-      @type {(name: string | undefined) => PageTranslator} */
-  direction(name) {
-    const found = this.settings.directions?.find(({ run }) => run === name);
-    return found ? new _PageTranslator(this.model, this.tokenizers, {
-      ...this.settings,
-      ...found,
-      directions: null
-    }) : this;
-  }
-  /** Return the translator of a direction by its languages; "" leaves out the choice. Throw an
-      error unless exactly one direction fits.
-      @type {(source: string, target: string) => PageTranslator} */
-  to(source, target) {
-    const own = this.settings.directions ?? [this.settings];
-    const fitting = own.filter(
-      (one) => [one.source, ""].includes(source) && [one.target, ""].includes(target)
-    );
-    if (fitting.length !== 1) {
-      const directions = own.map((one) => `${one.source}-${one.target}`).join(", ");
-      throw new RangeError(
-        `${source || "any"} to ${target || "any"} is not one of the directions ${directions}.`
-      );
-    }
-    return this.direction(fitting[0].run);
-  }
-  /** Translate a line; return what `translate --json` prints. `options`: beam, nBest, alignment
-      (whether to align the words), changes (see engineChanges), pause and signal (see
-      engine/search.js).
-      @param {string} text @param {TranslateOptions} options */
-  async translate(text, {
-    beam = this.model.search.beam_size,
-    nBest = 1,
-    alignment = false,
-    changes,
-    pause,
-    signal
-  } = {}) {
-    const { prefix } = this;
-    const options = {
-      beamSize: Math.max(beam, nBest),
-      nBest,
-      prefix,
-      skip: prefix.length,
-      crossAttention: alignment,
-      pause,
-      signal,
-      ...engineChanges(this.model, changes)
-    };
-    const { source, target } = this.tokenizers;
-    const cut = this.splitter.line(text);
-    const marked = source.keepIds.length && target.keepIds.length ? this.splitter.withMarks(cut) : cut;
-    const wide = Math.max(WIDE_BEAM, options.beamSize);
-    for (const tried of [options, { ...options, beamSize: wide, nBest: wide }]) {
-      const outputs = await this.outputsOf(marked, tried);
-      if (outputs.every((found) => found.length)) {
-        return this.assemble(
-          marked,
-          outputs.map((found) => found.slice(0, nBest)),
-          alignment
-        );
-      }
-    }
-    return this.assemble(cut, await this.outputsOf(cut, options), alignment);
-  }
-  /** Return the outputs of the parts of a line, without those that lack the symbol of a literal.
-      @param {Line} line @param {SearchOptions} options */
-  async outputsOf(line, options) {
-    const outputs = [];
-    for (const [part, ids] of line.parts.entries()) {
-      const sentence = line.kept[part];
-      const accept = ({ tokens }) => !sentence || isComplete(sentence, this.tokenizers.target, tokens);
-      outputs.push(
-        await translateIds(this.model, ids.slice(0, this.longest), { ...options, accept })
-      );
-    }
-    return outputs;
-  }
-  /** Return the JSON value of a translation from the outputs of its parts, as in
-      manyheads/inference/translation/assembly.py.
-      @param {Line} line @param {Output[][]} outputs @param {boolean} alignment */
-  assemble(line, outputs, alignment) {
-    const ranks = Math.max(0, ...outputs.map((hypotheses2) => hypotheses2.length));
-    const hypotheses = Array.from(
-      { length: ranks },
-      (_, rank) => this.joinOutputs(
-        line,
-        outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)])
-      )
-    );
-    const best = outputs.map((ranked) => ranked[0]);
-    if (!ranks && line.text) {
-      hypotheses.push({
-        text: line.text,
-        score: 0,
-        tokens: [],
-        token_scores: [],
-        log_probability: 0
-      });
-    }
-    const attended = alignment && best.map((output, part) => ({
-      ...output,
-      attention: this.alignmentWeights(line.parts[part], output)
-    }));
-    const truncated = line.parts.some((ids) => ids.length > this.longest) || best.some((output) => !output.ended);
-    const warnings = !ranks ? [] : translationWarnings(line, best, this.tokenizers.target, this.sources);
-    const confidence = ranks && this.confidence ? this.confidence.estimate(
-      hypotheses[0].token_scores,
-      line.parts,
-      this.sources,
-      warnings,
-      truncated
-    ) : null;
-    return {
-      source: line.text,
-      translation: hypotheses[0]?.text ?? "",
-      score: hypotheses[0]?.score ?? 0,
-      hypotheses,
-      alignment: attended && hypotheses.length ? pharaoh(lineAlignment(line, attended, this.tokenizers, this.longest)) : null,
-      truncated,
-      sentences: line.parts.length || 1,
-      warnings,
-      confidence,
-      confidence_level: confidence === null || !this.confidence ? null : this.confidence.level(confidence)
-    };
-  }
-  /** Join the outputs of the parts of a line to one hypothesis.
-      @type {(line: Line, outputs: Output[]) => Hypothesis} */
-  joinOutputs(line, outputs) {
-    const tokenizer = this.tokenizers.target;
-    const scores = outputs.flatMap((output) => [...output.tokenScores]);
-    const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
-    return {
-      text: line.join(
-        outputs.map(
-          ({ tokens }, part) => outputOf(tokenizer, tokens, line.partText(part), line.kept[part])
-        )
-      ),
-      score: outputs.length === 1 ? outputs[0].score : total / lengthDivisor(scores.length, this.model.search.length_penalty),
-      tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
-      token_scores: scores,
-      log_probability: total
-    };
-  }
-  /** Return the attention of each token of an output to the source and its end symbol, averaged
-      over the heads of a layer.
-      @type {(ids: number[], output: Output) => Float64Array[]} */
-  alignmentWeights(ids, output) {
-    const skip = this.prefix.length;
-    const rows = Math.max(1, output.tokens.length + skip);
-    return this.meanHeads(
-      /** @type {Float32Array} */
-      output.crossAttention,
-      rows,
-      Math.min(ids.length, this.longest) + 1
-    ).slice(skip);
-  }
-  /** Average weights (L, H, T, S) over the heads of the layer that aligns words: rows (T, S).
-      @type {(weights: Float32Array, rows: number, columns: number) => Float64Array[]} */
-  meanHeads(weights, rows, columns) {
-    const { heads, layers } = this.model;
-    const layer = layers.decoder - 1;
-    return Array.from(
-      { length: rows },
-      (_, t) => Float64Array.from({ length: columns }, (__, s) => {
-        let sum = 0;
-        for (let head = 0; head < heads; head += 1) {
-          sum += weights[((layer * heads + head) * rows + t) * columns + s];
-        }
-        return sum / heads;
-      })
-    );
+    this.prefix = prefix;
+    this.longest = longest;
   }
   /** Encode a sentence as one part and find its outputs. Returns its ids, the result of
       findOutputs, the best hypothesis and its ids, and the inputs of encoder and decoder.
@@ -4496,7 +4400,7 @@ var PageTranslator = class _PageTranslator {
       settings.target,
       text
     );
-    const cross = this.meanHeads(attention.cross, output.length, source.length);
+    const cross = meanHeads(model, attention.cross, output.length, source.length);
     return {
       kind: "translation",
       run: settings.run,
@@ -4674,6 +4578,167 @@ var PageTranslator = class _PageTranslator {
   }
 };
 
+// src/manyheads/web/tasks/translation.js
+var STAGES = [Direction, UnlikeTraining, Literals, OutputChecks, Confidence];
+var PageTranslator = class _PageTranslator {
+  /** @param {EngineModel} model @param {Tokenizers} tokenizers @param {PageSettings} settings */
+  constructor(model, tokenizers, settings) {
+    this.model = model;
+    this.tokenizers = tokenizers;
+    this.settings = settings;
+    this.prefix = settings.prefix ?? [];
+    this.longest = model.settings.max_positions - 1;
+    this.stages = STAGES.map((Feature) => new Feature(this));
+    this.splitter = new Splitter({
+      tokenizer: tokenizers.source,
+      language: settings.source,
+      target: settings.target,
+      trainedLength: settings.max_length,
+      longest: this.longest,
+      lowerCapitals: settings.lower_capitals,
+      ...Object.assign({}, ...this.stages.map(({ splitting }) => splitting))
+    });
+  }
+  /** Return the translator of a direction by the name that the page gives it; the same without
+      several directions.
+      @type {(name: string | undefined) => PageTranslator} */
+  direction(name) {
+    return this.withSettings(settingsByName(this.settings, name));
+  }
+  /** Return the translator of a direction by its languages; "" leaves out the choice. Throw an
+      error unless exactly one direction fits.
+      @type {(source: string, target: string) => PageTranslator} */
+  to(source, target) {
+    return this.withSettings(settingsByLanguages(this.settings, source, target));
+  }
+  /** Return the translator with other settings.
+      @type {(settings: PageSettings) => PageTranslator} */
+  withSettings(settings) {
+    if (settings === this.settings) return this;
+    return new _PageTranslator(this.model, this.tokenizers, settings);
+  }
+  /** Translate a line; return what `translate --json` prints. `options`: beam, nBest, alignment
+      (whether to align the words), changes (see engineChanges), pause and signal (see
+      engine/search.js).
+      @param {string} text @param {TranslateOptions} options */
+  async translate(text, {
+    beam = this.model.search.beam_size,
+    nBest = 1,
+    alignment = false,
+    changes,
+    pause,
+    signal
+  } = {}) {
+    const options = {
+      beamSize: Math.max(beam, nBest),
+      nBest,
+      crossAttention: alignment,
+      pause,
+      signal,
+      ...engineChanges(this.model, changes)
+    };
+    let draft = { line: this.splitter.line(text), options, outputs: [] };
+    for (const stage of this.stages) draft = stage.before?.(draft) ?? draft;
+    draft = await this.search(draft);
+    const outputs = draft.outputs.map((ranked) => ranked.slice(0, nBest));
+    return this.assemble({ ...draft, outputs }, alignment);
+  }
+  /** Search for the outputs of the parts of a line; if the stages accept none of a part, search for
+      all of the line again with what a stage changes.
+      @type {(draft: Draft) => Promise<Draft>} */
+  async search(draft) {
+    const outputs = [];
+    for (const part of draft.line.parts) {
+      const accept = (output) => this.stages.every((stage) => stage.accepts?.(part, output) ?? true);
+      const ids = part.ids.slice(0, this.longest);
+      outputs.push(await translateIds(this.model, ids, { ...draft.options, accept }));
+    }
+    if (outputs.every((ranked) => ranked.length)) return { ...draft, outputs };
+    for (const stage of this.stages) draft = stage.change?.(draft) ?? draft;
+    return this.search(draft);
+  }
+  /** Return the JSON value of the translation of a line.
+      @type {(draft: Draft, alignment: boolean) => Translation} */
+  assemble(draft, alignment) {
+    const { line, outputs } = draft;
+    const best = outputs.map(([first]) => first);
+    const ranks = Math.max(0, ...outputs.map((ranked) => ranked.length));
+    const hypotheses = Array.from(
+      { length: ranks },
+      (_, rank) => this.joinOutputs(
+        line,
+        outputs.map((ranked) => ranked[Math.min(rank, ranked.length - 1)])
+      )
+    );
+    if (!ranks && line.text) {
+      hypotheses.push({
+        text: line.text,
+        score: 0,
+        tokens: [],
+        token_scores: [],
+        log_probability: 0
+      });
+    }
+    const truncated = line.parts.some(({ ids }) => ids.length > this.longest) || best.some((output) => !output.ended);
+    const warnings = Object.assign({}, ...this.stages.map((stage) => stage.warnings?.(draft)));
+    const translation = {
+      source: line.text,
+      translation: hypotheses[0]?.text ?? "",
+      score: hypotheses[0]?.score ?? 0,
+      hypotheses,
+      alignment: alignment && hypotheses.length ? pharaoh(this.align(draft)) : null,
+      truncated,
+      sentences: line.parts.length || 1,
+      warnings: ranks ? Object.keys(warnings).filter((name) => warnings[name]) : []
+    };
+    return Object.assign(
+      translation,
+      ...this.stages.map((stage) => stage.fields?.(translation, draft))
+    );
+  }
+  /** Join the outputs of the parts of a line to one hypothesis.
+      @type {(line: Line, outputs: Output[]) => Hypothesis} */
+  joinOutputs(line, outputs) {
+    const tokenizer = this.tokenizers.target;
+    const scores = outputs.flatMap((output) => [...output.tokenScores]);
+    const total = outputs.reduce((sum, output) => sum + output.logProbability, 0);
+    return {
+      text: line.join(
+        outputs.map(({ tokens }, index) => line.parts[index].outputText(tokenizer, tokens))
+      ),
+      score: outputs.length === 1 ? outputs[0].score : total / lengthDivisor(scores.length, this.model.search.length_penalty),
+      tokens: outputs.flatMap((output) => tokenizer.pieces(withEndSymbol(output))),
+      token_scores: scores,
+      log_probability: total
+    };
+  }
+  /** Return the links between the words of a line and of its best outputs.
+      @type {(draft: Draft) => Link[]} */
+  align({ line, outputs, options }) {
+    const skip = options.skip ?? 0;
+    const attended = outputs.map(([{ tokens, crossAttention }], index) => {
+      const rows = Math.max(1, tokens.length + skip);
+      const columns = Math.min(line.parts[index].ids.length, this.longest) + 1;
+      const weights = (
+        /** @type {Float32Array} */
+        crossAttention
+      );
+      return { tokens, attention: meanHeads(this.model, weights, rows, columns).slice(skip) };
+    });
+    return lineAlignment(line, attended, this.tokenizers, this.longest);
+  }
+  /** Inspect a sentence; options as in POST /api/inspect.
+      @param {string} text @param {InspectOptions} options */
+  inspect(text, options) {
+    return new TranslationInspector(this).inspect(text, options);
+  }
+  /** Compute the intermediate values of a head; options as in POST /api/head.
+      @param {string} text @param {HeadRequest & InspectOptions} options */
+  head(text, options) {
+    return new TranslationInspector(this).head(text, options);
+  }
+};
+
 // src/manyheads/web/tasks/requests.js
 async function loadPageModel(wasmBytes, header, readTensors) {
   const engine = await createEngine(wasmBytes);
@@ -4715,7 +4780,7 @@ var Model = class {
     this.target = target;
     this.language = language;
     this.labels = labels;
-    this.directions = directions?.map((one) => [one.source, one.target]);
+    this.directions = directions?.map((direction) => [direction.source, direction.target]);
   }
   /** Return the loaded model; throw an error if it is closed or its task has another method.
       @type {(method: string) => PageModel} */
@@ -4742,7 +4807,7 @@ var Model = class {
       /** @type {PageTranslator} */
       this.#check("translate")
     );
-    return (source || target || this.directions ? translator.to(source, target) : translator).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
+    return translator.to(source, target).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
   }
   /** Return the classes of a text, the likeliest first; none for a blank text.
       @type {(text: string) => Promise<object[]>} */
