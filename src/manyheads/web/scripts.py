@@ -16,3 +16,8 @@ BUILT = WEB / "built"
 def built_script(name: str) -> str:
     """Return the text of a script of `built`, such as "worker.js"."""
     return (BUILT / name).read_text(encoding="utf-8")
+
+
+def parity_script() -> str:
+    """Return the script that computes a packed model in Node.js: the worker, and `parity.js` behind it."""
+    return built_script("worker.js") + (WEB / "parity.js").read_text(encoding="utf-8")

@@ -313,6 +313,9 @@ interface Sentence {
   literals: Span[];
 }
 
+/** The exports of worker.js, in parity.js. */
+declare const worker: typeof import("./worker.js");
+
 type Line = import("./translation/parts.js").Line;
 type Part = import("./translation/parts.js").Part;
 type Splitter = import("./translation/parts.js").Splitter;

@@ -1,4 +1,8 @@
-"use strict";(()=>{var UTF8=new TextEncoder,STRICT_UTF8=new TextDecoder("utf-8",{fatal:!0,ignoreBOM:!0}),utf8Bytes=text=>UTF8.
+"use strict";var worker=(()=>{var __defProp=Object.defineProperty;var __getOwnPropDesc=Object.getOwnPropertyDescriptor;var __getOwnPropNames=Object.getOwnPropertyNames;var __hasOwnProp=Object.prototype.hasOwnProperty;var __export=(target,all)=>{for(var name in all)__defProp(target,name,{get:all[name],enumerable:!0})},
+__copyProps=(to,from,except,desc)=>{if(from&&typeof from=="object"||typeof from=="function")for(let key of __getOwnPropNames(
+from))!__hasOwnProp.call(to,key)&&key!==except&&__defProp(to,key,{get:()=>from[key],enumerable:!(desc=
+__getOwnPropDesc(from,key))||desc.enumerable});return to};var __toCommonJS=mod=>__copyProps(__defProp({},"__esModule",{value:!0}),mod);var worker_exports={};__export(worker_exports,{bestTokens:()=>bestTokens,createEngine:()=>createEngine,
+fromBase64:()=>fromBase64,pageModel:()=>pageModel,translateIds:()=>translateIds});var UTF8=new TextEncoder,STRICT_UTF8=new TextDecoder("utf-8",{fatal:!0,ignoreBOM:!0}),utf8Bytes=text=>UTF8.
 encode(text);function decodeStrictUtf8(bytes){try{return STRICT_UTF8.decode(Uint8Array.from(bytes))}catch{
 return null}}function brokenCharacters(bytes){let broken=[];if(decodeStrictUtf8(bytes)!==null)return broken;
 for(let start=0;start<bytes.length;){let lead=bytes[start],length=lead<128?1:lead<224?2:lead<240?3:4;
@@ -1128,8 +1132,8 @@ return loadPageModel(fromBase64(wasm),header,async write=>{let offset=0;for(let 
 0)){let bytes=fromBase64(await chunk.text());write(offset,bytes),offset+=bytes.length}})}async function answer({
 id,path,body}){let control=new AbortController;running.set(id,control);try{let loaded=await loading;
 if(await new Promise(resolve=>setTimeout(resolve)),control.signal.aborted)return;let result=await answerRequest(
-loaded,path,body,{pause,signal:control.signal});self.postMessage({id,result})}catch(error){self.postMessage(
-{id,error:control.signal.aborted?"cancelled":error.message})}finally{running.delete(id)}}self.onmessage=
-({data})=>{data.wasm?description=data:data.chunk?chunks.push(data.chunk):data.ready?(loading=loadModel(
-description),loading.then(()=>self.postMessage({loaded:!0}),error=>self.postMessage({failed:error.message}))):
-data.cancel?running.get(data.cancel)?.abort():answer(data)};})();
+loaded,path,body,{pause,signal:control.signal});globalThis.postMessage({id,result})}catch(error){globalThis.
+postMessage({id,error:control.signal.aborted?"cancelled":error.message})}finally{running.delete(id)}}
+globalThis.onmessage=({data})=>{data.wasm?description=data:data.chunk?chunks.push(data.chunk):data.ready?
+(loading=loadModel(description),loading.then(()=>globalThis.postMessage({loaded:!0}),error=>globalThis.
+postMessage({failed:error.message}))):data.cancel?running.get(data.cancel)?.abort():answer(data)};return __toCommonJS(worker_exports);})();
