@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from tests.web.text.browser import node
 
+import bitext
 from manyheads.web.scripts import BUILT, EXPLORER, WEB, built_script
 
 
@@ -21,6 +24,14 @@ def test_no_module_was_changed_after_the_scripts_were_built() -> None:
         if path.parent != EXPLORER and path.name != "parity.js"
     }
     assert found == sums, "run: npm ci && npm run build"
+
+
+def test_the_python_files_that_comments_name_exist() -> None:
+    roots = (WEB.parent, WEB.parent.parent, Path(bitext.__file__).parent.parent)
+    sources = [path for path in (*WEB.rglob("*.js"), WEB / "types.d.ts") if path.parent != BUILT]
+    names = {name for path in sources for name in re.findall(r"[\w/]+/\w+\.py\b", path.read_text(encoding="utf-8"))}
+    assert len(names) > 20
+    assert [name for name in sorted(names) if not any((root / name).is_file() for root in roots)] == []
 
 
 @pytest.mark.parametrize("name", ["page.js", "worker.js"])

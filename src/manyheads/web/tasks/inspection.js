@@ -1,5 +1,5 @@
 /* Inspection of a text for the views of the page: tokens, predictions, attention and neighbours, as
-   in manyheads/tasks/inspecting. */
+   in manyheads/inspection. */
 
 import { bestTokens } from "../engine/search.js";
 import { BOS, EOS, PAD } from "../text/base.js";
@@ -245,7 +245,7 @@ export function headSteps(model, { kind, layer, head }, source, target, engine) 
 }
 
 /** Return { kind, layer, head }; throw a RequestError if the model has no such head (HeadName.check
-    in manyheads/inspection/changes.py).
+    in manyheads/inference/inspect_options.py).
     @type {(model: EngineModel, name: HeadRequest) => HeadName} */
 export function checkHead({ task, layers, heads }, { kind, layer = 0, head = 0 }) {
   const kinds = /** @type {{ [task: string]: AttentionKind[] }} */ ({
