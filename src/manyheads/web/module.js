@@ -2,9 +2,7 @@
    in manyheads.d.ts.  import { translate } from "./manyheads.js"; const { translation } = await
    translate("Guten Morgen!"); */
 
-import { makePause } from "./tasks/pause.js";
-import { loadPageModel } from "./tasks/requests.js";
-import { fromBase64 } from "./text/utf8.js";
+const { fromBase64, loadPageModel, makePause } = manyheads;
 
 const LENGTH_BYTES = 8; // of the length of the header of model.bin, little-endian
 /** @type {{ [task: string]: string }} */

@@ -313,8 +313,8 @@ interface Sentence {
   literals: Span[];
 }
 
-/** The exports of worker.js, in parity.js. */
-declare const worker: typeof import("./worker.js");
+/** The built script that stands before worker.js, module.js and parity.js. */
+declare const manyheads: typeof import("./model.js");
 
 type Line = import("./translation/parts.js").Line;
 type Part = import("./translation/parts.js").Part;

@@ -1,18 +1,9 @@
 /* The worker of an exported page: it runs the model off the main thread, so that the page stays
-   responsive. Node.js takes its exports, the parts of the model, to compare an export (parity.js).
-
-   Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64,
+   responsive. Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64,
    Blobs in order, and { ready: true }; { id, path, body } requests; { cancel: id }. Messages from
    it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
 
-import { fromBase64 } from "./text/utf8.js";
-import { makePause } from "./tasks/pause.js";
-import { answerRequest, loadPageModel } from "./tasks/requests.js";
-
-export { createEngine } from "./engine/model.js";
-export { bestTokens, translateIds } from "./engine/search.js";
-export { pageModel } from "./tasks/requests.js";
-export { fromBase64 };
+const { answerRequest, fromBase64, loadPageModel, makePause } = manyheads;
 
 /** @type {Blob[]} */
 const chunks = [];
@@ -48,22 +39,22 @@ async function answer({ id, path, body }) {
     await new Promise((resolve) => setTimeout(resolve));
     if (control.signal.aborted) return;
     const result = await answerRequest(loaded, path, body, { pause, signal: control.signal });
-    globalThis.postMessage({ id, result });
+    self.postMessage({ id, result });
   } catch (error) {
-    globalThis.postMessage({ id, error: control.signal.aborted ? "cancelled" : error.message });
+    self.postMessage({ id, error: control.signal.aborted ? "cancelled" : error.message });
   } finally {
     running.delete(id);
   }
 }
 
-globalThis.onmessage = ({ data }) => {
+self.onmessage = ({ data }) => {
   if (data.wasm) description = data;
   else if (data.chunk) chunks.push(data.chunk);
   else if (data.ready) {
     loading = loadModel(description);
     loading.then(
-      () => globalThis.postMessage({ loaded: true }),
-      (error) => globalThis.postMessage({ failed: error.message }),
+      () => self.postMessage({ loaded: true }),
+      (error) => self.postMessage({ failed: error.message }),
     );
   } else if (data.cancel) running.get(data.cancel)?.abort();
   else answer(data);

@@ -1,25 +1,9 @@
-"use strict";var worker=(()=>{var __defProp=Object.defineProperty;var __getOwnPropDesc=Object.getOwnPropertyDescriptor;var __getOwnPropNames=Object.getOwnPropertyNames;var __hasOwnProp=Object.prototype.hasOwnProperty;var __export=(target,all)=>{for(var name in all)__defProp(target,name,{get:all[name],enumerable:!0})},
+"use strict";var manyheads=(()=>{var __defProp=Object.defineProperty;var __getOwnPropDesc=Object.getOwnPropertyDescriptor;var __getOwnPropNames=Object.getOwnPropertyNames;var __hasOwnProp=Object.prototype.hasOwnProperty;var __export=(target,all)=>{for(var name in all)__defProp(target,name,{get:all[name],enumerable:!0})},
 __copyProps=(to,from,except,desc)=>{if(from&&typeof from=="object"||typeof from=="function")for(let key of __getOwnPropNames(
 from))!__hasOwnProp.call(to,key)&&key!==except&&__defProp(to,key,{get:()=>from[key],enumerable:!(desc=
-__getOwnPropDesc(from,key))||desc.enumerable});return to};var __toCommonJS=mod=>__copyProps(__defProp({},"__esModule",{value:!0}),mod);var worker_exports={};__export(worker_exports,{bestTokens:()=>bestTokens,createEngine:()=>createEngine,
-fromBase64:()=>fromBase64,pageModel:()=>pageModel,translateIds:()=>translateIds});var UTF8=new TextEncoder,STRICT_UTF8=new TextDecoder("utf-8",{fatal:!0,ignoreBOM:!0}),utf8Bytes=text=>UTF8.
-encode(text);function decodeStrictUtf8(bytes){try{return STRICT_UTF8.decode(Uint8Array.from(bytes))}catch{
-return null}}function brokenCharacters(bytes){let broken=[];if(decodeStrictUtf8(bytes)!==null)return broken;
-for(let start=0;start<bytes.length;){let lead=bytes[start],length=lead<128?1:lead<224?2:lead<240?3:4;
-if(decodeStrictUtf8(bytes.slice(start,start+length))!==null){start+=length;continue}let end=start+1;
-for(;end<start+length&&end<bytes.length&&isBeginning(bytes.slice(start,end+1),length);)end+=1;broken.
-push([start,end]),start=end}return broken}function isBeginning(bytes,length){let rest=new Array(length-
-bytes.length);return decodeStrictUtf8([...bytes,...rest.fill(128)])!==null||decodeStrictUtf8([...bytes,
-...rest.fill(191)])!==null}function decodeUtf8(bytes){let valid=decodeStrictUtf8(bytes);if(valid!==null)
-return valid;let text="",start=0;for(let[first,last]of[...brokenCharacters(bytes),[bytes.length,bytes.
-length]])text+=decodeStrictUtf8(bytes.slice(start,first)),start=last;return text}var bytePiece=byte=>`\
-<0x${byte.toString(16).toUpperCase().padStart(2,"0")}>`;function fromBase64(text){let letters=atob(text),
-bytes=new Uint8Array(letters.length);for(let index=0;index<letters.length;index+=1)bytes[index]=letters.
-charCodeAt(index);return bytes}function makeScheduler(){if(typeof setImmediate=="function")return setImmediate;let{port1,port2}=new MessageChannel,
-callback=()=>{};return port1.onmessage=()=>callback(),call=>{callback=call,port2.postMessage(0)}}function makePause(){
-let schedule=makeScheduler(),lastPause=performance.now(),pending=null;return()=>{if(!(performance.now()-
-lastPause<40))return pending??=new Promise(resolve=>schedule(()=>{lastPause=performance.now(),pending=
-null,resolve()})),pending}}var LAYOUT_ENTRY={offset:8,size:16,type:24,bytes:32},EngineError=class extends Error{},EngineMemory=class{constructor(exports){
+__getOwnPropDesc(from,key))||desc.enumerable});return to};var __toCommonJS=mod=>__copyProps(__defProp({},"__esModule",{value:!0}),mod);var model_exports={};__export(model_exports,{answerRequest:()=>answerRequest,bestTokens:()=>bestTokens,
+createEngine:()=>createEngine,fromBase64:()=>fromBase64,loadPageModel:()=>loadPageModel,makePause:()=>makePause,
+pageModel:()=>pageModel,translateIds:()=>translateIds});var LAYOUT_ENTRY={offset:8,size:16,type:24,bytes:32},EngineError=class extends Error{},EngineMemory=class{constructor(exports){
 this.memory=exports.memory;let start=alignUp(exports.__heap_base.value,16);this.free=[{start,size:this.
 memory.buffer.byteLength-start}],this.blocks=new Map,this.layout=this.readLayout(exports.struct_layout)}current=null;get views(){
 let{buffer}=this.memory;return this.current?.bytes.buffer!==buffer&&(this.current={bytes:new Uint8Array(
@@ -277,273 +261,7 @@ head*length,(head+1)*length),(head*rows+t)*longest)}return result};return{decode
 total,t=>causal?cached+t+1:total),...encoding&&{cross:collect(weights.cross,encoding.length,()=>encoding.
 length)}}}};function transposeHeads(weights,layers,rows,heads,keys){let result=new Float32Array(weights.
 length);for(let l=0;l<layers;l++)for(let r=0;r<rows;r++)for(let h=0;h<heads;h++){let from=((l*rows+r)*
-heads+h)*keys;result.set(weights.subarray(from,from+keys),((l*heads+h)*rows+r)*keys)}return result}var RANGES=`
-  oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 5 v
-  1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1
-  1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2
-  2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4
-  2 1 6 1 e l 5 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 2 a 7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2
-  6 2 1 4 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6 1 1 1 8 6 a 2 3 c
-  1m 4 t 11 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1 2
-  ah 1 4 2 7 1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 m
-  9 o 9 k c d 1 3 1 2 c 2m 2 a 6 a 6 q 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2
-  1t 1 t 2 b 6 a 6 e 2 v 1d 25 3 1b 1 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 eu 2 6 2 12 2 6 2 8 1 1 1 1
-  1 1 1 v 2 1h 1 f 1 e 2 6 1 j 2 3 1 9 1 2t 1 c 2 r 1 d 3 x f x f 3w 4 if p b l 1ec 2 w 1 9p 5 19
-  1 1 5 1 2 1k 7 2 e o 9 7 1 7 1 7 1 7 1 7 1 7 1 7 1 7 1 3i y q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17
-  1 2m 1 2c c 1b 1 mlp 3 1j 9 9o k 54 8 5n 5 2 1 1 1 5 o 1n 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4
-  x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4 1d 4 6su 2 2y 12 7 c 5 5 q
-  1 5 1 1 1 2 1 2 1 3h g cd 2 1i 7 1 w 16 6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2 6 2 3 3 7 1 7 a
-  5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11
-  4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b c 1 f 1 7 1 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x
-  6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 1 1s 1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9
-  7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f 7 1a 8 a 86 v 1 16 1 3 2 2 26 14 8 16 m
-  q 12 s k n 9 26 4 10 9 1w a 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6 1n
-  5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y
-  1x b a 6 d j 1m 6 a 1i r 2 f 4 n 55 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 2 2 c 9 a 1y 8 2 1a 2 b r 20
-  8 2b d 21 7b 9 1 19 1 e a t 3 w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6 6 1 2 1 11 1 2 1 6 7 a
-  8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 218 2r d tr 1 9 347 g7 6nt ft 7 v 1 a 4 29 1 a 6 u 2 6 a 1y a
-  a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 19 3 h 4 8 b0 1s4
-  2z 5 d 3 9 7 a 2 8 3mk 1a 2 n 9 38 1o 6u a 13 2 5e l 1y 4a k c 2f 9 p 3r 2d 1 1z 1 2 2 1 2 2 2 4
-  1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f uo v 69 7 1 h 2 7 1 2 1
-  5 5x 19 3 e 2 a 4 2 8w v h 1m 5 1 yo 7 1 4 1 2 1 f 1 5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e 4 1 r 1
-  2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 4 1
-  4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e 6 4a rc 5 g
-  3 d 3 38 c 2h 7 c 4 1 f c 4 1k 8 a 6 14 8 u 2 2 26 9g c e 2 5 3 5 3 7 9 t 3 b 5 6 a a 6 8 8 7 9
-  43 1 1j 11 a sm 2t4w e1oh 1 u 2o 3k 6o 1e6o 1eke 2 1eke 2
-`;var WHITE="\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000",code=0,
-RANGES_OF_NEW=RANGES.trim().split(/\s+/).map((length,index)=>{let first=String.fromCodePoint(code);return code+=
-parseInt(length,36),index%2?`${first}-${String.fromCodePoint(code-1)}`:""}),NEW=new RegExp(`[${RANGES_OF_NEW.
-join("")}]`,"gu"),BLANK_RUN=new RegExp(`[${WHITE}]+`,"u"),LEADING_BLANKS=new RegExp(`^[${WHITE}]+`,"\
-u"),ONE_BLANK=new RegExp(`^[${WHITE}]$`,"u"),LETTER_OR_NUMBER=/^[\p{L}\p{N}]+$/u,DECIMAL_OR_DIGIT=new RegExp(
-"^[\\p{Nd}\\xb2\\xb3\\xb9\\u1369-\\u1371\\u19da\\u2070\\u2074-\\u2079\\u2080-\\u2089\\u2460-\\u2468\\u2474-\\u247c\\u\
-2488-\\u2490\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788\\u278a-\\u2792\\u{10a40}-\\u{10a43}\\u{10e\
-60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}]+$","u"),WIDE=new RegExp("^(?![\\u{1f1e6}-\\u\
-{1f1ff}])[\\p{Emoji_Presentation}\\u1100-\\u115f\\u2329\\u232a\\u2e80-\\u303e\\u3041-\\u3247\\u3250-\\u4dbf\\u4e\
-00-\\ua4c6\\ua960-\\ua97c\\uf900-\\ufaff\\ufe10-\\ufe19\\ufe30-\\ufe6b\\uff01-\\uff60\\uffe0-\\uffe6\\u{16fe0}-\\u{\
-1b2fb}\\u{1f200}-\\u{1f265}\\u{20000}-\\u{3fffd}]$","u"),known=text=>text.replace(NEW,character=>character.
-length>1?"\u{F0000}":"\uE000").replace(/[\u{20000}-\u{3ffff}]/gu,"\u{20000}");function onKnown(change,text){
-let found=text.match(NEW);return found?change(text.replace(NEW,"\uFFFF")).replace(/\uffff/g,()=>found.
-shift()??""):change(text)}var isBlank=character=>ONE_BLANK.test(character),hasText=text=>/[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.
-test(text),hasLetters=text=>new RegExp("(?!\\p{Default_Ignorable_Code_Point})\\p{L}","u").test(known(
-text)),isAlphanumeric=text=>LETTER_OR_NUMBER.test(known(text)),isDigits=text=>DECIMAL_OR_DIGIT.test(
-text),isUpper=text=>new RegExp("\\p{Uppercase}","u").test(text)&&!/[\p{Lowercase}\p{Lt}]/u.test(text),
-isWide=character=>WIDE.test(known(character)),isCombining=character=>character==="\u0345"||!/[\u0f73\u0f75\u0f81]/.
-test(character)&&!`\u0345${known(character)}`.normalize("NFD").startsWith("\u0345"),wellFormed=text=>text.
-replace(new RegExp("\\p{Cs}","gu"),"\uFFFD"),splitBlanks=text=>text.split(BLANK_RUN).filter(Boolean),
-stripStart=text=>text.replace(LEADING_BLANKS,"");function stripEnd(text){let end=text.length;for(;end&&
-isBlank(text[end-1]);)end-=1;return text.slice(0,end)}var strip=text=>stripEnd(stripStart(text)),characterAt=(text,index)=>index<
-text.length?String.fromCodePoint(text.codePointAt(index)??0):"",characterBefore=(text,index)=>{let pair=index>
-1&&(text.codePointAt(index-2)??0)>65535;return text.slice(index-(pair?2:1),index)};function moveOffset(text,index,characters){
-let moved=index;for(let remaining=characters;remaining>0&&moved<text.length;remaining-=1)moved+=characterAt(
-text,moved).length;for(let remaining=characters;remaining<0&&moved>0;remaining+=1)moved-=characterBefore(
-text,moved).length;return moved}function titleCase(character){let code2=character.codePointAt(0)??0;
-if(code2>=4304&&code2<=4351)return character;if(code2>=452&&code2<=460)return String.fromCharCode(453+
-3*Math.floor((code2-452)/3));if(code2>=497&&code2<=499)return"\u01F2";let upper=character.toUpperCase();
-return/[ß\u0587\ufb00-\ufb06\ufb13-\ufb17]/.test(character)?upper[0]+upper.slice(1).toLowerCase():code2>=
-8064&&code2<=8188&&upper.length>1&&upper.endsWith("\u0399")?`${upper.slice(0,-1)}\u0345`.normalize("\
-NFC"):upper}function caseLocale(language){let base=language.split("-")[0];return["az","crh","gag","t\
-r"].includes(base)?"tr":base==="lt"?"lt":""}var lowerCase=(text,language)=>onKnown(changed=>changed.
-toLocaleLowerCase(caseLocale(language)||"en"),text),upperCase=(text,language)=>onKnown(changed=>changed.
-toLocaleUpperCase(caseLocale(language)||"en"),text);function capitalize(text,language=""){let first=characterAt(
-text,0);return caseLocale(language)?upperCase(first,language)+lowerCase(text.slice(first.length),language):
-onKnown(changed=>{let start=characterAt(changed,0);return start&&titleCase(start)+changed.toLowerCase().
-slice(start.toLowerCase().length)},text)}var CONTROL_CHARACTERS=new RegExp(`(?![${WHITE}])[\\p{Cc}\\ufeff]`,"gu"),NO_BREAK=/[\xa0\u202f]/g,SPACES=new RegExp(
-`[${WHITE}]+`,"gu"),compose=text=>onKnown(known2=>known2.normalize("NFC"),wellFormed(text).replace(CONTROL_CHARACTERS,
-"")),clean=text=>strip(compose(text)),normalize=text=>splitBlanks(compose(text)).join(" "),unify=text=>compose(
-text).replace(/\r\n?/g,`
-`),lower=text=>onKnown(known2=>known2.toLowerCase().normalize("NFC"),text),normalizeTarget=text=>clean(
-text).replace(SPACES,run=>run.replace(NO_BREAK,"")?" ":run[0]);function sourceForm(text,{invisible,unspaced,
-wide,eastAsian,eastAsianWide}){let bare=text.replace(invisible,""),joined=bare.search(unspaced)<0?bare.
-replaceAll("\u200B",""):bare;return joined.replace(joined.search(eastAsian)<0?wide:eastAsianWide,run=>run.
-normalize("NFKC")).replace(NO_BREAK," ")}var UNK=0,PAD=1,BOS=2,EOS=3,SPECIALS=["<unk>","<pad>","<s>","</s>"],Tokenizer=class{size=0;letters;constructor({
-kind,lowercase=!1,keepSpace=!1,marksBetween=1,side="",marks}){this.kind=kind,this.lowercase=lowercase,
-this.keepSpace=keepSpace,this.marksBetween=marksBetween,this.side=side,this.marks=marks&&Object.fromEntries(
-Object.entries(marks).map(([name,pattern])=>[name,new RegExp(pattern,"gu")]))}forSide(side){return Object.
-assign(Object.create(Object.getPrototypeOf(this)),this,{side})}encode(){throw new Error("a subclass \
-encodes")}decode(){throw new Error("a subclass decodes")}pieces(){throw new Error("a subclass has pi\
-eces")}get knowsLetters(){return this.letters??=this.kind==="bytes"||this.pieces(Array.from({length:this.
-size-SPECIALS.length},(_,i)=>SPECIALS.length+i)).some(piece=>!piece.startsWith("<0x")&&hasLetters(piece)),
-this.letters}formed(text){return this.side==="source"&&this.marks?sourceForm(text,this.marks):text}prepare(text){
-let normal=this.keepSpace?unify(text):this.side==="target"?normalizeTarget(text):normalize(this.formed(
-text));return this.lowercase?lower(normal):normal}check(ids){let invalid=ids.find(id=>!Number.isInteger(
-id)||id<0||id>=this.size);if(invalid!==void 0)throw new RangeError(`token id ${invalid} is outside t\
-his vocabulary of ${this.size}`);return[...ids]}byteValues=new Map;wholeCharacters(ids,source=""){let values=this.
-byteValues,whole=[],broken=0;if(!ids.some(id=>values.has(id)))return{whole:[...ids],broken};for(let start=0,
-end;start<ids.length;start=end){for(end=start;end<ids.length&&values.has(ids[end]);)end+=1;let bytes=ids.
-slice(start,end).flatMap(id=>values.get(id)??[]),kept=0;for(let[first,last]of brokenCharacters(bytes))
-whole.push(...ids.slice(start+kept,start+first),...this.completed(bytes.slice(first,last),source)),kept=
-last,broken+=1;for(whole.push(...ids.slice(start+kept,end));end<ids.length&&!values.has(ids[end]);end+=
-1)whole.push(ids[end])}return{whole,broken}}placeholderIds=[];outputText(ids,source=""){return this.
-decode(this.wholeCharacters(ids,source).whole)}completed(beginning,source){let found=[...new Set(source)].
-filter(character=>beginning.every((byte,index)=>utf8Bytes(character)[index]===byte));if(found.length!==
-1)return[];let ids=new Map([...this.byteValues].map(([id,byte])=>[byte,id]));return[...utf8Bytes(found[0])].
-flatMap(byte=>ids.get(byte)??[])}textIds(ids){return this.check(ids).filter(id=>id===UNK||id>EOS)}decodeRuns(ids,decode){
-let runs=[];for(let id of this.textIds(ids)){let last=runs.at(-1);last&&last[0]===UNK==(id===UNK)?last.
-push(id):runs.push([id])}return runs.map(run=>run[0]===UNK?SPECIALS[UNK]:decode(run)).join(" ")}};function mergeSymbols(symbols,pairRank){let texts=[...symbols],next=texts.map((_,index)=>index+1),previous=texts.
-map((_,index)=>index-1),heap=new PairHeap,add=(left,right)=>{if(left<0||right>=texts.length)return;let rank=pairRank(
-texts[left],texts[right]);rank!==void 0&&heap.push({rank,left,right,length:texts[left].length+texts[right].
-length})};for(let left=0;left<texts.length-1;left+=1)add(left,left+1);for(let pair=heap.pop();pair;pair=
-heap.pop()){let{left,right,length}=pair;!texts[left]||!texts[right]||texts[left].length+texts[right].
-length!==length||(texts[left]+=texts[right],texts[right]="",next[left]=next[right],next[right]<texts.
-length&&(previous[next[right]]=left),add(previous[left],left),add(left,next[left]))}return texts.filter(
-Boolean)}var PairHeap=class{pairs=[];push(pair){let{pairs}=this,index=pairs.length;for(let parent;index&&
-comesBefore(pair,pairs[parent=index-1>>1]);index=parent)pairs[index]=pairs[parent];pairs[index]=pair}pop(){
-let{pairs}=this,first=pairs[0],last=pairs.pop();if(!last||!pairs.length)return first;let index=0;for(let child=1;child<
-pairs.length&&(child+1<pairs.length&&comesBefore(pairs[child+1],pairs[child])&&(child+=1),!!comesBefore(
-pairs[child],last));child=2*index+1)pairs[index]=pairs[child],index=child;return pairs[index]=last,first}},
-comesBefore=(a,b)=>a.rank<b.rank||a.rank===b.rank&&a.left<b.left;var UNICODE_WHITE="\\t-\\r\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000",
-UNICODE_BLANKS=new RegExp(`[${UNICODE_WHITE}]`,"gu"),PretrainedTokenizer=class extends Tokenizer{constructor(description2){
-super(description2),this.symbols=[...SPECIALS,...description2.symbols],this.size=this.symbols.length,
-this.unusedRows=new Set(description2.rows);let added=new Set(description2.added);this.ids=new Map,this.
-symbols.forEach((symbol,id)=>{id>=SPECIALS.length&&!this.unusedRows.has(id)&&!added.has(id)&&this.ids.
-set(symbol,id)})}decode(ids){return this.decodeRuns(ids,run=>{let used=run.filter(id=>!this.unusedRows.
-has(id));return this.decodeTokens(used.map(id=>this.symbols[id]))})}pieces(ids){return this.check(ids).
-map(id=>id<SPECIALS.length||this.unusedRows.has(id)?this.symbols[id]:this.displayText(this.symbols[id]))}decodeTokens(){
-throw new Error("a subclass joins tokens")}displayText(symbol){return symbol}},CHINESE=new RegExp("[\
-\\u4e00-\\u9fff\\u3400-\\u4dbf\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\uf900-\\ufaff\\u{2\
-f800}-\\u{2fa1f}]","gu"),BERT_WORDS=new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}\
-]+`,"gu"),CLEAN_UPS=[[" .","."],[" ?","?"],[" !","!"],[" ,",","],[" ' ","'"],[" n't","n't"],[" 'm","\
-'m"],[" do not"," don't"],[" 's","'s"],[" 've","'ve"],[" 're","'re"]],WordPieceTokenizer=class extends PretrainedTokenizer{constructor(description2){
-super(description2),this.settings=description2.wordpiece}encode(text){return this.words(text).flatMap(
-word=>this.wordPieces(word))}words(text){return this.normalizeText(wellFormed(text)).match(BERT_WORDS)??
-[]}normalizeText(text){let{cleanText,splitChinese,stripAccents,lowerText}=this.settings,normal=text;
-return cleanText&&(normal=normal.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu,"").replace(
-UNICODE_BLANKS," ")),splitChinese&&(normal=normal.replace(CHINESE," $& ")),stripAccents&&(normal=normal.
-normalize("NFD").replace(new RegExp("\\p{Mn}","gu"),"")),lowerText?Array.from(normal,character=>character.
-toLowerCase()).join(""):normal}wordPieces(word){let{longestWord,unknown,prefix}=this.settings,characters=[
-...word];if(characters.length>longestWord)return[unknown];let ids=[];for(let start=0;start<characters.
-length;){let end=characters.length,id;for(;end>start&&(id=this.ids.get((start?prefix:"")+characters.
-slice(start,end).join("")),id===void 0);end-=1);if(id===void 0)return[unknown];ids.push(id),start=end}
-return ids}decodeTokens(tokens){let{prefix,cleanUp}=this.settings;return tokens.map((token,index)=>{
-let text=index?token.startsWith(prefix)?token.slice(prefix.length):` ${token}`:token;return cleanUp?
-CLEAN_UPS.reduce((clean2,[old,shorter])=>clean2.replaceAll(old,shorter),text):text}).join("")}},BYTE_LEVEL_WORDS=new RegExp(
-`'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${UNICODE_WHITE}\\p{L}\\p{N}]+|[${UNICODE_WHITE}]+(\
-?![^${UNICODE_WHITE}])|[${UNICODE_WHITE}]+`,"gu"),BYTE_CHARACTERS=[];for(let byte=0,others=0;byte<256;byte+=
-1){let printable=byte>32&&byte<127||byte>160&&byte!==173;BYTE_CHARACTERS.push(String.fromCharCode(printable?
-byte:256+others++))}var BYTE_OF_CHARACTER=new Map(BYTE_CHARACTERS.map((character,byte)=>[character,byte]));
-function bytesOf(symbol){let bytes=[...symbol].flatMap(character=>BYTE_OF_CHARACTER.get(character)??
-[]);return bytes.length===[...symbol].length?bytes:null}var ByteLevelTokenizer=class extends PretrainedTokenizer{constructor(description2){
-super(description2),this.addBlank=description2.bytelevel.addBlank,this.ranks=new Map(description2.bytelevel.
-merges.map((pair,rank)=>[pair,rank]))}encode(text){let valid=wellFormed(text),prepared=this.addBlank&&
-valid&&!valid.startsWith(" ")?` ${valid}`:valid,rank=(left,right)=>this.ranks.get(`${left} ${right}`);
-return(prepared.match(BYTE_LEVEL_WORDS)??[]).flatMap(word=>{let known2=Array.from(utf8Bytes(word),byte=>BYTE_CHARACTERS[byte]).
-filter(symbol=>this.ids.has(symbol));return mergeSymbols(known2,rank).flatMap(symbol=>this.ids.get(symbol)??
-[])})}decodeTokens(tokens){return decodeUtf8(tokens.flatMap(token=>bytesOf(token)??[...utf8Bytes(token)]))}displayText(symbol){
-let bytes=bytesOf(symbol);return bytes?decodeStrictUtf8(bytes)?.replaceAll(" ","\u2581")??bytes.map(
-bytePiece).join(""):symbol}};var labelOf=unit=>unit&2147483903,hasLeaf=unit=>unit>>>8&1,offsetOf=unit=>unit>>>10<<((unit&512)>>>6),
-valueOf=unit=>unit&2147483647,Charsmap=class{constructor(base64){let bytes=fromBase64(base64),view=new DataView(
-bytes.buffer),size=view.getUint32(0,!0);this.units=Uint32Array.from({length:size>>>2},(_,index)=>view.
-getUint32(4+4*index,!0)),this.replacements=bytes.subarray(4+size)}longestRule(text,index){let{units}=this,
-node=offsetOf(units[0]),end=index,match=null;for(;end<text.length;){let character=characterAt(text,end);
-end+=character.length;for(let byte of utf8Bytes(character)){node^=byte;let unit=units[node];if(labelOf(
-unit)!==byte)return this.replacement(match);node^=offsetOf(unit),hasLeaf(unit)&&(match=[valueOf(units[node]),
-end-index])}}return this.replacement(match)}replacement(match){return match&&[decodeUtf8(this.replacements.
-subarray(match[0],this.replacements.indexOf(0,match[0]))),match[1]]}};var SPACE_SIGN="\u2581",UNKNOWN_PENALTY=10,SYMBOL_BONUS=.1,SentencePieceModel=class{constructor({algorithm,
-pieces,scores,unknown,unknownText,control,bytes,user,dummyPrefix,removeExtraBlanks,charsmap}){this.algorithm=
-algorithm,this.pieces=pieces,this.unknown=unknown,this.unknownText=unknownText,this.dummyPrefix=dummyPrefix,
-this.removeExtraBlanks=removeExtraBlanks,this.scores=new Float32Array(fromBase64(scores).buffer),this.
-control=new Set(control),this.placeholderIds=control.filter(id=>/^<keep-\d>$/.test(pieces[id])).sort(
-(a,b)=>pieces[a].localeCompare(pieces[b])),this.byteIds=bytes,this.byteOf=new Map(bytes.map((id,byte)=>[
-id,byte])),this.user=new Set(user),this.userSymbols=user.map(id=>pieces[id]).sort((a,b)=>b.length-a.
-length),this.charsmap=charsmap?new Charsmap(charsmap):null,this.ids=new Map,pieces.forEach((piece,id)=>{
-id!==unknown&&!this.control.has(id)&&!this.byteOf.has(id)&&this.ids.set(piece,id)}),this.longest=0;let lowest=1/0;
-for(let[piece,id]of this.ids)this.longest=Math.max(this.longest,piece.length),this.user.has(id)||(lowest=
-Math.min(lowest,this.scores[id]));this.unknownScore=Math.fround(lowest-UNKNOWN_PENALTY)}encode(text,substitute=""){
-let normal=this.normalizeText(text),result=[];for(let pair of this.algorithm==="bpe"?this.mergePieces(
-normal):this.likeliestPieces(normal)){let[piece,id]=pair,last=result.at(-1);if(id!==this.unknown)result.
-push(pair);else if(this.byteIds.length)for(let byte of utf8Bytes(piece===substitute?SPACE_SIGN:piece))
-result.push([bytePiece(byte),this.byteIds[byte]]);else last?.[1]===this.unknown?last[0]+=piece:result.
-push(pair)}return result}userSymbolAt(text,index){return this.userSymbols.find(symbol=>text.startsWith(
-symbol,index))}normalizeText(text){let result="",afterBlank=this.removeExtraBlanks;for(let index=0;index<
-text.length;){let[normal,length]=this.normalizePrefix(text,index),part=afterBlank?normal.replace(/^ +/,
-""):normal;index+=length,part&&(afterBlank=this.removeExtraBlanks&&part.endsWith(" ")),result+=part.
-replaceAll(" ",SPACE_SIGN)}if(this.removeExtraBlanks)for(;result.endsWith(SPACE_SIGN);)result=result.
-slice(0,-1);return(this.removeExtraBlanks?!result:!text)?"":(this.dummyPrefix?SPACE_SIGN:"")+result}normalizePrefix(text,index){
-let symbol=this.userSymbolAt(text,index);if(symbol)return[symbol,symbol.length];let replacement=this.
-charsmap?.longestRule(text,index);if(replacement)return replacement;let character=characterAt(text,index);
-return[character,character.length]}mergePieces(text){let symbols=[],frozen=this.user;for(let index=0,
-symbol;index<text.length;index+=symbol.length)symbol=this.userSymbolAt(text,index)??characterAt(text,
-index),symbols.push(symbol);return mergeSymbols(symbols,(left,right)=>{let id=this.ids.get(left+right),
-isFrozen=frozen.size&&[left,right].some(symbol=>frozen.has(this.ids.get(symbol)??-1));return id===void 0||
-isFrozen?void 0:-this.scores[id]}).map(piece=>[piece,this.ids.get(piece)??this.unknown])}likeliestPieces(text){
-let best=new Float32Array(text.length+1),starts=new Int32Array(text.length+1).fill(-1),ids=new Int32Array(
-text.length+1),update=(start,end,id,score)=>{let total=Math.fround(best[start]+score);(starts[end]<0||
-total>best[end])&&([best[end],starts[end],ids[end]]=[total,start,id])};for(let start=0,step;start<text.
-length;start+=step){step=characterAt(text,start).length;let hasSingle=!1;for(let end=start+step;end<=
-Math.min(text.length,start+this.longest);end+=1){let piece=text.slice(start,end),id=this.ids.get(piece);
-id!==void 0&&(update(start,end,id,this.scoreOf(id,piece)),hasSingle||=end===start+step)}hasSingle||update(
-start,start+step,this.unknown,this.unknownScore)}let pieces=[];for(let end=text.length;end>0;end=starts[end])
-pieces.push([text.slice(starts[end],end),ids[end]]);return pieces.reverse()}scoreOf(id,piece){return this.
-user.has(id)?SYMBOL_BONUS*(utf8Bytes(piece).length-1):this.scores[id]}decode(pieces){let text="",atStart=!0,
-blankRemoved=!1,bytes=[],flush=()=>{text+=decodeUtf8(bytes),bytes=[]};for(let piece of pieces){let id=typeof piece==
-"number"?piece:this.ids.get(piece)??this.reservedId(piece),byte=this.byteOf.get(id);if(byte!==void 0){
-bytes.push(byte);continue}flush(),(blankRemoved||text)&&(atStart=!1),blankRemoved=!1;let symbol=typeof piece==
-"number"?this.pieces[id]:piece;if(this.control.has(id))continue;if(id===this.unknown){text+=symbol===
-this.pieces[id]?this.unknownText:symbol;continue}let removeBlank=atStart&&(this.dummyPrefix||this.removeExtraBlanks)&&
-symbol.startsWith(SPACE_SIGN);blankRemoved=removeBlank&&!this.removeExtraBlanks,text+=(removeBlank?symbol.
-slice(1):symbol).replaceAll(SPACE_SIGN," ")}return flush(),text}reservedId(piece){return this.byteIds.
-find(id=>this.pieces[id]===piece)??[...this.control].find(id=>this.pieces[id]===piece)??this.unknown}};var SubwordTokenizer=class extends Tokenizer{constructor(description2){super(description2),this.model=
-new SentencePieceModel(description2.model),this.size=this.model.pieces.length,this.byteValues=this.model.
-byteOf,this.placeholderIds=this.model.placeholderIds}encode(text){let prepared=this.prepare(text),substitute=prepared.
-includes(SPACE_SIGN)?this.unusedCharacter(prepared):"";return this.model.encode(substitute?prepared.
-replaceAll(SPACE_SIGN,substitute):prepared,substitute).map(([,id])=>id)}decode(ids){return this.model.
-decode(this.check(ids))}pieces(ids){return this.check(ids).map(id=>this.model.pieces[id])}unusedCharacter(text){
-for(let code2=983040;;code2+=1){let character=String.fromCodePoint(code2);if(!text.includes(character)&&
-!this.model.ids.has(character))return character}}},MarianTokenizer=class extends Tokenizer{constructor(description2){
-super(description2),this.model=new SentencePieceModel(description2.model),this.symbols=[...SPECIALS,
-...description2.symbols],this.ids=new Map(description2.symbols.map((symbol,index)=>[symbol,index+SPECIALS.
-length])),this.size=this.symbols.length,this.model.byteIds.forEach((id,byte)=>{let own=this.ids.get(
-this.model.pieces[id]);own!==void 0&&this.byteValues.set(own,byte)})}encode(text){let prepared=this.
-prepare(text),end=prepared.startsWith(">>")?prepared.indexOf("<<"):-1,[code2,rest]=end<0?[[],prepared]:
-[[prepared.slice(0,end+2)],prepared.slice(end+2)];return[...code2,...this.model.encode(rest).map(([piece])=>piece)].
-map(piece=>this.ids.get(piece)??UNK)}decode(ids){let text=this.decodeRuns(ids,run=>this.model.decode(
-run.map(id=>this.symbols[id])));return strip(text.replaceAll(SPACE_SIGN," "))}pieces(ids){return this.
-check(ids).map(id=>this.symbols[id])}};var SymbolTokenizer=class extends Tokenizer{constructor(description2,separator){super(description2),
-this.separator=separator,this.symbols=[...SPECIALS,...description2.symbols],this.ids=new Map(description2.
-symbols.map((symbol,index)=>[symbol,index+SPECIALS.length])),this.size=this.symbols.length}decode(ids){
-return this.textIds(ids).map(id=>this.symbols[id]).join(this.separator)}pieces(ids){return this.check(
-ids).map(id=>this.symbols[id].replaceAll(" ","\u2581"))}},CharacterTokenizer=class extends SymbolTokenizer{constructor(description2){
-super(description2,"")}encode(text){return Array.from(this.prepare(text),character=>this.ids.get(character)??
-UNK)}},ByteTokenizer=class extends Tokenizer{size=SPECIALS.length+256;byteValues=new Map(Array.from(
-{length:256},(_,byte)=>[byte+SPECIALS.length,byte]));encode(text){return Array.from(utf8Bytes(this.prepare(
-text)),byte=>byte+SPECIALS.length)}decode(ids){return decodeUtf8(this.textIds(ids).flatMap(id=>id===
-UNK?[...utf8Bytes(SPECIALS[UNK])]:[id-SPECIALS.length]))}pieces(ids){return this.check(ids).map(id=>SPECIALS[id]??
-bytePiece(id-SPECIALS.length))}};var LONG_WORD=new RegExp(`([^${WHITE}]{200})(?=[^${WHITE}])`,"gu"),SEPARATOR="\0",WordTokenizer=class extends SymbolTokenizer{constructor(description2){
-super(description2," ");let{prefix,suffix,infix,url,special}=description2.rules;this.prefix=new RegExp(
-prefix,"u"),this.suffix=new RegExp(suffix,"u"),this.url=new RegExp(url,"u"),this.infix=new RegExp(infix,
-"gu"),this.special=new Map(Object.entries(special)),this.sequences=new Set,this.maxSequence=0;for(let word of this.
-special.keys()){if(![this.prefix,this.suffix].some(pattern=>pattern.test(word))&&word.search(this.infix)<
-0&&!word.includes(" "))continue;let words=this.splitText(word,new Map).map(token=>token.text);this.sequences.
-add(words.join(SEPARATOR)),this.maxSequence=Math.max(this.maxSequence,words.length)}}encode(text){return this.
-words(text).filter(word=>this.ids.has(word)||splitBlanks(word).length).map(word=>this.ids.get(word)??
-UNK)}words(text){let tokens=this.splitText(clean(this.formed(text)).replace(LONG_WORD,"$1 "),this.special),
-words=this.joinSpecial(tokens);return this.lowercase?words.map(lower):words}splitText(text,special){
-let tokens=[],start=0,inBlank=text!==""&&isBlank(text[0]),add=end=>{start<end&&tokens.push(...this.splitWord(
-text.slice(start,end),special).map(word=>({text:word,blank:!1})))};for(let index=0;index<text.length;index+=
-1)isBlank(text[index])!==inBlank&&(add(index),text[index]===" "&&(tokens[tokens.length-1].blank=!0),
-start=text[index]===" "?index+1:index,inBlank=!inBlank);return add(text.length),tokens}splitWord(word,special){
-let prefixes=[],suffixes=[],rest=word;for(let length=0;rest&&rest.length!==length&&!special.has(rest);){
-length=rest.length;let before=this.prefix.exec(rest)?.[0].length??0;if(before&&special.has(rest.slice(
-before))){prefixes.push(rest.slice(0,before)),rest=rest.slice(before);break}let after=this.suffix.exec(
-rest.slice(before))?.[0].length??0;if(after&&special.has(rest.slice(0,-after))){suffixes.push(rest.slice(
--after)),rest=rest.slice(0,-after);break}before&&prefixes.push(rest.slice(0,before)),after&&suffixes.
-push(rest.slice(-after)),rest=rest.slice(before,after?-after:void 0)}return[...prefixes,...this.splitInfixes(
-rest,special),...suffixes.reverse()]}splitInfixes(word,special){if(!word)return[];let whole=special.
-get(word);if(whole)return whole;let tokens=[],start=0;for(let match of this.url.test(word)?[]:word.matchAll(
-this.infix))match.index&&(tokens.push(word.slice(start,match.index),match[0]),start=match.index+match[0].
-length);return[...tokens,word.slice(start)].filter(Boolean)}joinSpecial(tokens){let spans=[];for(let start=0;start<
-tokens.length;start+=1){let sequence="";for(let end=start+1;end<=Math.min(tokens.length,start+this.maxSequence);end+=
-1)sequence+=(sequence&&SEPARATOR)+tokens[end-1].text,this.sequences.has(sequence)&&spans.push([start,
-end])}spans.sort((a,b)=>b[1]-b[0]-(a[1]-a[0])||a[0]-b[0]);let seen=new Set,ends=new Map;for(let[start,
-end]of spans){!seen.has(start)&&!seen.has(end-1)&&ends.set(start,end);for(let index=start;index<end;index+=
-1)seen.add(index)}let words=[];for(let index=0;index<tokens.length;){let end=ends.get(index)??index+
-1,span=tokens.slice(index,end),text=span.map((token,i)=>token.text+(token.blank&&i<span.length-1?" ":
-"")).join("");words.push(...ends.has(index)&&this.special.get(text)||span.map(token=>token.text)),index=
-end}return words}};function loadTokenizer(description2){switch(description2.kind){case"bpe":case"unigram":return new SubwordTokenizer(
-description2);case"words":return new WordTokenizer(description2);case"characters":return new CharacterTokenizer(
-description2);case"bytes":return new ByteTokenizer(description2);case"marian":return new MarianTokenizer(
-description2);case"huggingface":return description2.wordpiece?new WordPieceTokenizer(description2):new ByteLevelTokenizer(
-description2);default:throw new RangeError(`there is no tokenizer of the kind "${description2.kind}"`)}}function makeRandom(seed,sample,context){let key=`${seed},${sample},${context.join(",")}`,hash=salt=>{
+heads+h)*keys;result.set(weights.subarray(from,from+keys),((l*heads+h)*rows+r)*keys)}return result}function makeRandom(seed,sample,context){let key=`${seed},${sample},${context.join(",")}`,hash=salt=>{
 let state=2166136261^salt;for(let i=0;i<key.length;i++)state=Math.imul(state^key.charCodeAt(i),16777619);
 return state>>>0},[a,b,c,counter]=[hash(0),hash(1),hash(2),1],next=()=>{let sum=a+b+counter++|0;return a=
 b^b>>>9,b=c+(c<<3)|0,c=(c<<21|c>>>11)+sum|0,sum>>>0};for(let i=0;i<15;i++)next();return()=>((next()>>>
@@ -570,8 +288,8 @@ function withoutFirst(outputs,count,lengthPenalty){return count?outputs.map(({to
 sort((a,b)=>b.score-a.score):outputs}function maxOutputLength(model,sourceLength,options={}){let{maxLengthRatio=model.
 search.max_length_ratio,maxLengthOffset=model.search.max_length_offset,prefix=[]}=options,limit=Math.
 trunc(maxLengthRatio*sourceLength)+maxLengthOffset;return Math.min(Math.max(limit,prefix.length),model.
-settings.max_positions-1)}async function runSteps(search,{pause:pause2,signal}){for(;search.step();)
-if(pause2&&await pause2(),signal?.aborted)throw new SearchCancelled("the search was cancelled")}var BeamSearch=class{cache;store=0;beam=0;values=0;tokens=0;best=0;beamOptions=0;beams=0;workspace=0;logits=0;capacity=0;maxKeys=0;constructor(model,encoding,options){
+settings.max_positions-1)}async function runSteps(search,{pause,signal}){for(;search.step();)if(pause&&
+await pause(),signal?.aborted)throw new SearchCancelled("the search was cancelled")}var BeamSearch=class{cache;store=0;beam=0;values=0;tokens=0;best=0;beamOptions=0;beams=0;workspace=0;logits=0;capacity=0;maxKeys=0;constructor(model,encoding,options){
 let{beamSize=model.search.beam_size,nBest=1,lengthPenalty=model.search.length_penalty,maxLength,prefix=[]}=options;
 if(this.model=model,this.encoding=encoding,this.options=options,this.beamSize=beamSize,this.nBest=nBest,
 this.lengthPenalty=lengthPenalty,this.maxLength=maxLength,this.prefix=prefix,this.memory=model.memory,
@@ -650,21 +368,304 @@ let excluded=new Set(suppressed),best=[];for(let token=0;token<values.length;tok
 if(best.length===count&&!(value>best[count-1].value)||excluded.has(token))continue;let rank=best.length===
 count?count-1:best.length;for(;rank>0&&value>best[rank-1].value;rank--)best[rank]=best[rank-1];best[rank]=
 {token,value}}return best}async function generateIds(model,context,options={}){let{sampling=null,sample=0,
-maxTokens=256,onToken,pause:pause2,signal}=options,{unk,pad,bos,eos}=model.special,random=sampling&&
-makeRandom(sampling.seed??1,sample,context),cache=new WindowCache(model,options),tokens=[],scores=[],
-ended=!1;try{let logits=cache.prefill(context.slice(context.length-contextLength(context.length,model.
-window)));for(;;){let values=model.logProbabilities(logits),token=pickToken(values,sampling,random,[
-unk,pad,bos]);if(token<0||(ended=token===eos,!ended&&tokens.length>=maxTokens)||(tokens.push(token),
-scores.push(values[token]),ended||onToken?.(token,values[token])))break;if(pause2&&await pause2(),signal?.
-aborted)throw new SearchCancelled("the text was cancelled");logits=cache.append(token)}return makeOutput(
-tokens,scores,ended,1)}finally{cache.release()}}function contextLength(length,window){if(length<=window)
-return length;let step=windowStep(window);return window-step+1+(length-window-1)%step}var windowStep=window=>Math.
-max(1,Math.floor(window/2)),WindowCache=class{constructor(model,options){this.model=model,this.options=
-options,this.tokens=[],this.cache=new DecoderCache(model,null,model.window,options)}prefill(tokens){
-return this.cache.clear(),this.tokens=[...tokens],this.cache.append(this.tokens,{causal:this.options.
-causal}).logits}append(token){let{window}=this.model;return this.tokens.length>=window?this.prefill(
-[...this.tokens.slice(windowStep(window)),token]):this.options.causal===!1?this.prefill([...this.tokens,
-token]):(this.tokens.push(token),this.cache.append([token]).logits)}release(){this.cache.release()}};var TOLERANCE=1e-6;function wordIndices(tokenizer,ids,source="",decode=tokenizer.decode.bind(tokenizer)){
+maxTokens=256,onToken,pause,signal}=options,{unk,pad,bos,eos}=model.special,random=sampling&&makeRandom(
+sampling.seed??1,sample,context),cache=new WindowCache(model,options),tokens=[],scores=[],ended=!1;try{
+let logits=cache.prefill(context.slice(context.length-contextLength(context.length,model.window)));for(;;){
+let values=model.logProbabilities(logits),token=pickToken(values,sampling,random,[unk,pad,bos]);if(token<
+0||(ended=token===eos,!ended&&tokens.length>=maxTokens)||(tokens.push(token),scores.push(values[token]),
+ended||onToken?.(token,values[token])))break;if(pause&&await pause(),signal?.aborted)throw new SearchCancelled(
+"the text was cancelled");logits=cache.append(token)}return makeOutput(tokens,scores,ended,1)}finally{
+cache.release()}}function contextLength(length,window){if(length<=window)return length;let step=windowStep(
+window);return window-step+1+(length-window-1)%step}var windowStep=window=>Math.max(1,Math.floor(window/
+2)),WindowCache=class{constructor(model,options){this.model=model,this.options=options,this.tokens=[],
+this.cache=new DecoderCache(model,null,model.window,options)}prefill(tokens){return this.cache.clear(),
+this.tokens=[...tokens],this.cache.append(this.tokens,{causal:this.options.causal}).logits}append(token){
+let{window}=this.model;return this.tokens.length>=window?this.prefill([...this.tokens.slice(windowStep(
+window)),token]):this.options.causal===!1?this.prefill([...this.tokens,token]):(this.tokens.push(token),
+this.cache.append([token]).logits)}release(){this.cache.release()}};function makeScheduler(){if(typeof setImmediate=="function")return setImmediate;let{port1,port2}=new MessageChannel,
+callback=()=>{};return port1.onmessage=()=>callback(),call=>{callback=call,port2.postMessage(0)}}function makePause(){
+let schedule=makeScheduler(),lastPause=performance.now(),pending=null;return()=>{if(!(performance.now()-
+lastPause<40))return pending??=new Promise(resolve=>schedule(()=>{lastPause=performance.now(),pending=
+null,resolve()})),pending}}var RANGES=`
+  oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 5 v
+  1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1
+  1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2
+  2 m 1 7 1 2 1 5 2 9 2 2 2 3 7 3 4 2 1 5 2 i a 2 1 6 3 3 1 4 3 2 1 1 1 2 3 2 3 3 3 c 4 5 3 3 1 4
+  2 1 6 1 e l 5 d 1 3 1 n 1 g 2 9 1 3 1 4 7 2 1 3 2 1 2 4 2 a 7 m 1 3 1 n 1 a 1 5 2 9 1 3 1 4 7 2
+  6 2 1 4 2 a 1 2 d d 1 3 1 1f 1 3 1 6 4 g 2 q 1 3 1 i 3 o 1 9 1 1 2 7 3 1 4 6 1 1 1 8 6 a 2 3 c
+  1m 4 t 11 2 1 1 1 5 1 o 1 1 1 n 2 5 1 1 1 6 2 a 2 4 w 20 1 10 4 13 1 10 1 f 1 d 11 5i 1 1 5 1 2
+  ah 1 4 2 7 1 1 1 4 2 15 1 4 2 x 1 4 2 7 1 1 1 4 2 f 1 1l 1 4 2 1v 2 w 3 q 6 2e 2 6 2 il 3 2h 7 m
+  9 o 9 k c d 1 3 1 2 c 2m 2 a 6 a 6 q 6 2h 7 17 5 1y a v 1 c 4 c 4 1 3 16 2 5 b 18 4 q 6 b 3 1q 2
+  1t 1 t 2 b 6 a 6 e 2 v 1d 25 3 1b 1 38 8 1o 3 f 3 1o 7 17 2 b 8 17 5 eu 2 6 2 12 2 6 2 8 1 1 1 1
+  1 1 1 v 2 1h 1 f 1 e 2 6 1 j 2 3 1 9 1 2t 1 c 2 r 1 d 3 x f x f 3w 4 if p b l 1ec 2 w 1 9p 5 19
+  1 1 5 1 2 1k 7 2 e o 9 7 1 7 1 7 1 7 1 7 1 7 1 7 1 7 1 3i y q 1 2h c 5y q c 4 1s 1 2e 2 2v 5 17
+  1 2m 1 2c c 1b 1 mlp 3 1j 9 9o k 54 8 5n 5 2 1 1 1 5 o 1n 3 a 6 1k 8 1y 8 c 6 38 b u 3 26 1 b 4
+  x 1 1j 9 e 2 a 2 2v o s a 6 2 6 2 6 9 7 1 7 1 1o 4 3i 2 a 6 8mc c n 4 1d 4 6su 2 2y 12 7 c 5 5 q
+  1 5 1 1 1 2 1 2 1 3h g cd 2 1i 7 1 w 16 6 1f 1 j 1 4 4 5 1 3r 2 1 1 5a 3 6 2 6 2 6 2 3 3 7 1 7 a
+  5 2 c 1 q 1 j 1 2 1 f 2 e y 3f 5 3 4 19 3 2g 1 d 3 1 1b 1a 3m t 3 1d f s 4 10 9 u 5 17 5 u 1 11
+  4 e 16 4e 2 a 6 10 4 10 4 14 8 1g b c 1 f 1 7 1 2 1 b 1 f 1 7 1 2 1v 8n 9 m a 8 o 6 1 16 1 9 1x
+  6 2 1 1 18 1 2 3 1 2 n 1 20 8 9 1c j 1 2 5 x 3 r 5 1 1s 1k 4 k 2 1e 1 2 5 8 1 3 1 t 2 3 4 a 7 9
+  7 1s w 13 4 c 9 1i 3 t 2 r 5 q 7 4 c 7 28 21 1j 1f d 1f 7 1a 8 a 86 v 1 16 1 3 2 2 26 14 8 16 m
+  q 12 s k n 9 26 4 10 9 1w a 1 2 p 7 a 6 1h 1 i 8 13 9 2o 1 k b i 1 18 1t 7 1 1 1 4 1 f 1 b 6 1n
+  5 a 6 4 1 8 2 2 2 m 1 7 1 2 1 5 1 a 2 2 2 3 2 1 6 1 5 7 2 7 3 5 3v 2k 1 5 u 20 8 a 4m 1i 2 12 y
+  1x b a 6 d j 1m 6 a 1i r 2 f 4 n 55 1o 2s 2b c 8 2 1 2 8 1 2 1 u 1 2 2 c 9 a 1y 8 2 1a 2 b r 20
+  8 2b d 21 7b 9 1 19 1 e a t 3 w 2 m 1 e 21 7 1 2 1 18 3 1 1 2 1 9 8 a 6 6 1 2 1 11 1 2 1 6 7 a
+  8m p 53 1 f 1e d pn 2u 33 1 5 b 5g 218 2r d tr 1 9 347 g7 6nt ft 7 v 1 a 4 29 1 a 6 u 2 6 a 1y a
+  a 1 7 1 l 5 j j4 2j 2t 23 4 1l 7 h 1s 5 b 2 e 4qg 8 ye 16 9 6w7 4 1 7 1 2 1 83 19 3 h 4 8 b0 1s4
+  2z 5 d 3 9 7 a 2 8 3mk 1a 2 n 9 38 1o 6u a 13 2 5e l 1y 4a k c 2f 9 p 3r 2d 1 1z 1 2 2 1 2 2 2 4
+  1 c 1 1 1 7 1 1t 1 4 2 8 1 7 1 s 1 4 1 5 1 1 3 7 1 9g 2 84 2 ji f 5 1 f uo v 69 7 1 h 2 7 1 2 1
+  5 5x 19 3 e 2 a 4 2 8w v h 1m 5 1 yo 7 1 4 1 2 1 f 1 5h 2 g 15 24 4 a 4 2 lt 1w 24 1p 5e 4 1 r 1
+  2 1 1 2 1 1 a 1 4 1 1 1 1 6 1 4 1 1 1 1 1 1 3 1 2 1 1 2 1 1 1 1 1 1 1 1 1 1 2 1 1 2 4 1 7 1 4 1
+  4 1 1 1 a 1 h 5 3 1 5 1 h 1g 2 7i 18 4 2s c f 2 f 1 f 1 11 a 4u 1k t d 18 4 9 7 2 e 6 4a rc 5 g
+  3 d 3 38 c 2h 7 c 4 1 f c 4 1k 8 a 6 14 8 u 2 2 26 9g c e 2 5 3 5 3 7 9 t 3 b 5 6 a a 6 8 8 7 9
+  43 1 1j 11 a sm 2t4w e1oh 1 u 2o 3k 6o 1e6o 1eke 2 1eke 2
+`;var WHITE="\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000",code=0,
+RANGES_OF_NEW=RANGES.trim().split(/\s+/).map((length,index)=>{let first=String.fromCodePoint(code);return code+=
+parseInt(length,36),index%2?`${first}-${String.fromCodePoint(code-1)}`:""}),NEW=new RegExp(`[${RANGES_OF_NEW.
+join("")}]`,"gu"),BLANK_RUN=new RegExp(`[${WHITE}]+`,"u"),LEADING_BLANKS=new RegExp(`^[${WHITE}]+`,"\
+u"),ONE_BLANK=new RegExp(`^[${WHITE}]$`,"u"),LETTER_OR_NUMBER=/^[\p{L}\p{N}]+$/u,DECIMAL_OR_DIGIT=new RegExp(
+"^[\\p{Nd}\\xb2\\xb3\\xb9\\u1369-\\u1371\\u19da\\u2070\\u2074-\\u2079\\u2080-\\u2089\\u2460-\\u2468\\u2474-\\u247c\\u\
+2488-\\u2490\\u24ea\\u24f5-\\u24fd\\u24ff\\u2776-\\u277e\\u2780-\\u2788\\u278a-\\u2792\\u{10a40}-\\u{10a43}\\u{10e\
+60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}]+$","u"),WIDE=new RegExp("^(?![\\u{1f1e6}-\\u\
+{1f1ff}])[\\p{Emoji_Presentation}\\u1100-\\u115f\\u2329\\u232a\\u2e80-\\u303e\\u3041-\\u3247\\u3250-\\u4dbf\\u4e\
+00-\\ua4c6\\ua960-\\ua97c\\uf900-\\ufaff\\ufe10-\\ufe19\\ufe30-\\ufe6b\\uff01-\\uff60\\uffe0-\\uffe6\\u{16fe0}-\\u{\
+1b2fb}\\u{1f200}-\\u{1f265}\\u{20000}-\\u{3fffd}]$","u"),known=text=>text.replace(NEW,character=>character.
+length>1?"\u{F0000}":"\uE000").replace(/[\u{20000}-\u{3ffff}]/gu,"\u{20000}");function onKnown(change,text){
+let found=text.match(NEW);return found?change(text.replace(NEW,"\uFFFF")).replace(/\uffff/g,()=>found.
+shift()??""):change(text)}var isBlank=character=>ONE_BLANK.test(character),hasText=text=>/[^\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/u.
+test(text),hasLetters=text=>new RegExp("(?!\\p{Default_Ignorable_Code_Point})\\p{L}","u").test(known(
+text)),isAlphanumeric=text=>LETTER_OR_NUMBER.test(known(text)),isDigits=text=>DECIMAL_OR_DIGIT.test(
+text),isUpper=text=>new RegExp("\\p{Uppercase}","u").test(text)&&!/[\p{Lowercase}\p{Lt}]/u.test(text),
+isWide=character=>WIDE.test(known(character)),isCombining=character=>character==="\u0345"||!/[\u0f73\u0f75\u0f81]/.
+test(character)&&!`\u0345${known(character)}`.normalize("NFD").startsWith("\u0345"),wellFormed=text=>text.
+replace(new RegExp("\\p{Cs}","gu"),"\uFFFD"),splitBlanks=text=>text.split(BLANK_RUN).filter(Boolean),
+stripStart=text=>text.replace(LEADING_BLANKS,"");function stripEnd(text){let end=text.length;for(;end&&
+isBlank(text[end-1]);)end-=1;return text.slice(0,end)}var strip=text=>stripEnd(stripStart(text)),characterAt=(text,index)=>index<
+text.length?String.fromCodePoint(text.codePointAt(index)??0):"",characterBefore=(text,index)=>{let pair=index>
+1&&(text.codePointAt(index-2)??0)>65535;return text.slice(index-(pair?2:1),index)};function moveOffset(text,index,characters){
+let moved=index;for(let remaining=characters;remaining>0&&moved<text.length;remaining-=1)moved+=characterAt(
+text,moved).length;for(let remaining=characters;remaining<0&&moved>0;remaining+=1)moved-=characterBefore(
+text,moved).length;return moved}function titleCase(character){let code2=character.codePointAt(0)??0;
+if(code2>=4304&&code2<=4351)return character;if(code2>=452&&code2<=460)return String.fromCharCode(453+
+3*Math.floor((code2-452)/3));if(code2>=497&&code2<=499)return"\u01F2";let upper=character.toUpperCase();
+return/[ß\u0587\ufb00-\ufb06\ufb13-\ufb17]/.test(character)?upper[0]+upper.slice(1).toLowerCase():code2>=
+8064&&code2<=8188&&upper.length>1&&upper.endsWith("\u0399")?`${upper.slice(0,-1)}\u0345`.normalize("\
+NFC"):upper}function caseLocale(language){let base=language.split("-")[0];return["az","crh","gag","t\
+r"].includes(base)?"tr":base==="lt"?"lt":""}var lowerCase=(text,language)=>onKnown(changed=>changed.
+toLocaleLowerCase(caseLocale(language)||"en"),text),upperCase=(text,language)=>onKnown(changed=>changed.
+toLocaleUpperCase(caseLocale(language)||"en"),text);function capitalize(text,language=""){let first=characterAt(
+text,0);return caseLocale(language)?upperCase(first,language)+lowerCase(text.slice(first.length),language):
+onKnown(changed=>{let start=characterAt(changed,0);return start&&titleCase(start)+changed.toLowerCase().
+slice(start.toLowerCase().length)},text)}var CONTROL_CHARACTERS=new RegExp(`(?![${WHITE}])[\\p{Cc}\\ufeff]`,"gu"),NO_BREAK=/[\xa0\u202f]/g,SPACES=new RegExp(
+`[${WHITE}]+`,"gu"),compose=text=>onKnown(known2=>known2.normalize("NFC"),wellFormed(text).replace(CONTROL_CHARACTERS,
+"")),clean=text=>strip(compose(text)),normalize=text=>splitBlanks(compose(text)).join(" "),unify=text=>compose(
+text).replace(/\r\n?/g,`
+`),lower=text=>onKnown(known2=>known2.toLowerCase().normalize("NFC"),text),normalizeTarget=text=>clean(
+text).replace(SPACES,run=>run.replace(NO_BREAK,"")?" ":run[0]);function sourceForm(text,{invisible,unspaced,
+wide,eastAsian,eastAsianWide}){let bare=text.replace(invisible,""),joined=bare.search(unspaced)<0?bare.
+replaceAll("\u200B",""):bare;return joined.replace(joined.search(eastAsian)<0?wide:eastAsianWide,run=>run.
+normalize("NFKC")).replace(NO_BREAK," ")}var UTF8=new TextEncoder,STRICT_UTF8=new TextDecoder("utf-8",{fatal:!0,ignoreBOM:!0}),utf8Bytes=text=>UTF8.
+encode(text);function decodeStrictUtf8(bytes){try{return STRICT_UTF8.decode(Uint8Array.from(bytes))}catch{
+return null}}function brokenCharacters(bytes){let broken=[];if(decodeStrictUtf8(bytes)!==null)return broken;
+for(let start=0;start<bytes.length;){let lead=bytes[start],length=lead<128?1:lead<224?2:lead<240?3:4;
+if(decodeStrictUtf8(bytes.slice(start,start+length))!==null){start+=length;continue}let end=start+1;
+for(;end<start+length&&end<bytes.length&&isBeginning(bytes.slice(start,end+1),length);)end+=1;broken.
+push([start,end]),start=end}return broken}function isBeginning(bytes,length){let rest=new Array(length-
+bytes.length);return decodeStrictUtf8([...bytes,...rest.fill(128)])!==null||decodeStrictUtf8([...bytes,
+...rest.fill(191)])!==null}function decodeUtf8(bytes){let valid=decodeStrictUtf8(bytes);if(valid!==null)
+return valid;let text="",start=0;for(let[first,last]of[...brokenCharacters(bytes),[bytes.length,bytes.
+length]])text+=decodeStrictUtf8(bytes.slice(start,first)),start=last;return text}var bytePiece=byte=>`\
+<0x${byte.toString(16).toUpperCase().padStart(2,"0")}>`;function fromBase64(text){let letters=atob(text),
+bytes=new Uint8Array(letters.length);for(let index=0;index<letters.length;index+=1)bytes[index]=letters.
+charCodeAt(index);return bytes}var UNK=0,PAD=1,BOS=2,EOS=3,SPECIALS=["<unk>","<pad>","<s>","</s>"],Tokenizer=class{size=0;letters;constructor({
+kind,lowercase=!1,keepSpace=!1,marksBetween=1,side="",marks}){this.kind=kind,this.lowercase=lowercase,
+this.keepSpace=keepSpace,this.marksBetween=marksBetween,this.side=side,this.marks=marks&&Object.fromEntries(
+Object.entries(marks).map(([name,pattern])=>[name,new RegExp(pattern,"gu")]))}forSide(side){return Object.
+assign(Object.create(Object.getPrototypeOf(this)),this,{side})}encode(){throw new Error("a subclass \
+encodes")}decode(){throw new Error("a subclass decodes")}pieces(){throw new Error("a subclass has pi\
+eces")}get knowsLetters(){return this.letters??=this.kind==="bytes"||this.pieces(Array.from({length:this.
+size-SPECIALS.length},(_,i)=>SPECIALS.length+i)).some(piece=>!piece.startsWith("<0x")&&hasLetters(piece)),
+this.letters}formed(text){return this.side==="source"&&this.marks?sourceForm(text,this.marks):text}prepare(text){
+let normal=this.keepSpace?unify(text):this.side==="target"?normalizeTarget(text):normalize(this.formed(
+text));return this.lowercase?lower(normal):normal}check(ids){let invalid=ids.find(id=>!Number.isInteger(
+id)||id<0||id>=this.size);if(invalid!==void 0)throw new RangeError(`token id ${invalid} is outside t\
+his vocabulary of ${this.size}`);return[...ids]}byteValues=new Map;wholeCharacters(ids,source=""){let values=this.
+byteValues,whole=[],broken=0;if(!ids.some(id=>values.has(id)))return{whole:[...ids],broken};for(let start=0,
+end;start<ids.length;start=end){for(end=start;end<ids.length&&values.has(ids[end]);)end+=1;let bytes=ids.
+slice(start,end).flatMap(id=>values.get(id)??[]),kept=0;for(let[first,last]of brokenCharacters(bytes))
+whole.push(...ids.slice(start+kept,start+first),...this.completed(bytes.slice(first,last),source)),kept=
+last,broken+=1;for(whole.push(...ids.slice(start+kept,end));end<ids.length&&!values.has(ids[end]);end+=
+1)whole.push(ids[end])}return{whole,broken}}placeholderIds=[];outputText(ids,source=""){return this.
+decode(this.wholeCharacters(ids,source).whole)}completed(beginning,source){let found=[...new Set(source)].
+filter(character=>beginning.every((byte,index)=>utf8Bytes(character)[index]===byte));if(found.length!==
+1)return[];let ids=new Map([...this.byteValues].map(([id,byte])=>[byte,id]));return[...utf8Bytes(found[0])].
+flatMap(byte=>ids.get(byte)??[])}textIds(ids){return this.check(ids).filter(id=>id===UNK||id>EOS)}decodeRuns(ids,decode){
+let runs=[];for(let id of this.textIds(ids)){let last=runs.at(-1);last&&last[0]===UNK==(id===UNK)?last.
+push(id):runs.push([id])}return runs.map(run=>run[0]===UNK?SPECIALS[UNK]:decode(run)).join(" ")}};function mergeSymbols(symbols,pairRank){let texts=[...symbols],next=texts.map((_,index)=>index+1),previous=texts.
+map((_,index)=>index-1),heap=new PairHeap,add=(left,right)=>{if(left<0||right>=texts.length)return;let rank=pairRank(
+texts[left],texts[right]);rank!==void 0&&heap.push({rank,left,right,length:texts[left].length+texts[right].
+length})};for(let left=0;left<texts.length-1;left+=1)add(left,left+1);for(let pair=heap.pop();pair;pair=
+heap.pop()){let{left,right,length}=pair;!texts[left]||!texts[right]||texts[left].length+texts[right].
+length!==length||(texts[left]+=texts[right],texts[right]="",next[left]=next[right],next[right]<texts.
+length&&(previous[next[right]]=left),add(previous[left],left),add(left,next[left]))}return texts.filter(
+Boolean)}var PairHeap=class{pairs=[];push(pair){let{pairs}=this,index=pairs.length;for(let parent;index&&
+comesBefore(pair,pairs[parent=index-1>>1]);index=parent)pairs[index]=pairs[parent];pairs[index]=pair}pop(){
+let{pairs}=this,first=pairs[0],last=pairs.pop();if(!last||!pairs.length)return first;let index=0;for(let child=1;child<
+pairs.length&&(child+1<pairs.length&&comesBefore(pairs[child+1],pairs[child])&&(child+=1),!!comesBefore(
+pairs[child],last));child=2*index+1)pairs[index]=pairs[child],index=child;return pairs[index]=last,first}},
+comesBefore=(a,b)=>a.rank<b.rank||a.rank===b.rank&&a.left<b.left;var UNICODE_WHITE="\\t-\\r\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000",
+UNICODE_BLANKS=new RegExp(`[${UNICODE_WHITE}]`,"gu"),PretrainedTokenizer=class extends Tokenizer{constructor(description){
+super(description),this.symbols=[...SPECIALS,...description.symbols],this.size=this.symbols.length,this.
+unusedRows=new Set(description.rows);let added=new Set(description.added);this.ids=new Map,this.symbols.
+forEach((symbol,id)=>{id>=SPECIALS.length&&!this.unusedRows.has(id)&&!added.has(id)&&this.ids.set(symbol,
+id)})}decode(ids){return this.decodeRuns(ids,run=>{let used=run.filter(id=>!this.unusedRows.has(id));
+return this.decodeTokens(used.map(id=>this.symbols[id]))})}pieces(ids){return this.check(ids).map(id=>id<
+SPECIALS.length||this.unusedRows.has(id)?this.symbols[id]:this.displayText(this.symbols[id]))}decodeTokens(){
+throw new Error("a subclass joins tokens")}displayText(symbol){return symbol}},CHINESE=new RegExp("[\
+\\u4e00-\\u9fff\\u3400-\\u4dbf\\u{20000}-\\u{2a6df}\\u{2a700}-\\u{2b81f}\\u{2b920}-\\u{2ceaf}\\uf900-\\ufaff\\u{2\
+f800}-\\u{2fa1f}]","gu"),BERT_WORDS=new RegExp(`[\\p{P}$+<=>^\`|~]|[^\\p{P}$+<=>^\`|~${UNICODE_WHITE}\
+]+`,"gu"),CLEAN_UPS=[[" .","."],[" ?","?"],[" !","!"],[" ,",","],[" ' ","'"],[" n't","n't"],[" 'm","\
+'m"],[" do not"," don't"],[" 's","'s"],[" 've","'ve"],[" 're","'re"]],WordPieceTokenizer=class extends PretrainedTokenizer{constructor(description){
+super(description),this.settings=description.wordpiece}encode(text){return this.words(text).flatMap(
+word=>this.wordPieces(word))}words(text){return this.normalizeText(wellFormed(text)).match(BERT_WORDS)??
+[]}normalizeText(text){let{cleanText,splitChinese,stripAccents,lowerText}=this.settings,normal=text;
+return cleanText&&(normal=normal.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu,"").replace(
+UNICODE_BLANKS," ")),splitChinese&&(normal=normal.replace(CHINESE," $& ")),stripAccents&&(normal=normal.
+normalize("NFD").replace(new RegExp("\\p{Mn}","gu"),"")),lowerText?Array.from(normal,character=>character.
+toLowerCase()).join(""):normal}wordPieces(word){let{longestWord,unknown,prefix}=this.settings,characters=[
+...word];if(characters.length>longestWord)return[unknown];let ids=[];for(let start=0;start<characters.
+length;){let end=characters.length,id;for(;end>start&&(id=this.ids.get((start?prefix:"")+characters.
+slice(start,end).join("")),id===void 0);end-=1);if(id===void 0)return[unknown];ids.push(id),start=end}
+return ids}decodeTokens(tokens){let{prefix,cleanUp}=this.settings;return tokens.map((token,index)=>{
+let text=index?token.startsWith(prefix)?token.slice(prefix.length):` ${token}`:token;return cleanUp?
+CLEAN_UPS.reduce((clean2,[old,shorter])=>clean2.replaceAll(old,shorter),text):text}).join("")}},BYTE_LEVEL_WORDS=new RegExp(
+`'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${UNICODE_WHITE}\\p{L}\\p{N}]+|[${UNICODE_WHITE}]+(\
+?![^${UNICODE_WHITE}])|[${UNICODE_WHITE}]+`,"gu"),BYTE_CHARACTERS=[];for(let byte=0,others=0;byte<256;byte+=
+1){let printable=byte>32&&byte<127||byte>160&&byte!==173;BYTE_CHARACTERS.push(String.fromCharCode(printable?
+byte:256+others++))}var BYTE_OF_CHARACTER=new Map(BYTE_CHARACTERS.map((character,byte)=>[character,byte]));
+function bytesOf(symbol){let bytes=[...symbol].flatMap(character=>BYTE_OF_CHARACTER.get(character)??
+[]);return bytes.length===[...symbol].length?bytes:null}var ByteLevelTokenizer=class extends PretrainedTokenizer{constructor(description){
+super(description),this.addBlank=description.bytelevel.addBlank,this.ranks=new Map(description.bytelevel.
+merges.map((pair,rank)=>[pair,rank]))}encode(text){let valid=wellFormed(text),prepared=this.addBlank&&
+valid&&!valid.startsWith(" ")?` ${valid}`:valid,rank=(left,right)=>this.ranks.get(`${left} ${right}`);
+return(prepared.match(BYTE_LEVEL_WORDS)??[]).flatMap(word=>{let known2=Array.from(utf8Bytes(word),byte=>BYTE_CHARACTERS[byte]).
+filter(symbol=>this.ids.has(symbol));return mergeSymbols(known2,rank).flatMap(symbol=>this.ids.get(symbol)??
+[])})}decodeTokens(tokens){return decodeUtf8(tokens.flatMap(token=>bytesOf(token)??[...utf8Bytes(token)]))}displayText(symbol){
+let bytes=bytesOf(symbol);return bytes?decodeStrictUtf8(bytes)?.replaceAll(" ","\u2581")??bytes.map(
+bytePiece).join(""):symbol}};var labelOf=unit=>unit&2147483903,hasLeaf=unit=>unit>>>8&1,offsetOf=unit=>unit>>>10<<((unit&512)>>>6),
+valueOf=unit=>unit&2147483647,Charsmap=class{constructor(base64){let bytes=fromBase64(base64),view=new DataView(
+bytes.buffer),size=view.getUint32(0,!0);this.units=Uint32Array.from({length:size>>>2},(_,index)=>view.
+getUint32(4+4*index,!0)),this.replacements=bytes.subarray(4+size)}longestRule(text,index){let{units}=this,
+node=offsetOf(units[0]),end=index,match=null;for(;end<text.length;){let character=characterAt(text,end);
+end+=character.length;for(let byte of utf8Bytes(character)){node^=byte;let unit=units[node];if(labelOf(
+unit)!==byte)return this.replacement(match);node^=offsetOf(unit),hasLeaf(unit)&&(match=[valueOf(units[node]),
+end-index])}}return this.replacement(match)}replacement(match){return match&&[decodeUtf8(this.replacements.
+subarray(match[0],this.replacements.indexOf(0,match[0]))),match[1]]}};var SPACE_SIGN="\u2581",UNKNOWN_PENALTY=10,SYMBOL_BONUS=.1,SentencePieceModel=class{constructor({algorithm,
+pieces,scores,unknown,unknownText,control,bytes,user,dummyPrefix,removeExtraBlanks,charsmap}){this.algorithm=
+algorithm,this.pieces=pieces,this.unknown=unknown,this.unknownText=unknownText,this.dummyPrefix=dummyPrefix,
+this.removeExtraBlanks=removeExtraBlanks,this.scores=new Float32Array(fromBase64(scores).buffer),this.
+control=new Set(control),this.placeholderIds=control.filter(id=>/^<keep-\d>$/.test(pieces[id])).sort(
+(a,b)=>pieces[a].localeCompare(pieces[b])),this.byteIds=bytes,this.byteOf=new Map(bytes.map((id,byte)=>[
+id,byte])),this.user=new Set(user),this.userSymbols=user.map(id=>pieces[id]).sort((a,b)=>b.length-a.
+length),this.charsmap=charsmap?new Charsmap(charsmap):null,this.ids=new Map,pieces.forEach((piece,id)=>{
+id!==unknown&&!this.control.has(id)&&!this.byteOf.has(id)&&this.ids.set(piece,id)}),this.longest=0;let lowest=1/0;
+for(let[piece,id]of this.ids)this.longest=Math.max(this.longest,piece.length),this.user.has(id)||(lowest=
+Math.min(lowest,this.scores[id]));this.unknownScore=Math.fround(lowest-UNKNOWN_PENALTY)}encode(text,substitute=""){
+let normal=this.normalizeText(text),result=[];for(let pair of this.algorithm==="bpe"?this.mergePieces(
+normal):this.likeliestPieces(normal)){let[piece,id]=pair,last=result.at(-1);if(id!==this.unknown)result.
+push(pair);else if(this.byteIds.length)for(let byte of utf8Bytes(piece===substitute?SPACE_SIGN:piece))
+result.push([bytePiece(byte),this.byteIds[byte]]);else last?.[1]===this.unknown?last[0]+=piece:result.
+push(pair)}return result}userSymbolAt(text,index){return this.userSymbols.find(symbol=>text.startsWith(
+symbol,index))}normalizeText(text){let result="",afterBlank=this.removeExtraBlanks;for(let index=0;index<
+text.length;){let[normal,length]=this.normalizePrefix(text,index),part=afterBlank?normal.replace(/^ +/,
+""):normal;index+=length,part&&(afterBlank=this.removeExtraBlanks&&part.endsWith(" ")),result+=part.
+replaceAll(" ",SPACE_SIGN)}if(this.removeExtraBlanks)for(;result.endsWith(SPACE_SIGN);)result=result.
+slice(0,-1);return(this.removeExtraBlanks?!result:!text)?"":(this.dummyPrefix?SPACE_SIGN:"")+result}normalizePrefix(text,index){
+let symbol=this.userSymbolAt(text,index);if(symbol)return[symbol,symbol.length];let replacement=this.
+charsmap?.longestRule(text,index);if(replacement)return replacement;let character=characterAt(text,index);
+return[character,character.length]}mergePieces(text){let symbols=[],frozen=this.user;for(let index=0,
+symbol;index<text.length;index+=symbol.length)symbol=this.userSymbolAt(text,index)??characterAt(text,
+index),symbols.push(symbol);return mergeSymbols(symbols,(left,right)=>{let id=this.ids.get(left+right),
+isFrozen=frozen.size&&[left,right].some(symbol=>frozen.has(this.ids.get(symbol)??-1));return id===void 0||
+isFrozen?void 0:-this.scores[id]}).map(piece=>[piece,this.ids.get(piece)??this.unknown])}likeliestPieces(text){
+let best=new Float32Array(text.length+1),starts=new Int32Array(text.length+1).fill(-1),ids=new Int32Array(
+text.length+1),update=(start,end,id,score)=>{let total=Math.fround(best[start]+score);(starts[end]<0||
+total>best[end])&&([best[end],starts[end],ids[end]]=[total,start,id])};for(let start=0,step;start<text.
+length;start+=step){step=characterAt(text,start).length;let hasSingle=!1;for(let end=start+step;end<=
+Math.min(text.length,start+this.longest);end+=1){let piece=text.slice(start,end),id=this.ids.get(piece);
+id!==void 0&&(update(start,end,id,this.scoreOf(id,piece)),hasSingle||=end===start+step)}hasSingle||update(
+start,start+step,this.unknown,this.unknownScore)}let pieces=[];for(let end=text.length;end>0;end=starts[end])
+pieces.push([text.slice(starts[end],end),ids[end]]);return pieces.reverse()}scoreOf(id,piece){return this.
+user.has(id)?SYMBOL_BONUS*(utf8Bytes(piece).length-1):this.scores[id]}decode(pieces){let text="",atStart=!0,
+blankRemoved=!1,bytes=[],flush=()=>{text+=decodeUtf8(bytes),bytes=[]};for(let piece of pieces){let id=typeof piece==
+"number"?piece:this.ids.get(piece)??this.reservedId(piece),byte=this.byteOf.get(id);if(byte!==void 0){
+bytes.push(byte);continue}flush(),(blankRemoved||text)&&(atStart=!1),blankRemoved=!1;let symbol=typeof piece==
+"number"?this.pieces[id]:piece;if(this.control.has(id))continue;if(id===this.unknown){text+=symbol===
+this.pieces[id]?this.unknownText:symbol;continue}let removeBlank=atStart&&(this.dummyPrefix||this.removeExtraBlanks)&&
+symbol.startsWith(SPACE_SIGN);blankRemoved=removeBlank&&!this.removeExtraBlanks,text+=(removeBlank?symbol.
+slice(1):symbol).replaceAll(SPACE_SIGN," ")}return flush(),text}reservedId(piece){return this.byteIds.
+find(id=>this.pieces[id]===piece)??[...this.control].find(id=>this.pieces[id]===piece)??this.unknown}};var SubwordTokenizer=class extends Tokenizer{constructor(description){super(description),this.model=
+new SentencePieceModel(description.model),this.size=this.model.pieces.length,this.byteValues=this.model.
+byteOf,this.placeholderIds=this.model.placeholderIds}encode(text){let prepared=this.prepare(text),substitute=prepared.
+includes(SPACE_SIGN)?this.unusedCharacter(prepared):"";return this.model.encode(substitute?prepared.
+replaceAll(SPACE_SIGN,substitute):prepared,substitute).map(([,id])=>id)}decode(ids){return this.model.
+decode(this.check(ids))}pieces(ids){return this.check(ids).map(id=>this.model.pieces[id])}unusedCharacter(text){
+for(let code2=983040;;code2+=1){let character=String.fromCodePoint(code2);if(!text.includes(character)&&
+!this.model.ids.has(character))return character}}},MarianTokenizer=class extends Tokenizer{constructor(description){
+super(description),this.model=new SentencePieceModel(description.model),this.symbols=[...SPECIALS,...description.
+symbols],this.ids=new Map(description.symbols.map((symbol,index)=>[symbol,index+SPECIALS.length])),this.
+size=this.symbols.length,this.model.byteIds.forEach((id,byte)=>{let own=this.ids.get(this.model.pieces[id]);
+own!==void 0&&this.byteValues.set(own,byte)})}encode(text){let prepared=this.prepare(text),end=prepared.
+startsWith(">>")?prepared.indexOf("<<"):-1,[code2,rest]=end<0?[[],prepared]:[[prepared.slice(0,end+2)],
+prepared.slice(end+2)];return[...code2,...this.model.encode(rest).map(([piece])=>piece)].map(piece=>this.
+ids.get(piece)??UNK)}decode(ids){let text=this.decodeRuns(ids,run=>this.model.decode(run.map(id=>this.
+symbols[id])));return strip(text.replaceAll(SPACE_SIGN," "))}pieces(ids){return this.check(ids).map(
+id=>this.symbols[id])}};var SymbolTokenizer=class extends Tokenizer{constructor(description,separator){super(description),this.
+separator=separator,this.symbols=[...SPECIALS,...description.symbols],this.ids=new Map(description.symbols.
+map((symbol,index)=>[symbol,index+SPECIALS.length])),this.size=this.symbols.length}decode(ids){return this.
+textIds(ids).map(id=>this.symbols[id]).join(this.separator)}pieces(ids){return this.check(ids).map(id=>this.
+symbols[id].replaceAll(" ","\u2581"))}},CharacterTokenizer=class extends SymbolTokenizer{constructor(description){
+super(description,"")}encode(text){return Array.from(this.prepare(text),character=>this.ids.get(character)??
+UNK)}},ByteTokenizer=class extends Tokenizer{size=SPECIALS.length+256;byteValues=new Map(Array.from(
+{length:256},(_,byte)=>[byte+SPECIALS.length,byte]));encode(text){return Array.from(utf8Bytes(this.prepare(
+text)),byte=>byte+SPECIALS.length)}decode(ids){return decodeUtf8(this.textIds(ids).flatMap(id=>id===
+UNK?[...utf8Bytes(SPECIALS[UNK])]:[id-SPECIALS.length]))}pieces(ids){return this.check(ids).map(id=>SPECIALS[id]??
+bytePiece(id-SPECIALS.length))}};var LONG_WORD=new RegExp(`([^${WHITE}]{200})(?=[^${WHITE}])`,"gu"),SEPARATOR="\0",WordTokenizer=class extends SymbolTokenizer{constructor(description){
+super(description," ");let{prefix,suffix,infix,url,special}=description.rules;this.prefix=new RegExp(
+prefix,"u"),this.suffix=new RegExp(suffix,"u"),this.url=new RegExp(url,"u"),this.infix=new RegExp(infix,
+"gu"),this.special=new Map(Object.entries(special)),this.sequences=new Set,this.maxSequence=0;for(let word of this.
+special.keys()){if(![this.prefix,this.suffix].some(pattern=>pattern.test(word))&&word.search(this.infix)<
+0&&!word.includes(" "))continue;let words=this.splitText(word,new Map).map(token=>token.text);this.sequences.
+add(words.join(SEPARATOR)),this.maxSequence=Math.max(this.maxSequence,words.length)}}encode(text){return this.
+words(text).filter(word=>this.ids.has(word)||splitBlanks(word).length).map(word=>this.ids.get(word)??
+UNK)}words(text){let tokens=this.splitText(clean(this.formed(text)).replace(LONG_WORD,"$1 "),this.special),
+words=this.joinSpecial(tokens);return this.lowercase?words.map(lower):words}splitText(text,special){
+let tokens=[],start=0,inBlank=text!==""&&isBlank(text[0]),add=end=>{start<end&&tokens.push(...this.splitWord(
+text.slice(start,end),special).map(word=>({text:word,blank:!1})))};for(let index=0;index<text.length;index+=
+1)isBlank(text[index])!==inBlank&&(add(index),text[index]===" "&&(tokens[tokens.length-1].blank=!0),
+start=text[index]===" "?index+1:index,inBlank=!inBlank);return add(text.length),tokens}splitWord(word,special){
+let prefixes=[],suffixes=[],rest=word;for(let length=0;rest&&rest.length!==length&&!special.has(rest);){
+length=rest.length;let before=this.prefix.exec(rest)?.[0].length??0;if(before&&special.has(rest.slice(
+before))){prefixes.push(rest.slice(0,before)),rest=rest.slice(before);break}let after=this.suffix.exec(
+rest.slice(before))?.[0].length??0;if(after&&special.has(rest.slice(0,-after))){suffixes.push(rest.slice(
+-after)),rest=rest.slice(0,-after);break}before&&prefixes.push(rest.slice(0,before)),after&&suffixes.
+push(rest.slice(-after)),rest=rest.slice(before,after?-after:void 0)}return[...prefixes,...this.splitInfixes(
+rest,special),...suffixes.reverse()]}splitInfixes(word,special){if(!word)return[];let whole=special.
+get(word);if(whole)return whole;let tokens=[],start=0;for(let match of this.url.test(word)?[]:word.matchAll(
+this.infix))match.index&&(tokens.push(word.slice(start,match.index),match[0]),start=match.index+match[0].
+length);return[...tokens,word.slice(start)].filter(Boolean)}joinSpecial(tokens){let spans=[];for(let start=0;start<
+tokens.length;start+=1){let sequence="";for(let end=start+1;end<=Math.min(tokens.length,start+this.maxSequence);end+=
+1)sequence+=(sequence&&SEPARATOR)+tokens[end-1].text,this.sequences.has(sequence)&&spans.push([start,
+end])}spans.sort((a,b)=>b[1]-b[0]-(a[1]-a[0])||a[0]-b[0]);let seen=new Set,ends=new Map;for(let[start,
+end]of spans){!seen.has(start)&&!seen.has(end-1)&&ends.set(start,end);for(let index=start;index<end;index+=
+1)seen.add(index)}let words=[];for(let index=0;index<tokens.length;){let end=ends.get(index)??index+
+1,span=tokens.slice(index,end),text=span.map((token,i)=>token.text+(token.blank&&i<span.length-1?" ":
+"")).join("");words.push(...ends.has(index)&&this.special.get(text)||span.map(token=>token.text)),index=
+end}return words}};function loadTokenizer(description){switch(description.kind){case"bpe":case"unigram":return new SubwordTokenizer(
+description);case"words":return new WordTokenizer(description);case"characters":return new CharacterTokenizer(
+description);case"bytes":return new ByteTokenizer(description);case"marian":return new MarianTokenizer(
+description);case"huggingface":return description.wordpiece?new WordPieceTokenizer(description):new ByteLevelTokenizer(
+description);default:throw new RangeError(`there is no tokenizer of the kind "${description.kind}"`)}}var TOLERANCE=1e-6;function wordIndices(tokenizer,ids,source="",decode=tokenizer.decode.bind(tokenizer)){
 let texts=ids.map((_,end)=>decode(tokenizer.wholeCharacters(ids.slice(0,end+1),source).whole)),counts=texts.
 map(text=>splitBlanks(text).length);for(let end=ids.length-2;end>=0;end-=1)tokenizer.byteValues.has(
 ids[end])&&texts[end]===(texts[end-1]??"")&&(counts[end]=counts[end+1]);return counts.map(count=>Math.
@@ -770,38 +771,38 @@ encoder,[model.layers.encoder,model.heads,input.length,input.length],!1)],label:
 classes:settings.labels.map((label,i)=>({label,probability:Math.exp(logProbabilities[i])})),pooling:model.
 settings.pooling,occlusion:occlusion?await this.leaveOutWords(ids,logProbabilities,best,engine,control):
 null,neighbours:neighboursOf(model.embeddingRows("encoder"),model.width,input,tokenizer)}}async leaveOutWords(ids,baseline,label,engine,{
-pause:pause2,signal}){let{labels}=this.settings,words=[];for(let{word,ids:rest}of withoutEachWord(this.
-tokenizer,ids)){if(await pause2?.(),signal?.aborted)throw new SearchCancelled("the inspection was ca\
-ncelled");let{logProbabilities}=this.forward(rest,engine),drops=labels.map((_,i)=>Math.max(baseline[i],
-MIN_LOG_PROBABILITY)-Math.max(logProbabilities[i],MIN_LOG_PROBABILITY));words.push({word,drop:drops[label],
-drops,output:labels[likeliest(logProbabilities)]})}return{columns:labels,words}}};var SHOWN_TOKENS=20,PageGenerator=class{constructor(model,tokenizer,settings){this.model=model,this.
+pause,signal}){let{labels}=this.settings,words=[];for(let{word,ids:rest}of withoutEachWord(this.tokenizer,
+ids)){if(await pause?.(),signal?.aborted)throw new SearchCancelled("the inspection was cancelled");let{
+logProbabilities}=this.forward(rest,engine),drops=labels.map((_,i)=>Math.max(baseline[i],MIN_LOG_PROBABILITY)-
+Math.max(logProbabilities[i],MIN_LOG_PROBABILITY));words.push({word,drop:drops[label],drops,output:labels[likeliest(
+logProbabilities)]})}return{columns:labels,words}}};var SHOWN_TOKENS=20,PageGenerator=class{constructor(model,tokenizer,settings){this.model=model,this.
 tokenizer=tokenizer,this.settings=settings}context(text){let{first,lines}=this.settings,ids=this.tokenizer.
 encode(text);return lines||!ids.length?[first,...ids]:ids}async generate(text,{sampling=null,maxTokens=100,
-changes,pause:pause2,signal}={}){let output=await generateIds(this.model,this.context(text),{sampling,
-maxTokens,pause:pause2,signal,...engineChanges(this.model,changes)});return this.tokenizer.decode(output.
-tokens)}next(text,{sampling={},changes}={}){let{model,tokenizer}=this,context=this.context(text),inputs=context.
-slice(context.length-contextLength(context.length,model.window)),{logits}=model.forward(null,inputs,
-engineChanges(model,changes)),values=model.logProbabilities(logits.subarray((inputs.length-1)*model.
-vocabulary)),suppressed=new Set([UNK,PAD,BOS]),best=bestTokens(values,SHOWN_TOKENS,suppressed),weights=samplingWeights(
-values,best[0].value,sampling,suppressed),total=weights.reduce((sum,weight)=>sum+weight,0),prompt=tokenizer.
-decode(context);return{tokens:best.map(({token,value})=>{let longer=tokenizer.decode([...context,token]);
-return{id:token,piece:tokenizer.pieces([token])[0],text:longer.startsWith(prompt)?longer.slice(prompt.
-length):"",probability:Math.exp(value),share:weights[token]/total}}),kept:weights.filter(weight=>weight>
-0).length}}async continueText(text,{prefix=[],max_tokens:maxTokens=0,pause:pause2,signal},engine){let given=[
-...this.tokenizer.encode(text),...prefix],ids=[...given];if(maxTokens&&given.at(-1)!==EOS){let output=await generateIds(
-this.model,[...this.context(text),...prefix],{maxTokens,pause:pause2,signal,...engine});ids.push(...output.
-tokens,...output.ended?[EOS]:[])}return checkLength(ids.length,"text",this.model.window-1),{ids,given:given.
-length}}async head(text,{changes,...options}){let name=checkHead(this.model,options),engine=engineChanges(
-this.model,changes),{ids}=await this.continueText(text,options,engine);return headSteps(this.model,name,
-null,[this.settings.first,...ids],engine)}async inspect(text,{temperature=1,changes,...options}={}){
-let{model,tokenizer,settings}=this,engine=engineChanges(model,changes),{ids,given}=await this.continueText(
-text,options,engine),inputs=[settings.first,...ids],{logits,attention}=model.forward(null,inputs,{...engine,
-attention:!0}),size=model.vocabulary,predictions=predictionsOf(logits.subarray(0,ids.length*size),ids,
-tokenizer,given,temperature);return{kind:"language-modeling",run:settings.run,model:settings.facts,text:textOf(
-tokenizer,ids,tokenizer.decode(ids),settings.language),inputs:tokensOf(tokenizer,inputs.slice(0,-1)),
-attention:[attentionOf("decoder",attention.decoder,[model.layers.decoder,model.heads,inputs.length,inputs.
-length],engine.causal)],predictions,next:alternativesOf(logSoftmax(logits.subarray(ids.length*size)),
-tokenizer),log_probability:predictions.reduce((sum,prediction)=>sum+prediction.log_probability,0),prefix:given,
+changes,pause,signal}={}){let output=await generateIds(this.model,this.context(text),{sampling,maxTokens,
+pause,signal,...engineChanges(this.model,changes)});return this.tokenizer.decode(output.tokens)}next(text,{
+sampling={},changes}={}){let{model,tokenizer}=this,context=this.context(text),inputs=context.slice(context.
+length-contextLength(context.length,model.window)),{logits}=model.forward(null,inputs,engineChanges(
+model,changes)),values=model.logProbabilities(logits.subarray((inputs.length-1)*model.vocabulary)),suppressed=new Set(
+[UNK,PAD,BOS]),best=bestTokens(values,SHOWN_TOKENS,suppressed),weights=samplingWeights(values,best[0].
+value,sampling,suppressed),total=weights.reduce((sum,weight)=>sum+weight,0),prompt=tokenizer.decode(
+context);return{tokens:best.map(({token,value})=>{let longer=tokenizer.decode([...context,token]);return{
+id:token,piece:tokenizer.pieces([token])[0],text:longer.startsWith(prompt)?longer.slice(prompt.length):
+"",probability:Math.exp(value),share:weights[token]/total}}),kept:weights.filter(weight=>weight>0).length}}async continueText(text,{
+prefix=[],max_tokens:maxTokens=0,pause,signal},engine){let given=[...this.tokenizer.encode(text),...prefix],
+ids=[...given];if(maxTokens&&given.at(-1)!==EOS){let output=await generateIds(this.model,[...this.context(
+text),...prefix],{maxTokens,pause,signal,...engine});ids.push(...output.tokens,...output.ended?[EOS]:
+[])}return checkLength(ids.length,"text",this.model.window-1),{ids,given:given.length}}async head(text,{
+changes,...options}){let name=checkHead(this.model,options),engine=engineChanges(this.model,changes),
+{ids}=await this.continueText(text,options,engine);return headSteps(this.model,name,null,[this.settings.
+first,...ids],engine)}async inspect(text,{temperature=1,changes,...options}={}){let{model,tokenizer,
+settings}=this,engine=engineChanges(model,changes),{ids,given}=await this.continueText(text,options,
+engine),inputs=[settings.first,...ids],{logits,attention}=model.forward(null,inputs,{...engine,attention:!0}),
+size=model.vocabulary,predictions=predictionsOf(logits.subarray(0,ids.length*size),ids,tokenizer,given,
+temperature);return{kind:"language-modeling",run:settings.run,model:settings.facts,text:textOf(tokenizer,
+ids,tokenizer.decode(ids),settings.language),inputs:tokensOf(tokenizer,inputs.slice(0,-1)),attention:[
+attentionOf("decoder",attention.decoder,[model.layers.decoder,model.heads,inputs.length,inputs.length],
+engine.causal)],predictions,next:alternativesOf(logSoftmax(logits.subarray(ids.length*size)),tokenizer),
+log_probability:predictions.reduce((sum,prediction)=>sum+prediction.log_probability,0),prefix:given,
 neighbours:neighboursOf(model.embeddingRows("decoder"),model.width,ids,tokenizer)}}};var FEW=.1,SourceModel=class{constructor({mean,limits,several,...lists}){let[counts,pairs]=[lists.counts,
 lists.pairs].map(numbers=>numbers.split(" ").map(Number));this.counts=counts,this.mean=mean,this.limits=
 limits,this.singleSentences=several<FEW,this.total=counts.reduce((sum,count)=>sum+count,counts.length),
@@ -1031,43 +1032,43 @@ findOutputs(ids,options),[best]=result.hypotheses;checkLength(best.tokens.length
 slice(0,-1)]}}async head(text,{changes,...options}){let name=checkHead(this.model,options),engine=engineChanges(
 this.model,changes),{source,inputs}=await this.prepareInspection(text,{...options,engine});return headSteps(
 this.model,name,source,inputs,engine)}async inspect(text,{occlusion=!0,temperature=1,changes,...options}={}){
-let{model,tokenizers,settings}=this,{pause:pause2,signal}=options,engine=engineChanges(model,changes),
-{ids,result,best,output,source,inputs}=await this.prepareInspection(text,{...options,engine}),{logits,
-attention}=model.forward(source,inputs,{...engine,attention:!0}),sourceText=textOf(tokenizers.source,
-source,text,settings.source),targetText=textOf(tokenizers.target,output,tokenizers.target.outputText(
-best.tokens,text),settings.target,text),cross=meanHeads(model,attention.cross,output.length,source.length);
-return{kind:"translation",run:settings.run,model:settings.facts,source:sourceText,target:targetText,
-inputs:tokensOf(tokenizers.target,inputs,text),attention:[attentionOf("encoder",attention.encoder,[model.
-layers.encoder,model.heads,source.length,source.length],!1),attentionOf("decoder",attention.decoder,
-[model.layers.decoder,model.heads,output.length,output.length],engine.causal),attentionOf("cross",attention.
-cross,[model.layers.decoder,model.heads,output.length,source.length],!1)],predictions:predictionsOf(
-logits,output,tokenizers.target,result.given,temperature),score:best.score,log_probability:best.logProbability,
-ended:best.ended,forced:!result.tree,prefix:result.given,hypotheses:result.tree?result.hypotheses.map(
-hypothesis=>this.outputOf(hypothesis,text)):[],beam:result.tree,alignment:this.alignWords(cross,sourceText,
-targetText),occlusion:occlusion?await this.leaveOutWords(ids,output,{pause:pause2,signal,engine}):null,
-source_neighbours:neighboursOf(model.embeddingRows("encoder"),model.width,source,tokenizers.source),
-target_neighbours:neighboursOf(model.embeddingRows("decoder"),model.width,output,tokenizers.target)}}async findOutputs(ids,{
-beam=this.model.search.beam_size,prefix=[],target,pause:pause2,signal,engine}){let{model,tokenizers}=this,
-complete=prefix.at(-1)===EOS,given=complete?prefix.slice(0,-1):prefix,forcedIds=this.prefix.every((token,t)=>given[t]===
+let{model,tokenizers,settings}=this,{pause,signal}=options,engine=engineChanges(model,changes),{ids,
+result,best,output,source,inputs}=await this.prepareInspection(text,{...options,engine}),{logits,attention}=model.
+forward(source,inputs,{...engine,attention:!0}),sourceText=textOf(tokenizers.source,source,text,settings.
+source),targetText=textOf(tokenizers.target,output,tokenizers.target.outputText(best.tokens,text),settings.
+target,text),cross=meanHeads(model,attention.cross,output.length,source.length);return{kind:"transla\
+tion",run:settings.run,model:settings.facts,source:sourceText,target:targetText,inputs:tokensOf(tokenizers.
+target,inputs,text),attention:[attentionOf("encoder",attention.encoder,[model.layers.encoder,model.heads,
+source.length,source.length],!1),attentionOf("decoder",attention.decoder,[model.layers.decoder,model.
+heads,output.length,output.length],engine.causal),attentionOf("cross",attention.cross,[model.layers.
+decoder,model.heads,output.length,source.length],!1)],predictions:predictionsOf(logits,output,tokenizers.
+target,result.given,temperature),score:best.score,log_probability:best.logProbability,ended:best.ended,
+forced:!result.tree,prefix:result.given,hypotheses:result.tree?result.hypotheses.map(hypothesis=>this.
+outputOf(hypothesis,text)):[],beam:result.tree,alignment:this.alignWords(cross,sourceText,targetText),
+occlusion:occlusion?await this.leaveOutWords(ids,output,{pause,signal,engine}):null,source_neighbours:neighboursOf(
+model.embeddingRows("encoder"),model.width,source,tokenizers.source),target_neighbours:neighboursOf(
+model.embeddingRows("decoder"),model.width,output,tokenizers.target)}}async findOutputs(ids,{beam=this.
+model.search.beam_size,prefix=[],target,pause,signal,engine}){let{model,tokenizers}=this,complete=prefix.
+at(-1)===EOS,given=complete?prefix.slice(0,-1):prefix,forcedIds=this.prefix.every((token,t)=>given[t]===
 token)?given:[...this.prefix,...given];if(checkLength(forcedIds.length,"prefix",this.longest,!0),target===
 void 0&&!complete){let lengthPenalty=model.search.length_penalty,recorder=new BeamRecorder({beamSize:beam,
 lengthPenalty,eos:EOS,piece:token=>tokenizers.target.pieces([token])[0]}),hypotheses=await translateIds(
-model,ids,{beamSize:beam,nBest:beam,prefix:forcedIds,onStep:record=>recorder.step(record),pause:pause2,
-signal,...engine});return{hypotheses,tree:recorder.tree(withEndSymbol(hypotheses[0])),given:forcedIds.
-length}}let forced=target===void 0?forcedIds:[...this.prefix,...tokenizers.target.encode(target)];checkLength(
+model,ids,{beamSize:beam,nBest:beam,prefix:forcedIds,onStep:record=>recorder.step(record),pause,signal,
+...engine});return{hypotheses,tree:recorder.tree(withEndSymbol(hypotheses[0])),given:forcedIds.length}}
+let forced=target===void 0?forcedIds:[...this.prefix,...tokenizers.target.encode(target)];checkLength(
 forced.length,"target",this.longest,!0);let tokenScores=this.tokenScores([...ids,EOS],[...forced,EOS],
 engine);return{hypotheses:[makeOutput([...forced,EOS],tokenScores,!0,model.search.length_penalty)],tree:null,
 given:forced.length+1}}tokenScores(source,output,engine){let{logits}=this.model.forward(source,[BOS,
 ...output.slice(0,-1)],engine),size=this.model.vocabulary;return output.map((token,t)=>{let row=logits.
 subarray(t*size,(t+1)*size);return this.model.logProbabilities(row)[token]})}async leaveOutWords(ids,output,{
-pause:pause2,signal,engine}){let{source,target}=this.tokenizers,baseline=this.tokenScores([...ids,EOS],
-output,engine),words=[];for(let{word,ids:rest}of withoutEachWord(source,ids)){let drops=this.tokenScores(
-[...rest,EOS],output,engine).map((score,t)=>baseline[t]-score),[best]=rest.length?await translateIds(
-this.model,rest,{beamSize:1,nBest:1,prefix:this.prefix,pause:pause2,signal,...engine}):[null];words.
-push({word,drop:drops.reduce((sum,drop)=>sum+drop,0),drops,output:best?target.decode(best.tokens):""})}
-return{columns:target.pieces(output),words}}alignWords(cross,source,target){let wordsOf=({tokens:tokens2})=>tokens2.
-flatMap(token=>token.word??[]),[sourceWords,targetWords]=[wordsOf(source),wordsOf(target)];if(!source.
-words.length||!target.words.length)return null;let{layers}=this.model,links=wordAlignment(cross,sourceWords,
+pause,signal,engine}){let{source,target}=this.tokenizers,baseline=this.tokenScores([...ids,EOS],output,
+engine),words=[];for(let{word,ids:rest}of withoutEachWord(source,ids)){let drops=this.tokenScores([...rest,
+EOS],output,engine).map((score,t)=>baseline[t]-score),[best]=rest.length?await translateIds(this.model,
+rest,{beamSize:1,nBest:1,prefix:this.prefix,pause,signal,...engine}):[null];words.push({word,drop:drops.
+reduce((sum,drop)=>sum+drop,0),drops,output:best?target.decode(best.tokens):""})}return{columns:target.
+pieces(output),words}}alignWords(cross,source,target){let wordsOf=({tokens:tokens2})=>tokens2.flatMap(
+token=>token.word??[]),[sourceWords,targetWords]=[wordsOf(source),wordsOf(target)];if(!source.words.
+length||!target.words.length)return null;let{layers}=this.model,links=wordAlignment(cross,sourceWords,
 targetWords),[rows,columns]=[Math.max(...targetWords)+1,Math.max(...sourceWords)+1],sums=new Float32Array(
 rows*columns),tokens=new Float32Array(rows);return targetWords.forEach((to,t)=>{tokens[to]+=1,sourceWords.
 forEach((from,s)=>{sums[to*columns+from]+=cross[t][s]})}),{layer:layers.decoder-1,pharaoh:pharaoh(links),
@@ -1082,18 +1083,18 @@ max_length,longest:this.longest,lowerCapitals:settings.lower_capitals,...Object.
 map(({splitting})=>splitting))})}direction(name){return this.withSettings(settingsByName(this.settings,
 name))}to(source,target){return this.withSettings(settingsByLanguages(this.settings,source,target))}withSettings(settings){
 return settings===this.settings?this:new _PageTranslator(this.model,this.tokenizers,settings)}async translate(text,{
-beam=this.model.search.beam_size,nBest=1,alignment=!1,changes,pause:pause2,signal}={}){let options={
-beamSize:Math.max(beam,nBest),nBest,crossAttention:alignment,pause:pause2,signal,...engineChanges(this.
-model,changes)},draft={line:this.splitter.line(text),options,outputs:[]};for(let stage of this.stages)
-draft=stage.before?.(draft)??draft;draft=await this.search(draft);let outputs=draft.outputs.map(ranked=>ranked.
-slice(0,nBest));return this.assemble({...draft,outputs},alignment)}async search(draft){let outputs=[];
-for(let part of draft.line.parts){let accept=output=>this.stages.every(stage=>stage.accepts?.(part,output)??
-!0),ids=part.ids.slice(0,this.longest);outputs.push(await translateIds(this.model,ids,{...draft.options,
-accept}))}if(outputs.every(ranked=>ranked.length))return{...draft,outputs};for(let stage of this.stages)
-draft=stage.change?.(draft)??draft;return this.search(draft)}assemble(draft,alignment){let{line,outputs}=draft,
-best=outputs.map(([first])=>first),ranks=Math.max(0,...outputs.map(ranked=>ranked.length)),hypotheses=Array.
-from({length:ranks},(_,rank)=>this.joinOutputs(line,outputs.map(ranked=>ranked[Math.min(rank,ranked.
-length-1)])));!ranks&&line.text&&hypotheses.push({text:line.text,score:0,tokens:[],token_scores:[],log_probability:0});
+beam=this.model.search.beam_size,nBest=1,alignment=!1,changes,pause,signal}={}){let options={beamSize:Math.
+max(beam,nBest),nBest,crossAttention:alignment,pause,signal,...engineChanges(this.model,changes)},draft={
+line:this.splitter.line(text),options,outputs:[]};for(let stage of this.stages)draft=stage.before?.(
+draft)??draft;draft=await this.search(draft);let outputs=draft.outputs.map(ranked=>ranked.slice(0,nBest));
+return this.assemble({...draft,outputs},alignment)}async search(draft){let outputs=[];for(let part of draft.
+line.parts){let accept=output=>this.stages.every(stage=>stage.accepts?.(part,output)??!0),ids=part.ids.
+slice(0,this.longest);outputs.push(await translateIds(this.model,ids,{...draft.options,accept}))}if(outputs.
+every(ranked=>ranked.length))return{...draft,outputs};for(let stage of this.stages)draft=stage.change?.(
+draft)??draft;return this.search(draft)}assemble(draft,alignment){let{line,outputs}=draft,best=outputs.
+map(([first])=>first),ranks=Math.max(0,...outputs.map(ranked=>ranked.length)),hypotheses=Array.from(
+{length:ranks},(_,rank)=>this.joinOutputs(line,outputs.map(ranked=>ranked[Math.min(rank,ranked.length-
+1)])));!ranks&&line.text&&hypotheses.push({text:line.text,score:0,tokens:[],token_scores:[],log_probability:0});
 let truncated=line.parts.some(({ids})=>ids.length>this.longest)||best.some(output=>!output.ended),warnings=Object.
 assign({},...this.stages.map(stage=>stage.warnings?.(draft))),translation={source:line.text,translation:hypotheses[0]?.
 text??"",score:hypotheses[0]?.score??0,hypotheses,alignment:alignment&&hypotheses.length?pharaoh(this.
@@ -1127,13 +1128,4 @@ tokens.length??0),0);return{translation:translation+text.slice(end),sentences,to
 now()-started)/1e3}}async function nextTokens(generator,text,{write=0,temperature=1,top_k:topK=0,top_p:topP=1,
 seed,...options}){let sampling={temperature,topK,topP,seed:seed??Math.floor(Math.random()*2147483648)};
 return write?{text:await generator.generate(text,{...options,sampling,maxTokens:write})}:generator.next(
-text,{...options,sampling})}var chunks=[],running=new Map,pause=makePause(),description,loading;async function loadModel({wasm,header}){
-return loadPageModel(fromBase64(wasm),header,async write=>{let offset=0;for(let chunk of chunks.splice(
-0)){let bytes=fromBase64(await chunk.text());write(offset,bytes),offset+=bytes.length}})}async function answer({
-id,path,body}){let control=new AbortController;running.set(id,control);try{let loaded=await loading;
-if(await new Promise(resolve=>setTimeout(resolve)),control.signal.aborted)return;let result=await answerRequest(
-loaded,path,body,{pause,signal:control.signal});globalThis.postMessage({id,result})}catch(error){globalThis.
-postMessage({id,error:control.signal.aborted?"cancelled":error.message})}finally{running.delete(id)}}
-globalThis.onmessage=({data})=>{data.wasm?description=data:data.chunk?chunks.push(data.chunk):data.ready?
-(loading=loadModel(description),loading.then(()=>globalThis.postMessage({loaded:!0}),error=>globalThis.
-postMessage({failed:error.message}))):data.cancel?running.get(data.cancel)?.abort():answer(data)};return __toCommonJS(worker_exports);})();
+text,{...options,sampling})}return __toCommonJS(model_exports);})();
