@@ -72,7 +72,7 @@ def translations(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], di
     def translate(removed: str) -> dict[str, Any]:
         paths: list[str | Path] = [WEB.as_uri(), ENGINE, folder / "header", folder / "block"]
         command = [node(), "--no-warnings", folder / "script.mjs", *paths, removed, json.dumps(LINES)]
-        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True, timeout=120)
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
