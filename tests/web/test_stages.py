@@ -54,7 +54,7 @@ def translations(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], di
     reserved = (*KEEP_SYMBOLS, SYMBOL)
     tokenizer = train_tokenizer(TokenizerConfig(kind="bpe", vocab_size=300, reserved=reserved), LINES * 9, "de")
     torch.manual_seed(1)
-    model = EncoderDecoder(make_config(), tokenizer.size, tokenizer.size, pad=PAD).eval()
+    model = EncoderDecoder(make_config(tied_embeddings="none"), tokenizer.size, tokenizer.size, pad=PAD).eval()
     scramble(model)
     packed = pack(model)
     page = {
@@ -86,4 +86,5 @@ def test_without_one_stage_everything_else_still_runs(translations: Callable[[st
         found = translations(removed)["found"]
         lost = [stage for stage, effect in EFFECTS.items() if not effect(found, usual["found"])]
         assert lost == ([removed] if removed else [])
+        assert all(line["hypotheses"][0]["tokens"][0] != SYMBOL for line in found[:3])
         assert found[3] | {"confidence": None, "confidence_level": None} == usual["found"][3]

@@ -124,7 +124,7 @@ export class Tokenizer {
     return { whole, broken };
   }
 
-  /** The ids of the placeholders of literals, all or none (manyheads/text/reserved.py).
+  /** The ids of the placeholders of copied texts, all or none (manyheads/text/reserved.py).
       @type {number[]} */
   placeholderIds = [];
 
