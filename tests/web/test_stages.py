@@ -15,9 +15,9 @@ from tests.web.engine.node import pack
 from tests.web.text.browser import LITERALS, node
 
 from manyheads.config.schema import TokenizerConfig
+from manyheads.inference.translation.unlike_training import SourceModel
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.text.reserved import KEEP_SYMBOLS, language_symbol
-from manyheads.text.source_model import SourceModel
+from manyheads.text.reserved import PLACEHOLDERS, language_symbol
 from manyheads.text.tokenizer import PAD, train_tokenizer
 from manyheads.web.scripts import ENGINE, WEB
 from manyheads.web.tokenizer import describe_tokenizer
@@ -42,7 +42,7 @@ console.log(JSON.stringify({ names, found }));
 EFFECTS: dict[str, Callable[[list[dict[str, Any]], list[dict[str, Any]]], bool]] = {
     "Direction": lambda found, usual: found[0]["score"] == usual[0]["score"],
     "UnlikeTraining": lambda found, usual: "unlike-training" in found[0]["warnings"],
-    "Literals": lambda found, usual: "{a}" in found[1]["translation"] and found[1]["sentences"] == 2,
+    "Placeholders": lambda found, usual: "{a}" in found[1]["translation"] and found[1]["sentences"] == 2,
     "OutputChecks": lambda found, usual: "sentence-cut" in found[2]["warnings"],
     "Confidence": lambda found, usual: found[0].get("confidence_level") in ("low", "medium"),
 }
@@ -51,7 +51,7 @@ EFFECTS: dict[str, Callable[[list[dict[str, Any]], list[dict[str, Any]]], bool]]
 @pytest.fixture(scope="module")
 def translations(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
     """Return a function that translates the lines without a stage, with a model whose weights are random."""
-    reserved = (*KEEP_SYMBOLS, SYMBOL)
+    reserved = (*PLACEHOLDERS, SYMBOL)
     tokenizer = train_tokenizer(TokenizerConfig(kind="bpe", vocab_size=300, reserved=reserved), LINES * 9, "de")
     torch.manual_seed(1)
     model = EncoderDecoder(make_config(tied_embeddings="none"), tokenizer.size, tokenizer.size, pad=PAD).eval()

@@ -983,7 +983,7 @@ placeholderIds},tokens){let runs=[[]],numbers=[];for(let token of tokens)placeho
 (numbers.push(placeholderIds.indexOf(token)),runs.push([])):runs[runs.length-1].push(token);return{runs,
 numbers}}function blankBeside(source,output,noBlank,tag){let wide=isWide(source)||source>="\uAC00"&&
 source<="\uD7A3";return source&&!isBlank(source)&&(tag||!wide)&&(isAlphanumeric(source)||!isAlphanumeric(
-output))||noBlank.includes(output)?"":" "}var Literals=class{constructor(translator){this.translator=
+output))||noBlank.includes(output)?"":" "}var Placeholders=class{constructor(translator){this.translator=
 translator,this.kinds=new LiteralKinds(translator.settings.literals)}get splitting(){return{spansToTranslate:line=>this.
 kinds.spansToTranslate(line)}}before(draft){let{tokenizers,splitter}=this.translator,{source,target}=tokenizers;
 return!source.placeholderIds.length||!target.placeholderIds.length?draft:{...draft,line:withPlaceholders(
@@ -1075,7 +1075,7 @@ forEach((from,s)=>{sums[to*columns+from]+=cross[t][s]})}),{layer:layers.decoder-
 links,weights:packArray([rows,columns],sums.map((sum,i)=>sum/Math.max(1,tokens[Math.floor(i/columns)])))}}outputOf(output,source){
 let{target}=this.tokenizers,ids=withEndSymbol(output);return{text:target.outputText(output.tokens,source),
 score:output.score,log_probability:output.logProbability,ids,pieces:target.pieces(ids),token_scores:[
-...output.tokenScores],ended:output.ended}}};var STAGES=[Direction,UnlikeTraining,Literals,OutputChecks,Confidence],PageTranslator=class _PageTranslator{constructor(model,tokenizers,settings){
+...output.tokenScores],ended:output.ended}}};var STAGES=[Direction,UnlikeTraining,Placeholders,OutputChecks,Confidence],PageTranslator=class _PageTranslator{constructor(model,tokenizers,settings){
 this.model=model,this.tokenizers=tokenizers,this.settings=settings,this.prefix=settings.prefix??[],this.
 longest=model.settings.max_positions-1,this.stages=STAGES.map(Feature=>new Feature(this)),this.splitter=
 new Splitter({tokenizer:tokenizers.source,language:settings.source,target:settings.target,trainedLength:settings.

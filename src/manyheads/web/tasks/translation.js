@@ -4,7 +4,7 @@ import { lengthDivisor, translateIds } from "../engine/search.js";
 import { lineAlignment, pharaoh } from "../translation/alignment.js";
 import { Confidence } from "../translation/confidence.js";
 import { Direction, settingsByLanguages, settingsByName } from "../translation/directions.js";
-import { Literals } from "../translation/literals.js";
+import { Placeholders } from "../translation/literals.js";
 import { OutputChecks } from "../translation/outputchecks.js";
 import { Splitter } from "../translation/parts.js";
 import { UnlikeTraining } from "../translation/unliketraining.js";
@@ -13,7 +13,7 @@ import { TranslationInspector } from "./translationinspector.js";
 
 /** The features of a translation, in their order.
     @type {(new (translator: PageTranslator) => Stage)[]} */
-export const STAGES = [Direction, UnlikeTraining, Literals, OutputChecks, Confidence];
+export const STAGES = [Direction, UnlikeTraining, Placeholders, OutputChecks, Confidence];
 
 /** A translator: a model, the tokenizers of both sides, and the settings that Python wrote
     (web/html_export.py). */

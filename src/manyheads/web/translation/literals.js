@@ -1,7 +1,7 @@
 /* Literals: addresses, numbers, tags and other texts that a translation copies unchanged. A line is
    cut at its literals, or a sentence is translated as a whole, with placeholders in their place,
-   which are symbols of the vocabulary. As in bitext/literals.py, and in literals.py and
-   kept_texts.py of manyheads/inference/translation. */
+   which are symbols of the vocabulary. As in bitext/literals.py and
+   manyheads/inference/translation/literals.py. */
 
 import { sentenceSpans } from "../text/sentences.js";
 import {
@@ -277,7 +277,7 @@ function blankBeside(source, output, noBlank, tag) {
     line without an output that has them all is searched again with a wide beam, and then cut at its
     literals.
     @implements {Stage} */
-export class Literals {
+export class Placeholders {
   /** @param {PageTranslator} translator */
   constructor(translator) {
     this.translator = translator;

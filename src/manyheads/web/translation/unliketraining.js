@@ -1,5 +1,5 @@
 /* The warning that a text is unlike the sources that a translator learned from, as in
-   manyheads/inference/translation/unlike_training.py and manyheads/text/source_model.py. */
+   manyheads/inference/translation/unlike_training.py. */
 
 import { BOS, EOS } from "../text/base.js";
 
