@@ -19,7 +19,6 @@ from tests.web.text.browser import (
     Browser,
     first_difference,
     joined_surrogates,
-    open_browser,
     quick_texts,
     random_ids,
     stable_characters,
@@ -155,12 +154,6 @@ SPECIAL_WORDS = [
     ":-) . . . :o ) -- --- — \n\n \t x \n y  z",
     "doesn't'doesn't. (can't) \"can't\" can't,can't ¯\\(ツ)/¯ (ツ) <3 </3 >.< ^_^ o.O",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(
