@@ -6,8 +6,7 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -404,35 +403,6 @@ def test_a_run_directory_that_cannot_be_created_is_an_error(tmp_path: Path) -> N
         begin_run(tmp_path / "file" / "run")
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a file system of 200 KiB."""
-    mount = shutil.which("mount")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    command = [mount or "", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)]
-    if mount is None or os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_full_file_system_keeps_the_last_checkpoint(small_disk: Path) -> None:
-    run = begin_run(small_disk / "run")
-    large = {"weight": torch.zeros(30 * 256)}  # 30 KiB
-    run.checkpoints.save(Checkpoint(1, large, large, {"step": 1}), keep=9)
-
-    def save_seven() -> None:
-        for step in range(2, 9):
-            run.checkpoints.save(Checkpoint(step, large, large, {"step": step}), keep=9)
-
-    with pytest.raises(SaveError, match="No space left"):
-        save_seven()
-    assert leftover_drafts(small_disk) == []
-    for step in run.checkpoints.steps():
-        assert run.checkpoints.read(step).state == {"step": step}
-
-
 # --- damage ---
 
 
@@ -517,9 +487,6 @@ def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Pa
     (tmp_path / "runs" / "bert" / "config.json").write_text("{}")
     with pytest.raises(RunError, match=r"Did you mean \S*runs/multi30k-de-en\?$"):
         RunDirectory.existing(tmp_path / wrong)
-
-
-# --- averaged weights ---
 
 
 # --- locks, tokenizers of other runs, unplanned checkpoints ---
