@@ -53,6 +53,7 @@ def test_a_missing_input_file_leaves_the_output_unchanged(trained, tmp_path, cap
         ["--min-length-ratio", "0.5", "--max-length-ratio", "1.5"],
         ["--split-lines", "none"],
         ["--stream"],
+        ["--match-source"],
         ["--set", "search.beam_size=2"],
     ],
     ids=" ".join,
