@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.model.samples import scramble
+from tests.model.samples import VARIANTS, scramble
 
 from manyheads.config.schema import Config
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -56,3 +56,9 @@ def make_parts(
         with torch.no_grad():
             network.output.bias[EOS] += end_bias
     return config, tokenizers, network
+
+
+def variant_parts(variant: str) -> Parts:
+    """Return a model of a variant; where its embeddings are not tied, each side has a vocabulary of its own."""
+    tied = VARIANTS[variant]["tied_embeddings"] == "all"
+    return make_parts(tokenizer={} if tied else {"joint": False, "vocab_size": 40}, **VARIANTS[variant])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
-from tests.interop.parts import Parts, make_parts, sentences
+from tests.interop.parts import Parts, make_parts, sentences, variant_parts
 from tests.model.samples import VARIANTS
 from tests.tolerances import approx
 
@@ -109,8 +109,7 @@ def max_difference(first: list[list[float]], second: list[list[float]]) -> float
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_gives_the_scores_and_outputs_of_manyheads(tmp_path: Path, variant: str) -> None:
-    tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
-    parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
+    parts = variant_parts(variant)
     write_ctranslate2(tmp_path, *parts)
     expected = reference(parts[2], Samples(rows_of(parts), ""))
     assert_rounding_alone(tmp_path, parts, expected)
@@ -136,8 +135,7 @@ def test_options_of_imported_models_are_exported(tmp_path: Path, changes: dict[s
 
 @pytest.mark.parametrize("variant", ["pre-sinusoidal-relu-all", "post-learned-relu-none"])
 def test_a_wrong_epsilon_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str) -> None:
-    tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
-    parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
+    parts = variant_parts(variant)
 
     def build_wrong_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
         spec = build_spec(model, tokenizers)

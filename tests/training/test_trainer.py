@@ -22,6 +22,7 @@ from tests.training.parts import (
     logged_figures,
     pair_losses,
     random_pairs,
+    record_gradients,
     tiny_model,
     validation_report,
     weights,
@@ -44,17 +45,6 @@ NO_CHANGE = 1e-30  # a learning rate too low to change any weight
 
 def stop() -> None:
     raise KeyboardInterrupt
-
-
-def record_gradients(harness: TrainerHarness) -> list[dict[str, Tensor]]:
-    """Return a list to which each update adds the gradients that it is about to apply."""
-    caught: list[dict[str, Tensor]] = []
-
-    def record(*_: object) -> None:
-        caught.append({name: p.grad.clone() for name, p in harness.model.named_parameters() if p.grad is not None})
-
-    harness.trainer.updater.optimizer.register_step_pre_hook(record)
-    return caught
 
 
 def make_gradients_nan(harness: TrainerHarness, updates: set[int]) -> None:

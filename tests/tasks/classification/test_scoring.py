@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_tsv
 from tests.runs.parts import Interrupting, metrics, training_report
+from tests.runs.test_train import assert_same_run
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -80,11 +80,7 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
     with pytest.raises(KeyboardInterrupt):
         train(config, out, listener=Interrupting(step=6))
     train(config, out)
-    for name in ("model.safetensors", "optimizer.safetensors"):
-        one, other = (load_file(folder / "checkpoints/step-12" / name) for folder in (out, finished))
-        assert one.keys() == other.keys()
-        assert all(bool((one[key] == other[key]).all()) for key in one), name
-    assert metrics(out) == metrics(finished)
+    assert_same_run(out, finished)
 
 
 def test_few_examples_are_memorized(corpus: Path, tmp_path: Path) -> None:

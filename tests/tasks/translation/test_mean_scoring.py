@@ -10,6 +10,7 @@ from statistics import fmean
 
 import pytest
 from tests.runs.parts import Interrupting, make_languages_config, metrics, write_languages
+from tests.runs.test_train import assert_same_run
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -68,8 +69,7 @@ def test_a_resumed_training_is_the_uninterrupted_one(corpus: Path, run: Path, tm
         with pytest.raises(KeyboardInterrupt):
             train(config_of(corpus), tmp_path / "run", listener=Interrupting(step=step))
     train(config_of(corpus), tmp_path / "run")
-    assert metrics(tmp_path / "run") == metrics(run)
-    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+    assert_same_run(tmp_path / "run", run)
 
 
 def test_a_time_limit_shortens_the_validation_of_every_direction(corpus: Path, tmp_path: Path) -> None:
