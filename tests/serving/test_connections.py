@@ -68,6 +68,12 @@ async def closed_after(stream: Stream) -> float:
     return monotonic() - start
 
 
+async def answer(stream: Stream, sent: bytes = HEAD + b"abcd") -> bytes:
+    """Return the answer to a request, whose end is the body of the request."""
+    stream[1].write(sent)
+    return await asyncio.wait_for(stream[0].readuntil(b"abcd"), TIMEOUT)
+
+
 @pytest.mark.parametrize("sent", [b"", b"POST", HEAD, HEAD + b"abc"])
 async def test_a_connection_that_does_not_send_its_request_is_closed(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
@@ -84,19 +90,12 @@ async def test_a_connection_that_has_sent_its_request_may_wait_and_send_another(
 ) -> None:
     monkeypatch.setattr(connections, "_REQUEST_ARRIVAL_SECONDS", 0.2)
     async with listening() as connect:
-        reader, writer = await connect()
+        stream = await connect()
         for _ in range(2):
-            writer.write(HEAD + b"abcd")
-            answer = await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
-            assert answer.startswith(b"HTTP/1.1 200")
+            assert (await answer(stream)).startswith(b"HTTP/1.1 200")
             await asyncio.sleep(0.25)  # idle between two requests
-        writer.write(b"POST")
-        assert await closed_after((reader, writer)) > 0.15
-
-
-async def answer(stream: Stream) -> bytes:
-    stream[1].write(HEAD + b"abcd")
-    return await asyncio.wait_for(stream[0].readuntil(b"abcd"), TIMEOUT)
+        stream[1].write(b"POST")
+        assert await closed_after(stream) > 0.15
 
 
 LONG = b"GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -172,20 +171,17 @@ async def test_an_invalid_request_is_refused_and_the_connection_closed(sent: byt
     async with listening() as connect:
         reader, writer = await connect()
         writer.write(sent)
-        answer = await asyncio.wait_for(reader.read(), 5)
-        assert answer.startswith(b"HTTP/1.1 400 ")
-        assert answer.endswith(INVALID)
+        refusal = await asyncio.wait_for(reader.read(), TIMEOUT)
+        assert refusal.startswith(b"HTTP/1.1 400 ")
+        assert refusal.endswith(INVALID)
         writer.close()
 
 
 async def test_invalid_bytes_after_a_request_do_not_prevent_its_answer() -> None:
     async with listening() as connect:
-        reader, writer = await connect()
-        writer.write(HEAD + b"abcd" + b"nonsense\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 5)
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        assert answer.endswith(b"abcd")
-        writer.close()
+        stream = await connect()
+        assert (await answer(stream, HEAD + b"abcd" + b"nonsense\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+        await closed_after(stream)
 
 
 @pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
@@ -193,22 +189,19 @@ async def test_a_request_to_upgrade_the_protocol_is_answered_over_http_1(protoco
     """Send the upgrade request that Java's client sends with its first request."""
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEA\r\nUpgrade: " + protocol + b"\r\n"
     async with listening() as connect:
-        reader, writer = await connect()
-        writer.write(HEAD.replace(b"Content-Length", upgrade + b"Content-Length") + b"abcd")
-        assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
-        writer.write(HEAD + b"efgh")
-        assert b" 200 " in await asyncio.wait_for(reader.readuntil(b"efgh"), 5)
-        writer.close()
+        stream = await connect()
+        for head in (HEAD.replace(b"Content-Length", upgrade + b"Content-Length"), HEAD):
+            assert b" 200 " in await answer(stream, head + b"abcd")
+        stream[1].close()
 
 
 async def test_trailers_behind_a_body_are_ignored() -> None:
     chunked = HEAD.replace(b"Content-Length: 4", b"Transfer-Encoding: chunked")
     async with listening() as connect:
-        reader, writer = await connect()
-        writer.write(chunked + b"4\r\nabcd\r\n0\r\nX-Late: y\r\n\r\n")
-        answer = await asyncio.wait_for(reader.readuntil(b"abcd"), 5)
-        assert b"got: host transfer-encoding\r\n" in answer
-        writer.close()
+        stream = await connect()
+        found = await answer(stream, chunked + b"4\r\nabcd\r\n0\r\nX-Late: y\r\n\r\n")
+        assert b"got: host transfer-encoding\r\n" in found
+        stream[1].close()
 
 
 def test_the_server_runs_on_uvloop_and_without_it_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
