@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
@@ -195,7 +195,7 @@ def record_gradients(harness: TrainerHarness) -> list[dict[str, Tensor]]:
     return caught
 
 
-def weights(model: EncoderDecoder) -> dict[str, Tensor]:
+def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
