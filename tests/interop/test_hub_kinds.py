@@ -16,7 +16,7 @@ from tests.checkpoint.test_hub import local_hub
 from tests.interop.pretrained import write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import configure, make_config, write_corpus
 from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
@@ -159,7 +159,7 @@ def test_a_run_without_its_data_is_pushed_without_scores_and_a_damaged_run_is_re
 ) -> None:
     for task in KINDS:
         own_run = with_licence(trained[task], tmp_path / task)
-        with_data_root(own_run, tmp_path / "nowhere")
+        configure(own_run, "data", root=str(tmp_path / "nowhere"))
         push(own_run, f"somebody/{task}")
         assert "- Scores" not in (local_hub / "somebody" / task / "README.md").read_text(encoding="utf-8")
         (own_run / "model.safetensors").write_bytes((own_run / "model.safetensors").read_bytes()[:-4])
@@ -174,17 +174,10 @@ def test_a_test_set_with_unknown_labels_is_an_error_on_pushing(
     own_run = with_licence(trained["classification"], tmp_path / "own")
     shutil.copytree(text, tmp_path / "text")
     (tmp_path / "text" / "test.tsv").write_text("1\ta great film\nmeh\tso so\n", encoding="utf-8")
-    with_data_root(own_run, tmp_path / "text")
+    configure(own_run, "data", root=str(tmp_path / "text"))
     with pytest.raises(DataError, match=r'labels that training has not seen: "meh"'):
         push(own_run, "somebody/one")
     assert list(local_hub.iterdir()) == []
-
-
-def with_data_root(run: Path, root: Path) -> None:
-    """Set the data folder of a run."""
-    config = run / "config.json"
-    plain = re.sub(r'"root": "[^"]*"', f'"root": "{root}"', config.read_text(encoding="utf-8"))
-    config.write_text(plain, encoding="utf-8")
 
 
 def test_a_sorted_test_set_is_sampled_evenly(
@@ -193,7 +186,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
     own_run = with_licence(trained["classification"], tmp_path / "own")
     rows = sorted(examples(40, seed=5))
     (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
-    with_data_root(own_run, tmp_path)
+    configure(own_run, "data", root=str(tmp_path))
     monkeypatch.setattr("manyheads.tasks.classification.task._CARD_TEXTS", 4)
     sample = [rows[index] for index in (0, 10, 20, 30)]
     found = Classifier.load(own_run).classify([text for _, text in sample])

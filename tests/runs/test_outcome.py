@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import configure, make_config, write_corpus
 from tests.tolerances import approx
 
 from korean_evidence import expect_korean_verdicts
@@ -140,10 +140,7 @@ def test_a_rise_of_bleu_after_the_best_loss_is_advice_to_choose_by_bleu(last: fl
 
 @pytest.mark.parametrize("metric", ["loss", "bleu"])
 def test_a_run_that_chooses_by_bleu_gets_no_advice_to_do_so(averaged: Path, tmp_path: Path, metric: str) -> None:
-    run = Path(shutil.copytree(averaged, tmp_path / "run"))
-    config = json.loads((run / "config.json").read_text())
-    config["training"]["metric"] = metric
-    (run / "config.json").write_text(json.dumps(config))
+    run = configure(Path(shutil.copytree(averaged, tmp_path / "run")), "training", metric=metric)
     losses = {1: (3.0, 2.0), 2: (2.0, 8.0), 3: (2.5, 10.0)}
     records = [
         {"kind": "validation", "step": step, "loss": loss, "bleu": bleu} for step, (loss, bleu) in losses.items()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import itertools
 import json
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.checkpoint.test_directory import no_space
 from tests.runs.parts import (
     SENTENCES,
     Interrupting,
@@ -404,7 +404,9 @@ def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_
     for step in (8, 16, 24):
         load_weights(translator.model, run.checkpoints.weights(step), "the checkpoint")
         outputs = translator.translate([source for source, _, _ in logged[step]], beam_size=1)
-        assert [one.translation for one in outputs] == [output for _, _, output in logged[step]], step
+        assert [translation.translation for translation in outputs] == [output for _, _, output in logged[step]], (
+            step
+        )
     assert len({str(samples) for samples in logged.values()}) > 1, "the outputs change"
 
 
@@ -425,10 +427,6 @@ def test_a_full_disk_ends_training_and_the_same_call_resumes(
     assert RunDirectory(out).checkpoints.steps() == [4]
     train(full_config(corpus), out)
     assert_same_run(out, finished)
-
-
-def no_space(*_: object, **__: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(("store", "what"), [(TextStore, "the text"), (TokenStore, "the token ids")])
