@@ -14,9 +14,9 @@ from tests.serving.process import GERMAN, Server
 from tests.tolerances import approx, sampled, within
 
 from manyheads.inference.inspect import inspect, inspect_loaded
-from manyheads.inference.inspect_options import InspectOptions
+from manyheads.inference.inspect_options import Changes, InspectOptions
 from manyheads.inference.translation.translator import Translator
-from manyheads.inspection.isolation import _isolate
+from manyheads.inspection.isolation import isolated_with_changes
 from manyheads.views.codec import from_json_values
 from manyheads.views.documents import ClassificationInspection, Inspection, TranslationInspection
 from manyheads.views.parts import HeadSteps
@@ -237,15 +237,14 @@ def test_inspections_at_the_same_time_are_independent(client: httpx.Client, serv
 
 def test_an_isolated_model_shares_the_weights_but_not_the_observers(translator_run: Path) -> None:
     translator = Translator.load(translator_run)
-    other = _isolate(translator)
-    assert isinstance(other, Translator)
-    assert [id(parameter) for parameter in other.model.parameters()] == [
-        id(parameter) for parameter in translator.model.parameters()
-    ]
-    assert not {id(module) for module in other.model.modules()} & {
-        id(module) for module in translator.model.modules()
-    }
-    assert other.translate(GERMAN[:3]) == replace(translator, engine=translator.torch_engine).translate(GERMAN[:3])
+    with isolated_with_changes(translator, Changes()) as isolated:
+        assert isinstance(isolated, Translator)
+        own, shared = ([*map(id, found.model.parameters())] for found in (isolated, translator))
+        assert own == shared
+        own, others = ({*map(id, found.model.modules())} for found in (isolated, translator))
+        assert not own & others
+        expected = replace(translator, engine=translator.torch_engine).translate(GERMAN[:3])
+        assert isolated.translate(GERMAN[:3]) == expected
 
 
 def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> None:
@@ -256,11 +255,12 @@ def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> N
         asked.append(len(asked))
         return [0] if len(asked) > 2 else []
 
-    found = inspect_loaded(_isolate(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
+    with isolated_with_changes(translator, Changes(), cancelled) as isolated:
+        found = inspect_loaded(isolated, GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(found, TranslationInspection)
     whole = inspect_loaded(translator, GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(whole, TranslationInspection)
     assert 1 < len(found.target.tokens) <= 4 < len(whole.target.tokens)
-    other = _isolate(translator, lambda: [0])
-    assert isinstance(other, Translator)
-    assert [translation.translation for translation in other.translate(GERMAN[:3])] == ["", "", ""]
+    with isolated_with_changes(translator, Changes(), lambda: [0]) as isolated:
+        assert isinstance(isolated, Translator)
+        assert [translation.translation for translation in isolated.translate(GERMAN[:3])] == ["", "", ""]
