@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from tests.interop.marian import write_marian_folder
-from tests.interop.parts import make_parts, variant_parts
+from tests.interop.parts import change_settings, make_parts, variant_parts
 from tests.model.samples import VARIANTS
 
 from manyheads.errors import ParityError, RunError
@@ -142,11 +142,7 @@ def test_another_model_is_not_taken_for_the_imported_one(tmp_path: Path) -> None
 
 
 def set_json(name: str, **changes: Any) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        content = json.loads((folder / name).read_text(encoding="utf-8"))
-        (folder / name).write_text(json.dumps(content | changes), encoding="utf-8")
-
-    return change
+    return lambda folder: change_settings(folder, name, **changes)
 
 
 def set_symbols(change: Callable[[list[str]], list[str]]) -> Callable[[Path], None]:
