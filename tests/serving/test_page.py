@@ -715,29 +715,27 @@ def test_the_explorer_has_a_form_for_every_operation_and_sends_it(
 ) -> None:
     """Use the server at its own address, and below a path of a reverse proxy."""
     with serve_below(address, path) if path else nullcontext(address) as root:
-        use_explorer(browser, root)
-
-
-def use_explorer(browser: Browser, root: str) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    specification = page.request.get(f"{root}spec").json()
-    (server,) = specification["servers"]
-    languages = urljoin(f"{root}spec", server["url"]).removesuffix("/") + "/languages"
-    assert page.request.get(languages).json()[0]["code"] == "de"
-    page.goto(f"{root}docs")
-    page.locator("#operations details").first.wait_for()
-    operations = page.locator("#operations details")
-    assert operations.count() == len(specification["paths"])
-    form = operations.filter(has_text="/translate").first
-    form.locator("summary").click()
-    names = form.locator("[name]").evaluate_all("elements => elements.map(element => element.name)")
-    assert names == ["q", "source", "target", "format", "alternatives", "glossary"]
-    form.locator("textarea[name=q]").fill(SENTENCE)
-    form.locator("select[name=source]").select_option("de")
-    form.locator("select[name=target]").select_option("en")
-    form.locator("button").click()
-    form.locator("pre", has_text="translatedText").wait_for(timeout=30_000)
-    assert form.locator("pre").inner_text().startswith("200 after ")
-    assert page.locator("main").evaluate("e => getComputedStyle(e).maxWidth") != "none", "the style sheet is loaded"
-    context.close()
+        context = browser.new_context()
+        page = context.new_page()
+        specification = page.request.get(f"{root}spec").json()
+        (server,) = specification["servers"]
+        languages = urljoin(f"{root}spec", server["url"]).removesuffix("/") + "/languages"
+        assert page.request.get(languages).json()[0]["code"] == "de"
+        page.goto(f"{root}docs")
+        page.locator("#operations details").first.wait_for()
+        operations = page.locator("#operations details")
+        assert operations.count() == len(specification["paths"])
+        form = operations.filter(has_text="/translate").first
+        form.locator("summary").click()
+        names = form.locator("[name]").evaluate_all("elements => elements.map(element => element.name)")
+        assert names == ["q", "source", "target", "format", "alternatives", "glossary"]
+        form.locator("textarea[name=q]").fill(SENTENCE)
+        form.locator("select[name=source]").select_option("de")
+        form.locator("select[name=target]").select_option("en")
+        form.locator("button").click()
+        form.locator("pre", has_text="translatedText").wait_for(timeout=30_000)
+        assert form.locator("pre").inner_text().startswith("200 after ")
+        assert page.locator("main").evaluate("e => getComputedStyle(e).maxWidth") != "none", (
+            "the style sheet is loaded"
+        )
+        context.close()

@@ -157,7 +157,7 @@ SPECIAL_WORDS = [
 
 
 @pytest.mark.parametrize(
-    "language", ["en", "de+en", "ru", *(pytest.param(one, marks=pytest.mark.slow) for one in ("de", "es"))]
+    "language", ["en", "de+en", "ru", *(pytest.param(code, marks=pytest.mark.slow) for code in ("de", "es"))]
 )
 def test_words_are_segmented_as_by_spacy(browser: Browser, language: str) -> None:
     pytest.importorskip("spacy")
