@@ -56,9 +56,9 @@ def test_every_key_is_compared_in_constant_time(file: KeyFile, monkeypatch: pyte
 
     real = hmac.compare_digest
 
-    def compare(one: str, other: str) -> bool:
-        seen.append(one)
-        return real(one, other)
+    def compare(stored: str, sent: str) -> bool:
+        seen.append(stored)
+        return real(stored, sent)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     ring.find(secrets[0])

@@ -57,8 +57,8 @@ def all_batches(found: CorpusUpdates, epoch: int) -> list[list[Batch]]:
     return [found.batches(epoch, position, pairs) for position, pairs in enumerate(found.epoch(epoch))]
 
 
-def equal_batches(one: list[list[Batch]], other: list[list[Batch]]) -> bool:
-    flat, also = list(chain.from_iterable(one)), list(chain.from_iterable(other))
+def equal_batches(first: list[list[Batch]], second: list[list[Batch]]) -> bool:
+    flat, also = list(chain.from_iterable(first)), list(chain.from_iterable(second))
     return len(flat) == len(also) and all(
         torch.equal(a.source, b.source) and torch.equal(a.target_in, b.target_in)
         for a, b in zip(flat, also, strict=True)

@@ -299,7 +299,7 @@ def test_the_page_generates_without_the_causal_mask_like_python(runs: dict[str, 
             (continuation,) = copied.generate([prompt], options)
             written.append(continuation.samples[0].text)
             assert answer(page, "api/next", **body, write=40)["text"] == written[-1]
-    assert written != [one.samples[0].text for one in loaded.generate(prompts, options)]
+    assert written != [generation.samples[0].text for generation in loaded.generate(prompts, options)]
 
 
 PROMPTS = {"translation": TEXTS[0], "classification": "a really lovely film", "language-modeling": "ANNA:"}
@@ -313,7 +313,7 @@ SHOWN = (
 # Removes each focused element that is outlined from the set `missing`.
 WATCH_FOCUS = """() => document.addEventListener("focusin", ({ target }) => {
   const around = [target, target.closest(".side")];
-  if (around.some((one) => one && getComputedStyle(one).outlineStyle !== "none")) missing.delete(target);
+  if (around.some((part) => part && getComputedStyle(part).outlineStyle !== "none")) missing.delete(target);
 })"""
 
 
@@ -415,7 +415,7 @@ VIEW = """((view, state) => {
   const all = [`#tab-${view}[aria-selected=true]`, "#panel[aria-busy=false]"];
   return new Promise((done) => {
     const wait = () => {
-      if (all.every((one) => document.querySelector(one))) done(document.querySelector("#panel").innerText);
+      if (all.every((part) => document.querySelector(part))) done(document.querySelector("#panel").innerText);
       else setTimeout(wait, 20);
     };
     setTimeout(wait, 20);
@@ -682,7 +682,7 @@ def test_a_module_computes_in_node_what_python_computes(runs: dict[str, Path], m
     assert_near(run_module(modules / "translation", script), expected.to_json())
     (classes,) = Classifier.load(runs["classification"]).classify(["a fine film"])
     found = run_module(modules / "classification", 'return manyheads.classify("a fine film");')
-    assert {one["label"]: one["probability"] for one in found} == within(classes.probabilities, TOLERANCE)
+    assert {entry["label"]: entry["probability"] for entry in found} == within(classes.probabilities, TOLERANCE)
     assert found[0]["label"] == classes.label
     assert run_module(modules / "classification", 'return manyheads.classify(" ");') == []
     generator = Generator.load(runs["language-modeling"])
