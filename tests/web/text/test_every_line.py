@@ -21,7 +21,7 @@ from tests.web.test_tokenizer import (
     train_marian,
     train_without_bytes,
 )
-from tests.web.text.browser import LITERALS, Browser, first_difference, open_browser, random_texts
+from tests.web.text.browser import LITERALS, Browser, first_difference, random_texts
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.inference.translation.literals import spans_to_translate
@@ -96,12 +96,6 @@ def make_tokenizer(name: str, folder: Path) -> Tokenizer:
     if name == "marian":
         return train_marian("unigram", "nmt_nfkc")
     return MAKERS[name](folder)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("name", [*KINDS, *OTHERS])

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import pytest
 from tests.inference.translation.test_parts import LETTERLESS, SPACE, WORDS
 from tests.tasks.documents import documents
-from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, open_browser, quick_texts
+from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, quick_texts
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.inference.translation.assembly import word_numbers
@@ -32,10 +31,9 @@ OPTIONS = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        opened.call("load", "bytes", describe_tokenizer(TOKENIZER))
-        yield opened
+def browser(browser: Browser) -> Browser:
+    browser.call("load", "bytes", describe_tokenizer(TOKENIZER))
+    return browser
 
 
 def in_javascript(options: dict[str, Any]) -> dict[str, Any]:
