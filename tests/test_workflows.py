@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-
-from tests.portable import ROWS
+from tools.portable import ROWS
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".github"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 from tests.docs.console import Command, Fence, commands, fences
-from tests.docs.korean import origin
-from tests.docs.pages import Block, blocks
+from tools.korean import origin
+from tools.pages import Block, blocks
 
 from manyheads.cli.main import program
 

@@ -12,8 +12,8 @@ from typing import Any
 from tests.docs.commands import CACHED_OUTCOMES, CANNOT_BE_RUN, Outcome, run, split
 from tests.docs.console import Command
 from tests.docs.outlines import missing, same_keys
-from tests.docs.pages import Block, executed
 from tests.docs.serve import serve
+from tools.pages import Block, executed
 
 from manyheads.errors import MissingExtraError
 

@@ -9,7 +9,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
-from tests.walks import Function, calls_seen, file_of
+from tools.walks import Function, calls_seen, file_of
 
 from manyheads import Translator, train
 from manyheads.config.load import load_config

@@ -46,8 +46,8 @@ from tests.docs.commands import (
 from tests.docs.console import Command, commands, fences
 from tests.docs.page_files import PageFiles
 from tests.docs.page_runner import PageRunner
-from tests.docs.pages import Block, blocks, new_names
 from tests.interop.local_hub import use_local_hub
+from tools.pages import Block, blocks, new_names
 
 from bitext import download
 from bitext.discover import find_text

@@ -9,7 +9,7 @@ import re
 import tomllib
 
 import pytest
-from tests.docs.korean import (
+from tools.korean import (
     CODE,
     DOCS,
     KOREAN,
@@ -20,7 +20,7 @@ from tests.docs.korean import (
     translation_statuses,
     with_code,
 )
-from tests.docs.pages import blocks as python_blocks
+from tools.pages import blocks as python_blocks
 
 from korean_evidence import flattened
 from manyheads.config.load import json_schema
@@ -76,7 +76,7 @@ def test_a_page_and_its_korean_translation_link_to_each_other() -> None:
 
 
 def test_a_korean_page_shows_the_same_code_commands_and_outputs() -> None:
-    """Compare the blocks; `python -m tests.docs.korean --code docs/ko/PAGE` copies them."""
+    """Compare the blocks; `python -m tools.korean --code docs/ko/PAGE` copies them."""
     for name in TRANSLATIONS:
         assert blocks(PAGES[name]) == blocks((DOCS / origin(PAGES[name])).read_text("utf-8")), name
     assert python_blocks(README) == python_blocks((DOCS.parent / "README.md").read_text("utf-8")) != []

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.notebooks import (
+from tools.notebooks import (
     DIGEST,
     LOCAL_PATHS,
     PROMISES,
@@ -34,7 +34,7 @@ NOTEBOOKS = ROOT / "notebooks"
 ENGLISH = sorted(NOTEBOOKS.glob("*.ipynb"))
 ALL = [*ENGLISH, *sorted(NOTEBOOKS.glob("ko/*.ipynb"))]
 MAX_BYTES = 300_000
-WRITE = "run and store them again: python -m tests.docs.notebooks --write notebooks/*.ipynb notebooks/ko/*.ipynb"
+WRITE = "run and store them again: python -m tools.notebooks --write notebooks/*.ipynb notebooks/ko/*.ipynb"
 # matplotlib reads tensors by a protocol of numpy that torch does not know in full
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
@@ -259,7 +259,7 @@ def test_the_notebooks_run_in_a_kernel_and_keep_their_promises(tmp_path: Path) -
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     write_encoder(tmp_path / "models" / "minilm")
-    # `python -m tests.docs.notebooks` runs all of them; the two that train translators take minutes
+    # `python -m tools.notebooks` runs all of them; the two that train translators take minutes
     for name in ("attention-from-scratch", "fine-tune-a-bert"):
         random_encoder = name == "fine-tune-a-bert" and real_encoder() is None
         execute(NOTEBOOKS / f"{name}.ipynb", tmp_path, promises=not random_encoder)

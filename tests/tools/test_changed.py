@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path, PurePosixPath
 
 import pytest
-
-from tests.changed import changed_files, find_tests, run_tests
+from tools.changed import changed_files, find_tests, run_tests
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 
