@@ -68,7 +68,7 @@ def limits_of(source: str) -> list[int]:
             and isinstance(node.ops[0], (ast.Lt, ast.LtE))
             and "abs(" in ast.unparse(node.left)
         ):
-            bounds = [one.value for one in node.comparators if isinstance(one, ast.Constant)]
+            bounds = [comparator.value for comparator in node.comparators if isinstance(comparator, ast.Constant)]
             if any(isinstance(bound, float) and 0 < bound < SMALLEST for bound in bounds):
                 found.append(node.lineno)
         elif isinstance(node, ast.Dict) and {"atol", "rtol"} & {getattr(key, "value", None) for key in node.keys}:

@@ -82,11 +82,11 @@ def page_commands(page: Path) -> list[Command]:
     found = commands(fences(page))
     english = english_of(page)
     if english:
-        known = {without_comment(one.text) for one in commands(fences(english))}
-        return [one for one in found if without_comment(one.text) not in known]
+        known = {without_comment(command.text) for command in commands(fences(english))}
+        return [command for command in found if without_comment(command.text) not in known]
     for block in unattached_blocks(page):
         for text in (text for begin, text in SEPARATE_OUTPUTS.items() if block.text.startswith(begin)):
-            index = next((index for index, one in enumerate(found) if one.text.startswith(text)), None)
+            index = next((index for index, command in enumerate(found) if command.text.startswith(text)), None)
             if index is None:
                 found.append(Command(block.line, text, block.text))
             else:
@@ -121,7 +121,7 @@ def examples(command: click.Command = program, path: tuple[str, ...] = ()) -> It
 
 def untested_examples() -> Iterator[tuple[str, str]]:
     """Yield the examples of `--help` whose combination of options no command of a page has."""
-    shown = [verb_and_options(one.text) for page in PAGES for one in commands(fences(page))]
+    shown = [verb_and_options(command.text) for page in PAGES for command in commands(fences(page))]
     for verb, text in examples():
         name, options = verb_and_options(text)
         if name and not any(name == other and options <= more for other, more in shown):

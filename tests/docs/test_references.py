@@ -167,7 +167,7 @@ def names_in(module: Path) -> set[str]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.ImportFrom | ast.Import):
-            found |= {one.asname or one.name for one in node.names}
+            found |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

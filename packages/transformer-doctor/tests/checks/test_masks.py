@@ -71,7 +71,7 @@ def test_low_scores_without_a_mask_are_not_hidden() -> None:
 def test_rows_are_found_in_both_orders_of_folding() -> None:
     values = torch.arange(B * H * T * T).view(B, H, T, T)
     batch_first, heads_first = values.flatten(0, 1), values.transpose(0, 1).flatten(0, 1)
-    one = attention(LATER[None])
-    assert any(torch.equal(rows, values) for rows in per_row(one, batch_first, B))
-    assert any(torch.equal(rows, values) for rows in per_row(one, heads_first, B))
-    assert torch.equal(next(per_row(one, values, B)), values)
+    record = attention(LATER[None])
+    assert any(torch.equal(rows, values) for rows in per_row(record, batch_first, B))
+    assert any(torch.equal(rows, values) for rows in per_row(record, heads_first, B))
+    assert torch.equal(next(per_row(record, values, B)), values)
