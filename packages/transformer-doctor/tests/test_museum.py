@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 
 from transformer_doctor.catalogue import CATALOGUE
-from transformer_doctor.errors import UsageError
 from transformer_doctor.museum import EXHIBITS, FIX, TEXTS, Performance, exhibit, perform, play
 from transformer_doctor.texts import LANGUAGES, Language
 
@@ -74,8 +73,3 @@ def test_playing_an_exhibit_shows_the_diagnosis_and_the_fix() -> None:
     assert {f"    - {wrong}", f"    + {correct}"} <= set(lines)
     assert f"    오류: {chosen.name} ({CATALOGUE[chosen.name].texts['ko'].title})" in lines
     assert lines[-1] == "    검사 1개 통과: 고칠 것이 없습니다"
-
-
-def test_an_unknown_exhibit_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no exhibit 19"):
-        exhibit("19")
