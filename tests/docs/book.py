@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import click
 from tests.docs.console import Command, Fence, commands, fences
@@ -45,6 +47,16 @@ SEPARATE_OUTPUTS = {
 }
 # The examples in the last words of a verb's `--help`.
 SHOWN = re.compile(r"Examples?:\n((?:[ \t]*\S.*\n?)+)")
+
+
+def extension(name: str) -> ModuleType:
+    """Import a module of docs/_ext, which Sphinx finds by its own path."""
+    specification = importlib.util.spec_from_file_location(f"_ext_{name}", DOCS / "_ext" / f"{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
 
 
 def name_of(page: Path) -> str:

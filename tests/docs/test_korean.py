@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
 import tomllib
 
 import pytest
+from tests.docs.book import extension
 from tools.korean import (
     CODE,
     DOCS,
@@ -116,12 +116,7 @@ def test_korean_pages_show_the_korean_form_of_a_picture() -> None:
 
 def test_the_search_of_the_documentation_finds_a_word_without_its_particle() -> None:
     pytest.importorskip("sphinx")
-    spec = importlib.util.spec_from_file_location("search_of_the_book", DOCS / "_ext" / "korean.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert list(module.SearchKorean({}).split("CPU에서 학습을")) == ["CPU", "에서", "학습", "학습을"]
+    assert list(extension("korean").SearchKorean({}).split("CPU에서 학습을")) == ["CPU", "에서", "학습", "학습을"]
 
 
 def test_the_quick_starts_and_the_course_are_completely_translated() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import shlex
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.docs.book import extension
 from tools.notebooks import (
     DIGEST,
     LOCAL_PATHS,
@@ -103,12 +103,7 @@ def test_a_notebook_imports_only_requirements_of_the_package_or_its_extra(path: 
 def links_of(page: str, repository: str) -> list[str]:
     """Return the links to Colab and Binder that a page of the book gets for a public copy of the repository."""
     pytest.importorskip("sphinx")
-    specification = importlib.util.spec_from_file_location("opened", ROOT / "docs" / "_ext" / "notebooks.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    text = module.with_links((ROOT / "docs" / page).read_text(encoding="utf-8"), repository)
+    text = extension("notebooks").with_links((ROOT / "docs" / page).read_text(encoding="utf-8"), repository)
     return re.findall(r"\[(?:Colab|Binder)\]\((https:[^)]+)\)", text)
 
 
