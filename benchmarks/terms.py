@@ -29,9 +29,9 @@ from manyheads.data.augment_phrases import MinedPhrases, mine_phrases
 from manyheads.data.store import TextStore
 from manyheads.evaluation.scores import score
 from manyheads.inference.translation.glossary import Glossary, Term, holds_form
-from manyheads.inference.translation.term_hints import Links, link_words
 from manyheads.inference.translation.translator import Translator
 from manyheads.tasks.translation import augmented_batches
+from manyheads.tasks.translation.term_hints import Links, link_words
 from material import SMALLEST, out, pairs_option, read_rows, train_recipe, write_pairs
 
 MARKS = ",.!?;:\"'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from manyheads.data import augment_text as module
 from manyheads.data.augment_text import (
     add_copy,
+    add_placeholders,
     change_end_mark,
     drop_capital,
     linked_words,
@@ -18,6 +20,8 @@ from manyheads.data.augment_text import (
 )
 
 SOURCE, TARGET = "Der große Hund läuft nach Hause.", "The big dog runs home."
+WORDS = {"hund": "dog", "drei": "three", "neue": "new", "bälle": "balls"}
+PAIR = "Der Hund hat drei neue Bälle.", "The dog has three new balls."
 LINKS = {"hund": "dog", "hause": "home", "katze": "cat"}
 
 
@@ -103,3 +107,39 @@ def test_a_number_on_both_sides_is_replaced_by_the_same_other_one() -> None:
             number = source.split()[2]
             assert target == f"In {number} he was 84."
     assert replaced > 30
+
+
+def test_both_sides_of_a_pair_get_the_same_placeholders_in_the_place_of_words_or_around_them() -> None:
+    shown = {
+        tuple(re.sub("[\ufdd2-\ufdd9]", "#", side) for side in add_placeholders(*PAIR, Random(seed), WORDS))
+        for seed in range(500)
+    }
+    assert {
+        ("Der # hat drei neue Bälle.", "The # has three new balls."),
+        ("Der Hund hat drei #neue Bälle.", "The dog has three #new balls."),
+        ("Der Hund hat #drei# neue #.", "The dog has #three# new #."),
+    } <= shown
+    for seed in range(500):
+        source, target = (
+            re.findall("[\ufdd2-\ufdd9]", side) for side in add_placeholders(*PAIR, Random(seed), WORDS)
+        )
+        assert source == target == sorted(set(source)) != []
+
+
+def test_placeholders_have_the_order_of_the_source_and_the_places_of_the_translations() -> None:
+    for seed in range(200):
+        source, target = add_placeholders("Hund neue", "new dog", Random(seed), WORDS)
+        found = re.findall("[\ufdd2-\ufdd9]", source)
+        if source == f"{found[0]} {found[-1]}" and len(found) == 2:
+            assert target == f"{found[1]} {found[0]}"
+            return
+    raise AssertionError("no pair had two words replaced")
+
+
+def test_a_pair_without_known_words_has_a_placeholder_at_the_same_end_of_both_sides() -> None:
+    ends = {add_placeholders("Ach", "Oh", Random(seed), {}) for seed in range(100)}
+    assert all(
+        (source[:-1], target[:-1]) == ("Ach", "Oh") or (source[1:], target[1:]) == ("Ach", "Oh")
+        for source, target in ends
+    )
+    assert {source.find("Ach") for source, _ in ends} == {0, 1}

@@ -27,18 +27,6 @@ def test_a_translator_searches_with_the_beam_of_the_settings_or_else_of_the_run(
     assert len(result.hypotheses) == size
 
 
-def test_a_glossary_is_given_to_the_only_translator_and_refused_for_several(tmp_path: Path) -> None:
-    glossary = tmp_path / "terms.tsv"
-    glossary.write_text('de\ten\n"Hund"\t"cat"\n', "utf-8")
-    models = Models(translators={("de", "en"): Translator.load(GOLDEN, device="cpu")})
-    models.set_glossary(glossary)
-    (result,) = models.translators["de", "en"].translate(["Ein Hund läuft ."])
-    assert "cat" in result.translation
-    for translators in ({}, {("de", "en"): models.translators["de", "en"], ("en", "de"): None}):
-        with pytest.raises(UsageError, match=f"and {len(translators)} are served"):
-            Models(translators=translators).set_glossary(glossary)  # type: ignore[arg-type]  # not opened
-
-
 @pytest.mark.parametrize(
     ("served", "pairs"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ from tests.tasks.documents import HTML_PARTS, PARTS, documents, word_translator
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
 from manyheads.inference.translation.confidence import ConfidenceModel
+from manyheads.inference.translation.stages import Stage
+from manyheads.inference.translation.translator import STAGES, Translation, Translator
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
 from manyheads.serving.inspection_routes import _translate_sentences
@@ -76,18 +79,6 @@ def post(server: Server, path: str, body: Any, **options: Any) -> tuple[int, Any
 )  # fmt: skip
 def test_an_invalid_request_is_refused_with_the_reason(server: Server, body: Any, message: str) -> None:
     assert post(server, "/translate", body) == (400, {"error": message})
-
-
-def test_the_glossary_of_a_request_is_obeyed_in_that_request_alone(server: Server) -> None:
-    word = SENTENCE.split()[1]
-    _, plain = post(server, "/translate", VALID)
-    for glossary in ({word: "horse"}, [[word, "horse"]], json.dumps({word: "horse"})):
-        status, answer = post(server, "/translate", VALID | {"glossary": glossary})
-        assert status == 200
-        assert "horse" in answer["translatedText"]
-    assert post(server, "/translate", VALID | {"glossary": {"Nichts": "zebra"}}) == (200, plain)
-    assert post(server, "/translate", VALID | {"glossary": {}}) == (200, plain)
-    assert post(server, "/translate", VALID) == (200, plain)
 
 
 @pytest.mark.parametrize(
@@ -162,10 +153,19 @@ def test_what_comes_out_of_300_documents_has_their_structure(kind: str, table: d
     )
 
 
-def test_a_text_has_the_level_of_the_confidence_in_its_parts() -> None:
+class PartCounts(Stage):
+    """A stage that says how many texts a document has."""
+
+    @classmethod
+    def answer_fields(cls, translator: Translator, translations: Sequence[Translation]) -> dict[str, Any]:
+        """Return their number."""
+        return {"parts": len(translations)}
+
+
+def test_a_text_has_the_fields_of_all_stages_such_as_the_level_of_the_confidence_in_its_parts() -> None:
     """A long part that is sure outweighs a short one that is not; text that is copied has no level."""
     confidence = ConfidenceModel(0.5, (0.0, 0.0, 0.0, -0.2), 0.0, (0.4, 0.48))
-    translator = replace(word_translator(), confidence=confidence)
+    translator = replace(word_translator(), confidence=confidence, stages=(*STAGES, PartCounts))
     service: Any = SimpleNamespace(
         models=Models(translators={("de", "en"): translator}),
         batcher=Batcher(workers=1, max_tokens=10_000, max_wait=0.0),
@@ -175,13 +175,15 @@ def test_a_text_has_the_level_of_the_confidence_in_its_parts() -> None:
     unsure = "a, , , , , , , , , , , b"
     texts = ["Ein Hund läuft", unsure, f"<p>{unsure}</p><p>{'Ein Hund läuft ' * 20}</p>", "12"]
 
-    def levels(texts: list[str], *, is_list: bool) -> Any:
+    def answer(texts: list[str], *, is_list: bool) -> dict[str, Any]:
         query = _TranslationRequest(texts, is_list=is_list, source="de", target="en", html=True, alternatives=0)
-        return _translations(service, query, RequestHandle()).get("confidenceLevel")
+        return _translations(service, query, RequestHandle())
 
-    assert levels(texts, is_list=True) == ["high", "low", "high", None]
-    assert levels(texts[:1], is_list=False) == "high"
-    assert levels(texts[3:], is_list=False) is None
+    found = answer(texts, is_list=True)
+    assert found["confidenceLevel"] == ["high", "low", "high", None]
+    assert found["parts"] == [1, 1, 2, 0]
+    assert answer(texts[:1], is_list=False)["confidenceLevel"] == "high"
+    assert "confidenceLevel" not in answer(texts[3:], is_list=False)
     service.batcher.close(5)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitext.file_names import Split
 from manyheads import __version__
 from manyheads.checkpoint import (
     as_json,
@@ -43,9 +44,9 @@ class LoadedModel:
     tokenizers: TokenizerPair
     model: Any  # an `EncoderDecoder`; for texts alone also an engine
 
-    def directions(self) -> list[LoadedModel]:
-        """Return the same model with the configuration of each direction that it was trained on."""
-        return [LoadedModel(config, self.tokenizers, self.model) for config in self.config.for_directions()]
+    def directions(self, split: Split = "train") -> list[LoadedModel]:
+        """Return the same model with the configuration of each direction; see `DataConfig.directions`."""
+        return [LoadedModel(config, self.tokenizers, self.model) for config in self.config.for_directions(split)]
 
     @property
     def prefix(self) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ def evaluate(options: _EvaluateOptions) -> None:
     from manyheads.training.task import Scored
 
     config = RunDirectory.existing(options.run).config() if options.output is not None else None
-    if config is not None and config.data.pairs and not (any(options.languages) or source_file):
+    if config is not None and config.multilingual and not (any(options.languages) or source_file):
         raise click.UsageError("--output needs one direction of this run: --to LANGUAGE --from LANGUAGE.")
     if config is not None and not task_of(config).scores_outputs:
         raise click.UsageError(

@@ -54,15 +54,18 @@ if TYPE_CHECKING:
 _BROKEN_LINES = (
     "sentences go on in the next line, and each line was translated by itself. Put each sentence on one line"
 )
-_COLUMNS = ("score", "truncated", "repeated", "confidence")
 
 
 def _parse_columns(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Return the names of `--columns`, separated by commas."""
-    names = tuple(name.strip() for name in value.split(",")) if value is not None else ()
+    if value is None:
+        return ()
+    from manyheads.inference.translation.translate_file import COLUMNS
+
+    names = tuple(name.strip() for name in value.split(","))
     for name in names:
-        if name not in _COLUMNS:
-            raise click.BadParameter(f"there is no column {name!r}. Choose from {', '.join(_COLUMNS)}.")
+        if name not in COLUMNS:
+            raise click.BadParameter(f"there is no column {name!r}. Choose from {', '.join(COLUMNS)}.")
     return names
 
 

@@ -46,12 +46,12 @@ class AugmentRates:
         end_mark: without their end mark on both sides, or with a full stop if they have none.
         typos: a typing error in the source for each 8 words, at least one.
         copies: the same made-up text on both sides: a number in two of three cases, else an address, emoji,
-            placeholder or inline tag.
+            field such as {name} or inline tag.
         words: replaced by a word or a short phrase and its translation, which are found in the training text by
             alignment.
         join: joined with one to three others to a paragraph.
         terms: translations in the place of words of the source.
-        kept: symbols of kept texts on both sides, in the place of words or around them.
+        placeholders: the same placeholders of literals on both sides, in the place of words or around them.
     """
 
     case: float = 0.06
@@ -61,7 +61,7 @@ class AugmentRates:
     words: float = 0.08
     join: float = 0.02
     terms: float = 0.0
-    kept: float = 0.03
+    placeholders: float = 0.03
 
     def scaled(self, factor: float) -> AugmentRates:
         """Return the rates multiplied by a factor."""
@@ -115,8 +115,8 @@ class AugmentPlan:
         partners: rows joined to each row, -1 for none (MOST_JOINED - 1, N).
         case: 0, CAPITALS, LOWER or SMALL_FIRST.
         mark, typo, copy: whether the end mark is changed, the source is misspelt, a text is copied.
-        terms, kept: whether the source gets translations in the place of words, else both sides symbols of kept
-            texts, after the changes of `texts`.
+        terms, placeholders: whether the source gets translations in the place of words, else both sides
+            placeholders, after the changes of `texts`.
     """
 
     def __init__(self, augmenter: Augmenter, epoch: int) -> None:
@@ -138,7 +138,7 @@ class AugmentPlan:
         self.typo = rng.random(count, dtype=np.float32) < rates.typos
         self.copy = rng.random(count, dtype=np.float32) < rates.copies
         self.terms = (rng.random(count, dtype=np.float32) < rates.terms) & (self.case != _CAPITALS)
-        self.kept = rng.random(count, dtype=np.float32) < rates.kept
+        self.placeholders = rng.random(count, dtype=np.float32) < rates.placeholders
 
     def draw_phrases(self, rng: np.random.Generator, count: int) -> NDArray[np.int32]:
         """Draw a phrase for each row: a single word with a probability of `_WORD_SHARE`."""
@@ -195,7 +195,7 @@ class AugmentPlan:
 
     def changed(self, rows: Indices) -> list[bool]:
         """Return whether each of the given rows is augmented."""
-        switches = (self.mark, self.typo, self.copy, self.terms, self.kept)
+        switches = (self.mark, self.typo, self.copy, self.terms, self.placeholders)
         flags = (self.content[rows] > 0) | (self.case[rows] > 0) | np.any([switch[rows] for switch in switches], 0)
         return [bool(flag) for flag in flags]
 

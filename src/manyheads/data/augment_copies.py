@@ -1,4 +1,4 @@
-"""Make up text that a translator must copy: numbers, addresses, emoji, inline tags and placeholders."""
+"""Make up text that a translator must copy: numbers, addresses, emoji, inline tags and fields such as {name}."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def _make_emoji(rng: Random) -> str:
     return "".join(one() for _ in range(rng.choice((1, 1, 1, 2, 3))))
 
 
-def _make_placeholder(rng: Random) -> str:
-    """Make up a placeholder of a format of literals.toml, such as {name}, %s or $1."""
+def _make_field(rng: Random) -> str:
+    """Make up a field of a format of literals.toml, such as {name}, %s or $1."""
 
     def fill(part: re.Match[str]) -> str:
         if part[0] == "DIGIT":
@@ -108,7 +108,7 @@ COPIES: Mapping[str, Callable[[Random], str]] = {
     "numbers": _make_number,
     "URLs": _make_address,
     "emoji": _make_emoji,
-    "placeholders": _make_placeholder,
+    "placeholders": _make_field,  # their name in the report of a challenge
 }
 
 

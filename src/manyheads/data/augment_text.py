@@ -1,13 +1,15 @@
-"""Changes of one training pair: case, end mark, typing errors, copied material."""
+"""Changes of one training pair: case, end mark, typing errors, copied material, placeholders."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from random import Random
 
 from bitext.languages import SENTENCE_ENDS, full_stop, lower, upper
 from manyheads.data.augment_copies import make_copy, make_tag
+from manyheads.text.reserved import NONCHARACTERS, PLACEHOLDERS
 
 Texts = tuple[str, str]  # source and target
 NO_LANGUAGES = ("", "")  # capitals and small letters are those of most languages
@@ -19,8 +21,12 @@ _LETTERS = re.compile(r"[^\W\d_]{4,}")
 _WORDS_A_TYPO = 8  # words for each misspelt word
 _WHOLE_LINES = 0.15  # share of copies that are a complete line
 _IN_PLACE = 0.6  # share of the other copies that are put at a word
-_AT_END = 0.7  # share of the remaining copies that are put at the end
+_AT_END = 0.7  # share of the remaining copies, and of placeholders where no word is known, that are put at the end
 _TAGGED = 0.2  # share of copies that are a pair of tags
+_PLACEHOLDERS = [NONCHARACTERS[symbol] for symbol in PLACEHOLDERS]
+_COUNTS = (1, 1, 1, 2, 2, 3)  # words of a pair that get placeholders, drawn with equal probability
+_FORMS = ("{}", "{}", "{}", "{}{word}", "{}{word}{}", "{}{word}{}")  # what such a word becomes, likewise
+_IN_ORDER = 0.5  # share of pairs whose first placeholder is the first symbol, and so on
 
 
 def to_capitals(source: str, target: str, languages: Texts = NO_LANGUAGES) -> Texts:
@@ -78,7 +84,7 @@ def add_copy(
     scripts: Sequence[tuple[int, int]] = (),
     languages: Texts = NO_LANGUAGES,
 ) -> Texts:
-    """Put the same made-up text into both sides: number, address, emoji, placeholder or pair of tags.
+    """Put the same made-up text into both sides: number, address, emoji, field such as {name} or pair of tags.
 
     The text is put before a word and its translation if both occur once, otherwise at the start or end of both
     sides. `translations` maps each known word, in lower case. Words in `scripts`, which the training text does not
@@ -101,6 +107,34 @@ def add_copy(
     if rng.random() < _AT_END:
         return f"{source} {start}", f"{target} {start}"
     return f"{start} {source}", f"{start} {target}"
+
+
+def add_placeholders(
+    source: str, target: str, rng: Random, translations: Mapping[str, str], languages: Texts = NO_LANGUAGES
+) -> Texts:
+    """Put the same placeholders into both sides of a pair: in the place of words, before them or around them.
+
+    A pair without a word whose translation is known (`translations`, both in lower case) gets one at an end.
+    """
+    linked = linked_words(source, target, translations, languages)
+    chosen = sorted(rng.sample(linked, min(len(linked), rng.choice(_COUNTS))), key=lambda pair: pair[0].start())
+    forms = [rng.choice(_FORMS) for _ in chosen]
+    count = max(1, sum(form.count("{}") for form in forms))
+    added = _PLACEHOLDERS[:count] if rng.random() < _IN_ORDER else sorted(rng.sample(_PLACEHOLDERS, count))
+    if not chosen:
+        at_end = rng.random() < _AT_END
+        return (source + added[0], target + added[0]) if at_end else (added[0] + source, added[0] + target)
+    unused = iter(added)
+    edits = []
+    for pair, form in zip(chosen, forms, strict=True):
+        own = list(islice(unused, form.count("{}")))
+        edits.append([(word.span(), form.format(*own, word=word[0])) for word in pair])
+    sides = []
+    for side, text in enumerate((source, target)):
+        for (start, end), new in sorted((edit[side] for edit in edits), reverse=True):
+            text = f"{text[:start]}{new}{text[end:]}"
+        sides.append(text)
+    return sides[0], sides[1]
 
 
 def _around(text: str, word: re.Match[str], start: str, end: str) -> str:

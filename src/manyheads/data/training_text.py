@@ -163,8 +163,8 @@ def _held_out(config: Config, split: Split, listener: Listener) -> list[Pair]:
 
 def longest_side(config: Config) -> int:
     """Return the longest side of a training pair in tokens: `data.max_length`, or what learned positions hold."""
-    languages = config.data.pairs or config.model.init_from  # whose vocabulary may have symbols of languages
-    marks = 2 if languages and config.spec.decodes else 1  # an end mark, and the symbol of the target language
+    symbols = config.multilingual or config.model.init_from  # whose vocabulary may have those of languages
+    marks = 2 if symbols and config.spec.decodes else 1  # an end mark, and the symbol of the target language
     return min(config.data.max_length, config.model.position_limit - marks)
 
 
@@ -263,7 +263,7 @@ def read_corpus(config: Config, run: Path, listener: Listener = NO_LISTENER) -> 
     valid = held_out(config, "valid", listener)
     test = held_out(config, "test", listener) if data.has_test and data.drop_overlap else []
     held = [*valid, *test]
-    if data.pairs:  # a pair that one direction holds out, no other direction trains on
+    if config.multilingual:  # a pair that one direction holds out, no other direction trains on
         held += [pair._replace(source=pair.target, target=pair.source) for pair in held]
     folder, key = run / _TEXT, _text_key(config, held)
     if key is None or not TextStore.has(folder, key):

@@ -23,13 +23,13 @@ from manyheads.inference.languages import LANGUAGES
 from manyheads.inference.translation.confidence import CONFIDENCE
 from manyheads.inference.translation.directions import require_one_direction
 from manyheads.inference.translation.translator import Translator
+from manyheads.inference.translation.unlike_training import SOURCES
 from manyheads.notes import verdict_lines
 from manyheads.reports import NO_LISTENER, Listener
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.model_card import tuned_line
 from manyheads.runs.train import train
-from manyheads.text.source_model import SOURCES
 
 TUNING = "tuning.json"  # in the tuned run: what it was made of, and the proof
 _TEXT, _RUN, _IMPORTED, _PROOF = "text", "run", "imported", "proof.json"  # in the folder of a tuning

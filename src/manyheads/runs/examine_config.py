@@ -82,7 +82,7 @@ def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENE
 
 def examine_config_text(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
     """Examine the text of a configuration, called `name` in the report; `data report` prints the result."""
-    if config.data.pairs:
+    if config.multilingual:
         return _examine_directions(config, name, listener)
     splits = {
         split: track(pairs, listener, f"reading the text ({split})", unit=READINGS[config.spec.reads].noun)

@@ -95,7 +95,7 @@ def export(
             parity = _write_text_model(draft, RunDirectory(frozen), to, listener)
     else:
         opened = load_run(run)
-        if config.data.pairs and to == "argos" and out.suffix == ".argosmodel":
+        if config.multilingual and to == "argos" and out.suffix == ".argosmodel":
             raise UsageError(f"{out} is one file, and an Argos package holds one direction. Name a folder: -o DIR.")
         with new_folder(out) as draft:
             with listener.phase("comparing and writing"):
@@ -146,7 +146,7 @@ def _check_conversion(opened: LoadedModel) -> None:
 
 def _scoring_command(run: Path, out: Path, opened: LoadedModel) -> str:
     """Return the command that scores the first direction of a run and its export; "" for several Argos packages."""
-    first, several = opened.directions()[0].config, bool(opened.config.data.pairs)
+    first, several = opened.directions()[0].config, opened.config.multilingual
     if out.is_dir() and not is_export(out):  # of Argos packages
         if several:
             return ""

@@ -63,7 +63,7 @@ def _usage_of_run(config: Config) -> str:
 
 def _with_direction(usage: str, config: Config) -> str:
     """Return the description of the use of a translator, with the choice of a direction where it has several."""
-    if not config.data.pairs:
+    if not config.multilingual:
         return usage
     symbol = f'tokenizer.convert_tokens_to_ids("{language_symbol("TARGET")}")'
     chosen = {

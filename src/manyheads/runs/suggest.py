@@ -25,11 +25,11 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.data.reading import READINGS
 from manyheads.data.training_text import read_split
 from manyheads.errors import DataError
-from manyheads.inference.translation.directions import reserved_symbols
 from manyheads.reports import NO_LISTENER, Listener, track
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.text.normalize import normalize
 from manyheads.text.subwords import possible_size
+from manyheads.training.registry import task_of
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact
 _MIN_EPOCH_SHARE = 0.5  # share of its epochs for which the time must suffice, or a smaller model is suggested
@@ -270,7 +270,7 @@ def _possible_vocabularies(plain: Suggestion, data: DataConfig) -> Callable[[Siz
 
     Pieces are learned from a sample; the characters of the whole text must fit beside the bytes.
     """
-    reserved = tuple(reserved_symbols(plain.config))
+    reserved = tuple(task_of(plain.config).reserved_symbols(plain.config))
     tokenizer = plain.config.tokenizer.model_copy(update={"reserved": reserved})
     held_out = (pair for split in _HELD_OUT if split in plain.data for pair in read_split(data, split, "pairs"))
     kept = PairFilter(READINGS["pairs"].rules(data), normalize, held_out).used(read_split(data, "train", "pairs"))

@@ -162,7 +162,7 @@ def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener
     for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
         languages = "-".join(dict.fromkeys(config.languages))
         corpus_name = f"{languages} ({name})" if config.data.more else languages
-        shown = name if config.data.pairs else corpus_name
+        shown = name if config.multilingual else corpus_name
         listener.message(f"{shown}: {counts.describe(reading.noun, reading.other)}")
     check_same_corpus(run, corpus, force)
     task = prepare_task(config, run, corpus, listener)

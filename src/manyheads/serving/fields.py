@@ -20,14 +20,12 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
-from manyheads.inference.translation.glossary import Term
 from manyheads.serving.responses import ApiError
 from manyheads.serving.settings import ServeSettings
 
 _MULTIPART = "multipart/form-data"
 _MAX_FIELDS = 1_000
 _BODY_SECONDS = 10.0  # that a client may take to send its body
-_MAX_TERMS, _MAX_TERM_LENGTH = 100, 100  # in the glossary of a request; characters of each side
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -132,29 +130,6 @@ class Fields:
         check_number_and_lengths(texts, settings)
         return texts, isinstance(self.get("q"), list)
 
-    def glossary(self) -> list[Term]:
-        """Return the terms of the field `glossary`: an object of terms and translations, or a list of pairs.
-
-        A form has the object as text. The number of terms and the length of each side are limited.
-        """
-        value = self.single("glossary")
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except (ValueError, RecursionError):
-                value = False
-        pairs = list(value.items()) if isinstance(value, dict) else [] if value is None else value
-        if not isinstance(pairs, list) or not all(map(_is_pair, pairs)):
-            raise ApiError(400, "Invalid request: glossary parameter must be an object of texts or a list of pairs")
-        longest = max((len(side) for pair in pairs for side in pair), default=0)
-        for size, limit in ((len(pairs), _MAX_TERMS), (longest, _MAX_TERM_LENGTH)):
-            if size > limit:
-                raise ApiError(400, f"Invalid request: glossary ({size}) exceeds text limit ({limit})")
-        return [
-            Term(replace_surrogates(source), replace_surrogates(target), f"glossary, pair {number}")
-            for number, (source, target) in enumerate(pairs, start=1)
-        ]
-
     def model_name(self, models: Collection[str], kind: str) -> str:
         """Return the field `model`, which names one of the models; it may be missing where there is only one.
 
@@ -169,10 +144,6 @@ class Fields:
         if name is not None and name in models:
             return name
         raise ApiError(404 if name else 400, f"model must be one of: {', '.join(models)}")
-
-
-def _is_pair(pair: object) -> bool:
-    return isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(side, str) for side in pair)
 
 
 def check_number_and_lengths(texts: Sequence[str], settings: ServeSettings) -> None:

@@ -26,11 +26,11 @@ from manyheads.inference.languages import languages_of
 from manyheads.inference.native.build import library, why_none
 from manyheads.inference.native_engine import is_cpu
 from manyheads.inference.threads import limit_threads, num_threads
-from manyheads.inference.translation.glossary import Glossary
 from manyheads.inference.translation.translator import Translator
 from manyheads.processors import available_processors
 from manyheads.search.options import SearchOptions
 from manyheads.serving.batching import Batcher
+from manyheads.serving.glossary import set_glossary
 from manyheads.serving.pivots import Pair, find_pivots
 from manyheads.serving.queue_items import RequestHandle
 from manyheads.serving.queued_engine import queued_translator
@@ -150,7 +150,7 @@ class Models:
             UsageError: another run has the same language pair, or the same task and name.
         """
         folder = run.resolve()
-        if isinstance(loaded, Translator) and loaded.config.data.pairs:
+        if isinstance(loaded, Translator) and loaded.config.multilingual:
             for source, target in loaded.config.directions:
                 direction = loaded.to(source=source, target=target)
                 self.add(run, direction, direction_name(folder.name, direction.config))
@@ -178,23 +178,6 @@ class Models:
         description = describe(loaded.config, name, examples=examples, watched=watched)
         self.runs[name] = ServedRun(name, folder, loaded, description)
 
-    def set_glossary(self, path: Path) -> None:
-        """Read a glossary for the only translator, and use both once.
-
-        Raises:
-            UsageError: there are several translators or none, or a translation cannot come out.
-            DataError: the glossary cannot be read.
-        """
-        if len(self.translators) != 1:
-            raise UsageError(
-                f"--glossary is for one translator, and {len(self.translators)} are served. Serve each alone."
-            )
-        for pair, translator in self.translators.items():
-            glossary = Glossary.read(path, pair)
-            self.translators[pair] = translator.with_glossary(glossary)
-            if glossary.terms:
-                translator.translate(["a"], required=[[glossary.terms[0].target]])
-
 
 def load_models(
     runs: Sequence[Path], settings: ServeSettings, batcher: Batcher, log: Callable[[str], None]
@@ -207,7 +190,7 @@ def load_models(
     for run in runs:
         models.add(run, _load_model(run, settings))
     if settings.glossary is not None:
-        models.set_glossary(settings.glossary)
+        set_glossary(models.translators, settings.glossary)
     models.pivots = find_pivots(models.translators)
     models.detector = _make_detector(models, log)
     _warm_up(models, batcher)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from bitext.languages import match_language
-from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.translator import STAGES, Translation
 
 Pair = tuple[str, str]
 _PREFERRED = "en"  # of several pivot languages
@@ -30,21 +30,17 @@ def find_pivots(pairs: Collection[Pair]) -> dict[Pair, tuple[Pair, Pair]]:
 
 
 def join(first: Translation, second: Translation) -> Translation:
-    """Return the translation of a source by way of another language, from the two translations on the way.
-
-    Its confidence is the lower one of the two.
-    """
-    known = [translation for translation in (first, second) if translation.confidence is not None]
-    least = min(known, key=lambda translation: translation.confidence or 0.0, default=second)
-    return replace(
+    """Return the translation of a source by way of another language, from the two translations on the way."""
+    joined = replace(
         second,
         source=first.source,
         truncated=first.truncated or second.truncated,
         alignment=_join_alignments(first.alignment, second.alignment),
         warnings=list(dict.fromkeys([*first.warnings, *second.warnings])),
-        confidence=least.confidence,
-        confidence_level=least.confidence_level,
     )
+    for stage in STAGES:
+        joined = stage.after_pivot(first, joined)
+    return joined
 
 
 def _join_alignments(first: str | None, second: str | None) -> str | None:

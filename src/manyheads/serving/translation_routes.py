@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from starlette.requests import Request
@@ -14,11 +14,11 @@ from starlette.responses import Response
 from bitext.languages import language_name, language_names, match_language
 from manyheads.data.suggestions import Suggestion, SuggestionFile
 from manyheads.errors import DataError, UsageError, WriteError
-from manyheads.inference.translation.glossary import Glossary, Term
-from manyheads.inference.translation.result import Translation
+from manyheads.inference.translation.glossary import Term
 from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
+from manyheads.serving.glossary import requested_terms, with_terms
 from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence, Models
 from manyheads.serving.pivots import join
@@ -51,6 +51,26 @@ class _TranslationRequest:
     html: bool
     alternatives: int
     terms: Sequence[Term] = ()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The answer about one text.
+
+    Attributes:
+        texts: translations, best first.
+        warnings: names of the warnings.
+        fields: further fields by name; None where this text has no value.
+    """
+
+    texts: list[str]
+    warnings: list[str] = field(default_factory=list)
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def alternatives(self) -> list[str]:
+        """Translations that differ from the first, each once."""
+        return [text for text in dict.fromkeys(self.texts) if text != self.texts[0]]
 
 
 async def translate(request: Request) -> Response:
@@ -171,7 +191,7 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
         target=_served_language(target, service),
         html=kind == "html",
         alternatives=max(0, alternatives),
-        terms=fields.glossary(),
+        terms=requested_terms(fields),
     )
 
 
@@ -200,10 +220,7 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     models = service.models
     documents = [read_html(text) if query.html else Document(text) for text in query.texts]
     sources = [_source_of(document, query, models) for document in documents]
-    results: list[list[str]] = [[document.unchanged] for document in documents]
-    warnings: list[list[str]] = [[] for _ in documents]
-    pivots: list[str | None] = [None for _ in documents]
-    levels: list[str | None] = [None for _ in documents]
+    answers = [_Answer([document.unchanged]) for document in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, confidence)) in enumerate(zip(documents, sources, strict=True)):
         if source == query.target or (confidence == 0 and models.detector.profiles):
@@ -221,13 +238,9 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     for pair, indices in by_pair.items():
         own = [documents[index] for index in indices]
         translated = _translate_documents(service, models.route(pair), query, own, handle)
-        pivot = models.pivots.get(pair)
-        for index, (texts, warned, level) in zip(indices, translated, strict=True):
-            results[index], warnings[index], levels[index] = texts, warned, level
-            pivots[index] = pivot[0][1] if pivot else None
-    return _translation_json(
-        query, results, warnings, levels, pivots, [_language_json(language) for language in sources]
-    )
+        for index, answer in zip(indices, translated, strict=True):
+            answers[index] = answer
+    return _translation_json(query, answers, [_language_json(language) for language in sources])
 
 
 def _source_of(document: Document, query: _TranslationRequest, models: Models) -> LanguageConfidence:
@@ -247,12 +260,8 @@ def _translate_documents(
     query: _TranslationRequest,
     documents: Sequence[Document],
     handle: RequestHandle,
-) -> list[tuple[list[str], list[str], str | None]]:
-    """Translate documents of one language; of two translators, the second translates the output of the first.
-
-    Returns:
-        For each document its translations, best first, the names of its warnings, and the level of its confidence.
-    """
+) -> list[_Answer]:
+    """Translate documents of one language; of two translators, the second translates the output of the first."""
     *before, translator = (queued_translator(direction, service.batcher, handle) for direction in served)
     if before and query.terms:
         raise ApiError(400, "Invalid request: a glossary is for a direct translation, and this one has a pivot")
@@ -262,7 +271,7 @@ def _translate_documents(
     options = SearchOptions(token_scores=False, alignment=tagged, match_source=service.settings.match_source)
     try:
         if query.terms:
-            translator = translator.with_glossary((translator.glossary or Glossary(())).extended(query.terms))
+            translator = with_terms(translator, query.terms)
         middle = [translation for step in before for translation in step.translate(texts, options=options)]
         inputs = [translation.translation for translation in middle] if before else texts
         translated = translator.translate(inputs, n_best=count + 1, options=options)
@@ -275,48 +284,33 @@ def _translate_documents(
     service.metrics.count_texts(len(texts), sum(map(len, texts)))
     remaining = iter(translated)
     parts = [[next(remaining) for _ in document.texts] for document in documents]
-    return [
-        (
-            document.assemble(own),
-            list(dict.fromkeys(name for part in own for name in part.warnings)),
-            _level_of(translator, own),
-        )
-        for document, own in zip(documents, parts, strict=True)
-    ]
-
-
-def _level_of(translator: Translator, parts: Sequence[Translation]) -> str | None:
-    """Return the level of the mean confidence in the parts of a document, each weighted with its tokens."""
-    known = [(part.confidence, len(part.hypotheses[0].tokens)) for part in parts if part.confidence is not None]
-    if translator.confidence is None or not known:
-        return None
-    return translator.confidence.level(sum(map(math.prod, known)) / sum(tokens for _, tokens in known))
+    pivot = before[0].config.data.target if before else None
+    answers = []
+    for document, own in zip(documents, parts, strict=True):
+        warnings = list(dict.fromkeys(name for part in own for name in part.warnings))
+        fields: dict[str, Any] = {}
+        for stage in translator.stages:
+            fields |= stage.answer_fields(translator, own)
+        answers.append(_Answer(document.assemble(own), warnings, fields | {"pivot": pivot}))
+    return answers
 
 
 def _translation_json(
-    query: _TranslationRequest,
-    results: list[list[str]],
-    warnings: list[list[str]],
-    levels: list[str | None],
-    pivots: list[str | None],
-    languages: list[dict[str, Any]],
+    query: _TranslationRequest, answers: list[_Answer], languages: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the JSON object of a response; for a single text, without lists.
 
-    Warnings, levels of confidence and pivot languages are there if there are any.
+    Warnings and further fields are there if a text has them.
     """
-    alternatives = [list(dict.fromkeys(text for text in texts[1:] if text != texts[0])) for texts in results]
-    content: dict[str, Any] = {"translatedText": [texts[0] for texts in results]}
+    content: dict[str, Any] = {"translatedText": [answer.texts[0] for answer in answers]}
     if query.source == _AUTO:
         content["detectedLanguage"] = languages
     if query.alternatives:
-        content["alternatives"] = alternatives
-    if any(warnings):
-        content["warnings"] = warnings
-    if any(levels):
-        content["confidenceLevel"] = levels
-    if any(pivots):
-        content["pivot"] = pivots
+        content["alternatives"] = [answer.alternatives for answer in answers]
+    further: dict[str, list[Any]] = {"warnings": [answer.warnings for answer in answers]}
+    for name in dict.fromkeys(chain.from_iterable(answer.fields for answer in answers)):
+        further[name] = [answer.fields.get(name) for answer in answers]
+    content |= {name: values for name, values in further.items() if any(values)}
     return content if query.is_list else {name: values[0] for name, values in content.items()}
 
 

@@ -14,7 +14,7 @@ from typing import Literal, Self
 from bitext.unicode import known, on_known
 from manyheads.errors import UsageError
 from manyheads.text.normalize import normalize, normalize_target, source_form, unify
-from manyheads.text.reserved import MARK, SYMBOLS, language_symbol
+from manyheads.text.reserved import NONCHARACTER, SYMBOLS, language_symbol
 
 UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
@@ -87,19 +87,21 @@ class Tokenizer(ABC):
         )
 
     def encode_marked(self, texts: Sequence[str], seed: int | None = None) -> list[list[int]]:
-        """Encode marked texts: the text between two marks by `encode`, or by `sample` if there is a seed.
+        """Encode texts with reserved symbols, written as noncharacters (`manyheads.text.reserved`).
+
+        The text between two of them is encoded by `encode`, or by `sample` if there is a seed.
 
         Raises:
-            UsageError: a mark has no reserved symbol in this vocabulary.
+            UsageError: this vocabulary lacks a symbol.
         """
-        split = [MARK.split(text) for text in texts]  # text, mark, text, ..., text
+        split = [NONCHARACTER.split(text) for text in texts]  # text, noncharacter, text, ..., text
         plain = [text for row in split for text in row[::2]]
         encoded = iter(self.encode(plain) if seed is None else self.sample(plain, seed))
         rows: list[list[int]] = []
         for row in split:
             ids = next(encoded)
-            for mark in row[1::2]:
-                ids = [*ids, self.reserved_id(SYMBOLS[mark]), *next(encoded)]
+            for character in row[1::2]:
+                ids = [*ids, self.reserved_id(SYMBOLS[character]), *next(encoded)]
             rows.append(ids)
         return rows
 

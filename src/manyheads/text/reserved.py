@@ -1,6 +1,7 @@
 """Reserved symbols: tokens that no text spells, which the program sets before or between the tokens of a text.
 
-A marked text holds some of them as noncharacters of Unicode (U+FDD0 to U+FDEF), which are kept free for such use.
+In a text, the symbols of hints and placeholders are noncharacters of Unicode (U+FDD0 to U+FDEF), which are kept
+free for such use.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ import re
 
 _FIRST = 0xFDD0
 TERM_SYMBOLS = ("<term>", "</term>")  # around the translation of a term that is in the place of the term
-KEEP_SYMBOLS = tuple(f"<keep-{number}>" for number in range(1, 9))  # in the place of texts that are kept
-_IN_TEXT = (*TERM_SYMBOLS, *KEEP_SYMBOLS)
+PLACEHOLDERS = tuple(f"<keep-{number}>" for number in range(1, 9))  # in the place of literals
 
-MARKS = {symbol: chr(_FIRST + index) for index, symbol in enumerate(_IN_TEXT)}
-SYMBOLS = {mark: symbol for symbol, mark in MARKS.items()}
-MARK = re.compile(f"([{''.join(SYMBOLS)}])")
+NONCHARACTERS = {symbol: chr(_FIRST + index) for index, symbol in enumerate((*TERM_SYMBOLS, *PLACEHOLDERS))}
+SYMBOLS = {character: symbol for symbol, character in NONCHARACTERS.items()}
+NONCHARACTER = re.compile(f"([{''.join(SYMBOLS)}])")
 
 
 def language_symbol(language: str) -> str:
@@ -22,6 +22,6 @@ def language_symbol(language: str) -> str:
     return f"<to-{language}>"
 
 
-def remove_marks(text: str) -> str:
-    """Remove the noncharacters of marks from a text of a user, before the program marks it."""
-    return MARK.sub("", text)
+def remove_noncharacters(text: str) -> str:
+    """Remove the noncharacters of reserved symbols from a text of a user, before the program sets its own."""
+    return NONCHARACTER.sub("", text)

@@ -13,7 +13,6 @@ from manyheads.config.load import parse_config
 from manyheads.config.schema import Config, TokenizerConfig
 from manyheads.data.training_text import with_normal_form
 from manyheads.errors import RunError
-from manyheads.inference.translation.directions import reserved_symbols
 from manyheads.model.transformer import Transformer
 from manyheads.reports import Listener
 from manyheads.tensors.weights import check_values
@@ -70,7 +69,11 @@ def _tokenizer_settings(config: Config, tokenizer: TokenizerConfig) -> dict[str,
 
 
 def initial_tokenizers(
-    config: Config, learn: Callable[[], TokenizerPair], sides: Callable[[], Sides], listener: Listener
+    task: AnyTask,
+    config: Config,
+    learn: Callable[[], TokenizerPair],
+    sides: Callable[[], Sides],
+    listener: Listener,
 ) -> TokenizerPair:
     """Return the tokenizers that a training starts with (`model.init_vocabulary`), after `with_initial_shape`.
 
@@ -81,7 +84,7 @@ def initial_tokenizers(
         return learn()
     tokenizers = open_pretrained(config).tokenizers()
     if config.model.init_vocabulary == "keep":
-        return _with_reserved_symbols(tokenizers, config, listener)
+        return _with_reserved_symbols(tokenizers, task.reserved_symbols(config), config, listener)
     sources, targets = sides()
     if tokenizers.joint:
         both = _extend(tokenizers.source, config, [*sources, *targets], listener)
@@ -91,9 +94,10 @@ def initial_tokenizers(
     return TokenizerPair(source, target, joint=False)
 
 
-def _with_reserved_symbols(tokenizers: TokenizerPair, config: Config, listener: Listener) -> TokenizerPair:
+def _with_reserved_symbols(
+    tokenizers: TokenizerPair, needed: Sequence[str], config: Config, listener: Listener
+) -> TokenizerPair:
     """Return tokenizers with the reserved symbols that the training needs, those that are new at the end."""
-    needed = reserved_symbols(config)
 
     def complete(tokenizer: Tokenizer) -> Tokenizer:
         if not needed:
@@ -162,7 +166,7 @@ def take_weights(
                 new.append(name)
                 continue
             check_values({name: tensor}, str(where))
-            if name in rows_of_task and (vocabulary != "keep" or reserved_symbols(config)):
+            if name in rows_of_task and (vocabulary != "keep" or task.reserved_symbols(config)):
                 rows = _rows_of(rows_of_task[name], tokenizers, pretrained.tokenizers(), vocabulary)
                 resized.append(_copy_rows(name, own, tensor, rows))
             elif tensor.shape != own.shape:

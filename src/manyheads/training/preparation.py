@@ -49,7 +49,8 @@ def prepare_tokenizers(
         return run.tokenizers(config)
     if config.model.init_from is None:
         return learn_visibly().with_normal_forms(config)
-    return initial_tokenizers(config, learn_visibly, lambda: formed_sides(most), listener).with_normal_forms(config)
+    tokenizers = initial_tokenizers(task, config, learn_visibly, lambda: formed_sides(most), listener)
+    return tokenizers.with_normal_forms(config)
 
 
 def tokenise(

@@ -141,6 +141,10 @@ class Task(ABC, Generic[Model]):
         tokenizer = train_tokenizer(config.tokenizer, sources, config.data.language, keep_space=config.keep_space)
         return TokenizerPair(tokenizer, tokenizer, joint=True)
 
+    def reserved_symbols(self, config: Config) -> list[str]:
+        """Return the reserved symbols that the vocabulary needs, in the order of their ids."""
+        return []
+
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
         """Return the classes of a classifier, in the order of its outputs; none for other tasks."""
         return ()

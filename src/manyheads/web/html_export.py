@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from bitext.languages import normal_form
-from bitext.literals import layout_kinds, literal_kinds
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory, as_json, saving, write_atomically
 from manyheads.checkpoint.arrays import TensorFile
@@ -250,12 +249,10 @@ def _description(loaded: Loaded, name: str) -> dict[str, Any]:
             | {"run": direction_name(name, view), "prefix": target.language_prefix(view.data.target)}
             for view in config.for_directions()
         ]
-        page |= directions[0] | {"run": name, "directions": directions if config.data.pairs else None}
-        kinds = literal_kinds() if config.search.copy_literals else layout_kinds()
-        page |= {"literals": [kind.for_page() for kind in kinds]}
-        page |= {"lower_capitals": config.search.lower_capitals, "max_length": config.data.max_length}
-        page |= {"sources": loaded.sources.to_json() if loaded.sources else None}
-        page |= {"confidence": loaded.confidence.to_json() if loaded.confidence else None}
+        page |= directions[0] | {"run": name, "directions": directions if config.multilingual else None}
+        page |= loaded.splitter().page_data()
+        for stage in loaded.stages:
+            page |= stage.page_data(loaded)
         target_tokenizer = None if loaded.tokenizers.joint else describe_tokenizer(target)
         return {"page": page, "tokenizers": {"source": describe_tokenizer(source), "target": target_tokenizer}}
     page["language"] = normal_form(config.data.language)

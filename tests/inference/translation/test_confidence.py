@@ -11,7 +11,7 @@ import pytest
 from tests.tolerances import approx, within
 
 from manyheads.inference.translation.confidence import ConfidenceModel, OutputMeasures, fit_confidence, measure
-from manyheads.text.source_model import SourceModel
+from manyheads.inference.translation.unlike_training import SourceModel
 
 MODEL = ConfidenceModel(bias=0.5, weights=(0.2, 0.4, -0.1, -0.3), usual_ratio=0.1, limits=(0.4, 0.6))
 

@@ -12,7 +12,7 @@ import pytest
 from manyheads.config.schema import Config
 from manyheads.inference.translation.confidence import Confidence, ConfidenceModel
 from manyheads.inference.translation.directions import Direction
-from manyheads.inference.translation.kept_texts import KeptTexts
+from manyheads.inference.translation.literals import Placeholders
 from manyheads.inference.translation.match_source import MatchSource
 from manyheads.inference.translation.options import Phrases
 from manyheads.inference.translation.output_checks import BrokenCharacters, LineChecks
@@ -20,11 +20,10 @@ from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Part, Stage
 from manyheads.inference.translation.terms import Terms
 from manyheads.inference.translation.translator import STAGES, WARNINGS, Translator
-from manyheads.inference.translation.unlike_training import UnlikeTraining
+from manyheads.inference.translation.unlike_training import SourceModel, UnlikeTraining
 from manyheads.search.interface import Hypothesis, make_hypothesis
 from manyheads.search.options import Constraints, SearchOptions
-from manyheads.text.reserved import KEEP_SYMBOLS, language_symbol
-from manyheads.text.source_model import SourceModel
+from manyheads.text.reserved import PLACEHOLDERS, language_symbol
 from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
 
 TEXTS = ["Der Hund bellt, die Katze auch.", "The dogs bark, the cats do. A dog? no no no no"]
@@ -64,7 +63,7 @@ class CopyingEngine:
 
 def make_translator(**fields: Any) -> tuple[Translator, CopyingEngine]:
     """Return a translator in which every stage has something to do, and its engine."""
-    reserved = [*KEEP_SYMBOLS, SYMBOL]
+    reserved = [*PLACEHOLDERS, SYMBOL]
     config = Config.model_validate(
         {"data": {"source": "de", "target": "en"}, "tokenizer": {"vocab_size": 320, "reserved": reserved},
          "search": {"copy_literals": True}},
@@ -84,7 +83,7 @@ LINES = ["Der Hund bellt.", "Ein {a} Hund", "Die Katze auch.", "Ein Hund?", "Nei
 EFFECTS: dict[type[Stage], Callable[[list[Translation], CopyingEngine], bool]] = {
     Direction: lambda found, engine: "untrained-direction" in found[0].warnings,
     UnlikeTraining: lambda found, engine: "unlike-training" in found[0].warnings,
-    KeptTexts: lambda found, engine: (found[1].translation, found[1].sentences) == ("Ein {a} Hund", 1),
+    Placeholders: lambda found, engine: (found[1].translation, found[1].sentences) == ("Ein {a} Hund", 1),
     LineChecks: lambda found, engine: {"repetition", "length-ratio"} <= {*found[4].warnings},
     Phrases: lambda found, engine: found[2].translation.startswith("The"),
     Terms: lambda found, engine: "bark" in found[0].translation,

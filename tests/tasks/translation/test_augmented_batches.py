@@ -19,11 +19,11 @@ from manyheads.data import augment_phrases
 from manyheads.data.augment import AugmentRates
 from manyheads.errors import UsageError
 from manyheads.tasks.translation import augmented_batches as module
-from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS
+from manyheads.text.reserved import PLACEHOLDERS, TERM_SYMBOLS
 from manyheads.text.tokenizer import EOS, PAD, UNK
 from manyheads.training.distributed import World
 
-STRONG = AugmentRates(case=0.3, end_mark=0.3, typos=0.3, copies=0.3, words=0.3, join=0.3, kept=0.3)
+STRONG = AugmentRates(case=0.3, end_mark=0.3, typos=0.3, copies=0.3, words=0.3, join=0.3, placeholders=0.3)
 OFF = STRONG.scaled(0.0)
 BYTES = {"vocab_size": 330}
 
@@ -157,12 +157,12 @@ def test_hints_stand_between_reserved_symbols_in_a_share_of_the_sources(
     assert not any((batch.target_out == start).any() for batch in batches)
 
 
-def test_kept_texts_are_the_same_symbols_on_both_sides_of_a_share_of_the_pairs(
+def test_placeholders_are_the_same_on_both_sides_of_a_share_of_the_pairs(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_RATES", replace(OFF, kept=0.5))
+    monkeypatch.setattr(module, "_RATES", replace(OFF, placeholders=0.5))
     found = updates(config_of(corpus, data={"terms": 0.0}, search={"copy_literals": True}), tmp_path)
-    symbols = {tokenizers_of(found).source.reserved[symbol] for symbol in KEEP_SYMBOLS}
+    symbols = {tokenizers_of(found).source.reserved[symbol] for symbol in PLACEHOLDERS}
     rows = [
         [sorted(symbols.intersection(side)) for side in pair]
         for batch in chain.from_iterable(chain.from_iterable(all_batches(found, epoch) for epoch in range(9)))
@@ -173,10 +173,10 @@ def test_kept_texts_are_the_same_symbols_on_both_sides_of_a_share_of_the_pairs(
     assert {*chain.from_iterable(source for source, _ in rows)} == symbols
 
 
-def test_a_vocabulary_without_the_symbols_gets_no_kept_texts(corpus: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_without_the_symbols_gets_no_placeholders(corpus: Path, tmp_path: Path) -> None:
     found = updates(config_of(corpus), tmp_path)
-    assert found.maker.augmenter.rates.kept == 0
-    assert not any(symbol in tokenizers_of(found).source.reserved for symbol in KEEP_SYMBOLS)
+    assert found.maker.augmenter.rates.placeholders == 0
+    assert not any(symbol in tokenizers_of(found).source.reserved for symbol in PLACEHOLDERS)
 
 
 def test_hints_need_a_vocabulary_with_their_symbols(corpus: Path, tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from tests.web.text.browser import LAYOUT, LITERALS, Browser, first_difference, 
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.inference.translation.assembly import word_numbers
-from manyheads.inference.translation.kept_texts import mark_literals
+from manyheads.inference.translation.literals import put_placeholders
 from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.runs.challenge import _inside_cases
 from manyheads.search.options import Split
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.reserved import KEEP_SYMBOLS
+from manyheads.text.reserved import PLACEHOLDERS
 from manyheads.text.tokenizer import train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 
@@ -52,7 +52,7 @@ def in_javascript(options: dict[str, Any]) -> dict[str, Any]:
 
 def as_json(line: Line) -> dict[str, Any]:
     fields = asdict(line)
-    fields["cutSentences"] = fields.pop("cut_sentences")
+    fields["cutSentences"], fields["kept"] = fields.pop("cut_sentences"), fields.pop("placeholders")
     return {**fields, "spans": [list(span) for span in line.spans], "capitals": list(line.capitals)}
 
 
@@ -114,15 +114,15 @@ def test_literals_become_symbols_and_come_back_as_in_python(browser: Browser, sp
     texts += [*(text[:300] for text in quick_texts()), *documents()]
     texts += [case.source for language in ("de", "ko") for case in _inside_cases(language, texts)]
     characters = len(set("".join(quick_texts())))  # of the version of Unicode that the running Python knows
-    config = TokenizerConfig(kind="bpe", vocab_size=characters + 300, reserved=KEEP_SYMBOLS)
+    config = TokenizerConfig(kind="bpe", vocab_size=characters + 300, reserved=PLACEHOLDERS)
     tokenizer = train_tokenizer(config, quick_texts(), "de")
     browser.call("load", "marks", describe_tokenizer(tokenizer))
     splitter = Splitter(tokenizer, "de", split, 60, 100, copy_literals=True, lower_capitals=lowered)
-    symbols = {tokenizer.reserved[symbol] for symbol in KEEP_SYMBOLS}
+    symbols = {tokenizer.reserved[symbol] for symbol in PLACEHOLDERS}
     expected = []
-    for line in (mark_literals(line, splitter) for line in splitter.lines(texts)):
+    for line in (put_placeholders(line, splitter) for line in splitter.lines(texts)):
         restored = []
-        for part, sentence in line.kept.items():
+        for part, sentence in line.placeholders.items():
             own = [token for token in line.parts[part] if token in symbols]
             output = [own.pop() if token in symbols else token for token in line.parts[part]]
             tokens = tokenizer.whole_characters(output, sentence.text)[0]

@@ -26,10 +26,9 @@ from manyheads.inference.translation.confidence import ConfidenceModel, measure
 from manyheads.inference.translation.output_checks import BrokenCharacters, LineChecks
 from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.inference.translation.result import Translation
-from manyheads.inference.translation.unlike_training import UnlikeTraining
+from manyheads.inference.translation.unlike_training import SourceModel, UnlikeTraining, fit_source_model
 from manyheads.search.interface import Hypothesis
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.source_model import SourceModel, fit_source_model
 from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 

@@ -73,12 +73,15 @@ class Config(Section):
 
         Those of several directions are joined: "de+en".
         """
-        if self.data.pairs:
-            first, second = zip(*self.directions, strict=True)
-            return "+".join(dict.fromkeys(first)), "+".join(dict.fromkeys(second))
-        if self.spec.reads_pairs:
-            return self.data.source, self.data.target
-        return self.data.language, self.data.language
+        if not self.spec.reads_pairs:
+            return self.data.language, self.data.language
+        sources, targets = zip(*self.directions, strict=True)
+        return "+".join(dict.fromkeys(sources)), "+".join(dict.fromkeys(targets))
+
+    @property
+    def multilingual(self) -> bool:
+        """Whether the model is of `data.pairs`: its vocabulary has a symbol for each target language."""
+        return bool(self.data.pairs)
 
     @property
     def directions(self) -> list[tuple[str, str]]:
@@ -91,7 +94,7 @@ class Config(Section):
 
     def by_direction(self) -> "dict[str, Config]":
         """Return `for_directions` by name, such as "de-en"; the name of a single direction is ""."""
-        if not self.data.pairs:
+        if not self.multilingual:
             return {"": self}
         return {"-".join(view.languages): view for view in self.for_directions()}
 

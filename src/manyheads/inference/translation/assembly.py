@@ -151,8 +151,8 @@ def word_numbers(
     """Return the index of the word that each token belongs to, counted in the decoded text from 0.
 
     A token that is only a blank belongs to the word before it; a byte belongs to the word of its character. With
-    tokenizer.kind = "words", a punctuation mark is a word. The symbol of a text that `decode` writes in its place
-    belongs to the last word of the text. `source`: see `Tokenizer.whole_characters`.
+    tokenizer.kind = "words", a punctuation mark is a word. A placeholder, which `decode` replaces by its
+    literal, belongs to the last word of that. `source`: see `Tokenizer.whole_characters`.
     """
     whole = (tokenizer.whole_characters(ids[: end + 1], source)[0] for end in range(len(ids)))
     texts = [decode(tokenizer, some) if decode else tokenizer.decode(some) for some in whole]

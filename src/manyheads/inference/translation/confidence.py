@@ -17,10 +17,11 @@ import numpy as np
 from manyheads.errors import RunError, UsageError
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Stage
-from manyheads.text.source_model import SourceModel
+from manyheads.inference.translation.unlike_training import SourceModel
 
 if TYPE_CHECKING:
     from manyheads.checkpoint import RunDirectory
+    from manyheads.inference.translation.translator import Translator
 
 CONFIDENCE = "confidence.json"  # name of the model in a run directory
 LEVELS = ("low", "medium", "high")
@@ -147,6 +148,9 @@ class Confidence(Stage):
     """
 
     warnings: ClassVar = {"low-confidence": "left empty, because the confidence is below --min-confidence"}
+    columns: ClassVar = {
+        "confidence": lambda translation: "" if translation.confidence is None else f"{translation.confidence:.4f}"
+    }
 
     def before(self, drafts: list[Draft]) -> list[Draft]:
         """Refuse a limit where there is no model, and for a stream, whose pieces are shown before it is known."""
@@ -172,3 +176,27 @@ class Confidence(Stage):
             empty = replace(translation, hypotheses=[], alignment=None)
             translation = empty.with_warnings({"low-confidence": True})
         return replace(translation, confidence=confidence, confidence_level=model.level(confidence))
+
+    @classmethod
+    def after_pivot(cls, first: Translation, translation: Translation) -> Translation:
+        """Keep the lower confidence of the two."""
+        known = [part for part in (first, translation) if part.confidence is not None]
+        least = min(known, key=lambda part: part.confidence or 0.0, default=translation)
+        return replace(translation, confidence=least.confidence, confidence_level=least.confidence_level)
+
+    @classmethod
+    def page_data(cls, translator: Translator) -> dict[str, Any]:
+        """Return the model."""
+        return {"confidence": translator.confidence.to_json() if translator.confidence else None}
+
+    @classmethod
+    def answer_fields(cls, translator: Translator, translations: Sequence[Translation]) -> dict[str, Any]:
+        """Return the level of the mean confidence, in which each translation counts with its tokens."""
+        model = translator.confidence
+        known = [
+            (own.confidence, len(own.hypotheses[0].tokens)) for own in translations if own.confidence is not None
+        ]
+        if model is None or not known:
+            return {"confidenceLevel": None}
+        mean = sum(confidence * tokens for confidence, tokens in known) / sum(tokens for _, tokens in known)
+        return {"confidenceLevel": model.level(mean)}

@@ -13,19 +13,7 @@ from manyheads.errors import UsageError
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Stage
 from manyheads.search.interface import Hypothesis, best_outputs, without_first
-from manyheads.text.reserved import KEEP_SYMBOLS, TERM_SYMBOLS, language_symbol
-
-
-def reserved_symbols(config: Config) -> list[str]:
-    """Return the reserved symbols that a translator needs.
-
-    They are those of its target languages, of hints (`data.terms`), and of literals (`data.augment` and
-    `search.copy_literals`; only a vocabulary of subwords can have these).
-    """
-    languages = [target for _, target in config.directions] if config.data.pairs else []
-    terms = TERM_SYMBOLS if config.data.terms else ()
-    copied = config.data.augment and config.search.copy_literals and config.tokenizer.kind in ("bpe", "unigram")
-    return [*terms, *(KEEP_SYMBOLS if copied else ()), *dict.fromkeys(map(language_symbol, languages))]
+from manyheads.text.reserved import language_symbol
 
 
 def with_direction(config: Config, source: str, target: str) -> Config:
@@ -34,14 +22,14 @@ def with_direction(config: Config, source: str, target: str) -> Config:
     Raises:
         UsageError: as of `choose_direction`.
     """
-    if not config.data.pairs and not (source or target):
+    if not config.multilingual and not (source or target):
         return config
     return config.for_direction(*choose_direction(config, source, target))
 
 
 def require_one_direction(config: Config, work: str) -> None:
     """Raise `UsageError` for several directions: the work, such as "tune", is for one."""
-    if config.data.pairs:
+    if config.multilingual:
         raise UsageError(f"{work} takes one pair of languages, and there are several: {list_directions(config)}.")
 
 
@@ -63,7 +51,7 @@ def choose_direction(config: Config, source: str, target: str) -> tuple[str, str
     sources, targets = (list(dict.fromkeys(direction[side] for direction in trained)) for side in (0, 1))
     own_source = match_language(source, sources) if source else None
     own_target = match_language(target, targets) if target else None
-    if not config.data.pairs and ((source and not own_source) or (target and not own_target)):
+    if not config.multilingual and ((source and not own_source) or (target and not own_target)):
         raise UsageError(f"the model has one direction, not {source or 'any'} to {target or 'any'}. {known}")
     if source and own_source is None:
         raise UsageError(f'the model does not read "{source}". {known}')
@@ -105,3 +93,9 @@ class Direction(Stage):
     def after(self, draft: Draft, translation: Translation) -> Translation:
         """Add the warning."""
         return translation.with_warnings({"untrained-direction": not self.translator.trained})
+
+    @classmethod
+    def reserved_symbols(cls, config: Config) -> Sequence[str]:
+        """Return the symbol of each target language."""
+        targets = [target for _, target in config.directions] if config.multilingual else []
+        return [*dict.fromkeys(map(language_symbol, targets))]

@@ -22,6 +22,7 @@ class LineChecks(Stage):
         "repetition": "the translation repeats itself",
         "length-ratio": "the translation is much longer or shorter than its source",
     }
+    columns: ClassVar = {"repeated": lambda translation: int("repetition" in translation.warnings)}
 
     def after(self, draft: Draft, translation: Translation) -> Translation:
         """Add the warnings."""

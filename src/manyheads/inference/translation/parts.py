@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bitext.languages import capitalize, upper
 from bitext.letters import has_letters, has_text
-from bitext.literals import layout_kinds, literal_kinds
+from bitext.literals import Kinds, layout_kinds, literal_kinds
 from bitext.unicode import known
 from manyheads.inference.translation.literals import Sentence, spans_to_translate
 from manyheads.search.options import SearchOptions, Split
@@ -35,7 +35,7 @@ class Line:
         parts: token ids of each part, at least one.
         cut_sentences: number of sentences that were cut in their middle.
         capitals: whether the output of each part is written in capitals; empty without `search.lower_capitals`.
-        kept: parts whose literals are marks in the tokens, by their number.
+        placeholders: sentences with placeholders for their literals in the tokens, by the number of their part.
         target: language of the translation, in whose capitals the outputs are written.
     """
 
@@ -44,7 +44,7 @@ class Line:
     parts: list[list[int]]
     cut_sentences: int = 0
     capitals: tuple[bool, ...] = ()
-    kept: Mapping[int, Sentence] = field(default_factory=dict)
+    placeholders: Mapping[int, Sentence] = field(default_factory=dict)
     target: str = ""
 
     def part_text(self, part: int) -> str:
@@ -57,9 +57,9 @@ class Line:
         return "".join(self.stream([output] if output else [] for output in outputs))
 
     def decode(self, part: int, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-        """Return the text of tokens of a part or its output, with the literals in the place of their marks."""
-        kept = self.kept.get(part)
-        return tokenizer.decode(ids) if kept is None else kept.restore(tokenizer, ids)
+        """Return the text of tokens of a part or its output, with literals in the place of placeholders."""
+        sentence = self.placeholders.get(part)
+        return tokenizer.decode(ids) if sentence is None else sentence.restore(tokenizer, ids)
 
     def stream(self, outputs: Iterable[Iterable[str]]) -> Iterator[str]:
         """Yield the pieces of `join` for outputs that arrive in pieces, none of them empty."""
@@ -157,6 +157,19 @@ class Splitter:
         """Maximum length of a part in tokens."""
         return min(self.trained_length, self.longest)
 
+    @property
+    def kinds(self) -> Kinds:
+        """Kinds of literals that are copied."""
+        return literal_kinds if self.copy_literals else layout_kinds
+
+    def page_data(self) -> dict[str, Any]:
+        """Return what an exported page needs to split lines, by name (JSON)."""
+        return {
+            "literals": [kind.for_page() for kind in self.kinds()],
+            "lower_capitals": self.lower_capitals,
+            "max_length": self.trained_length,
+        }
+
     def lines(self, texts: Sequence[str]) -> list[Line]:
         """Split lines; raises `UsageError` for a text instead of a list of texts."""
         self.tokenizer.refuse_string(texts)
@@ -196,7 +209,7 @@ class Splitter:
 
     def stretches(self, text: str) -> list[Span]:
         """Return the spans that are not copied: the lines of a text, or what lies between literals in them."""
-        kinds = literal_kinds if self.copy_literals else layout_kinds
+        kinds = self.kinds
         return [
             (start + first, start + last)
             for start, end in self.translated_lines(text)

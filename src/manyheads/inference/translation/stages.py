@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from manyheads.errors import MissingExtraError, UsageError
 from manyheads.search.interface import never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 
 if TYPE_CHECKING:
+    from manyheads.config.schema import Config
     from manyheads.inference.translation.parts import Line
     from manyheads.inference.translation.result import Translation
     from manyheads.inference.translation.translator import Translator
@@ -119,7 +120,8 @@ class Stage:
     """A feature of a translation. Each method has a default that changes nothing.
 
     A translator makes its stages anew for each call, so that a stage can keep what it finds of the lines. `before`
-    and `after` are called in the order of the stages, `accepts` and `found` in the opposite order.
+    and `after` are called in the order of the stages, `accepts` and `found` in the opposite order. The class
+    variables and class methods say what the feature adds elsewhere: to vocabularies, tables, pages and servers.
 
     Args:
         translator: the translator.
@@ -127,6 +129,7 @@ class Stage:
     """
 
     warnings: ClassVar[Mapping[str, str]] = {}  # names of the warnings that it gives -> their meaning
+    columns: ClassVar[Mapping[str, Callable[[Translation], object]]] = {}  # of a table of translations -> the value
 
     def __init__(self, translator: Translator, request: Request) -> None:
         self.translator = translator
@@ -155,6 +158,26 @@ class Stage:
     def after(self, draft: Draft, translation: Translation) -> Translation:
         """Return the translation of a line that has a part."""
         return translation
+
+    @classmethod
+    def after_pivot(cls, first: Translation, translation: Translation) -> Translation:
+        """Return the second of two translations by way of a pivot language; `first` is that into the language."""
+        return translation
+
+    @classmethod
+    def reserved_symbols(cls, config: Config) -> Sequence[str]:
+        """Return the reserved symbols that a vocabulary needs."""
+        return ()
+
+    @classmethod
+    def page_data(cls, translator: Translator) -> dict[str, Any]:
+        """Return what an exported page needs, by name (JSON)."""
+        return {}
+
+    @classmethod
+    def answer_fields(cls, translator: Translator, translations: Sequence[Translation]) -> dict[str, Any]:
+        """Return fields of a server's answer about a document, from the translations of its texts (JSON)."""
+        return {}
 
 
 def search(

@@ -18,15 +18,15 @@ from manyheads.inference.translation.glossary import Glossary, Place, ends_open,
 from manyheads.inference.translation.options import check_entries, encode_forced, normalise
 from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Part, Request, Stage
-from manyheads.inference.translation.term_hints import mark_term
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import Constraints, Ids, WordTokens
 from manyheads.text.normalize import source_form
-from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
+from manyheads.text.reserved import NONCHARACTERS, TERM_SYMBOLS, remove_noncharacters
 from manyheads.text.sentences import CLOSERS
 from manyheads.text.tokenizer import UNK, Tokenizer
 
 if TYPE_CHECKING:
+    from manyheads.config.schema import Config
     from manyheads.inference.translation.parts import Line
     from manyheads.inference.translation.translator import Translator
 
@@ -119,7 +119,7 @@ class Terms(Stage):
     def _add_line(self, number: int, line: Line, required: Sequence[str]) -> None:
         source, target = self.translator.tokenizers.source, self.translator.tokenizers.target
         form, parts = source_form if source.side else str, range(len(line.parts))
-        texts = [unicodedata.normalize("NFC", form(remove_marks(line.part_text(part)))) for part in parts]
+        texts = [unicodedata.normalize("NFC", form(remove_noncharacters(line.part_text(part)))) for part in parts]
         glossary = self.translator.glossary or Glossary(())
         found = [glossary.find(text) for text in texts]
         terms = [tuple(dict.fromkeys(place.term.target for place in places)) for places in found]
@@ -183,11 +183,21 @@ class Terms(Stage):
         }
         return translation.with_warnings(signs)
 
+    @classmethod
+    def reserved_symbols(cls, config: Config) -> Sequence[str]:
+        """Return the symbols of hints."""
+        return TERM_SYMBOLS if config.data.terms else ()
+
+
+def add_hint(text: str, start: int, end: int, translation: str) -> str:
+    """Replace the characters from `start` to `end` of a text by a hint."""
+    return f"{text[:start]} {NONCHARACTERS['<term>']}{translation}{NONCHARACTERS['</term>']} {text[end:]}"
+
 
 def _add_hints(tokenizer: Tokenizer, text: str, places: Sequence[Place], ids: list[int]) -> list[int]:
     """Return the token ids of a text with hints; `ids`, those of the text, if the vocabulary cannot write them."""
     for place in reversed(places):
-        text = mark_term(text, place.start, place.end, place.term.target)
+        text = add_hint(text, place.start, place.end, place.term.target)
     (hinted,) = tokenizer.encode_marked([text])
     return ids if UNK in hinted and UNK not in ids else hinted
 

@@ -7,8 +7,7 @@ import json
 import os
 import platform
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,19 +24,19 @@ from manyheads.data import CALL_LINES
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.inference.threads import limit_threads
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.translator import DEFAULTS, WARNINGS, Translation, Translator
+from manyheads.inference.translation.translator import DEFAULTS, STAGES, WARNINGS, Translation, Translator
 from manyheads.search.options import SearchOptions
 
 TRUNCATED = "cut at the length limit of the model or of the search"
 SHARD_LINES = 2 * CALL_LINES
+_SHARD_FORMAT = 2  # of a result (`_translate_shard`); with another number, stored shards are translated again
 _FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
 
 # Columns of a table -> the value of a translation.
-_COLUMNS: dict[str, Callable[[Translation], object]] = {
+COLUMNS: dict[str, Callable[[Translation], object]] = {
     "score": lambda translation: f"{translation.score:.4f}",
     "truncated": lambda translation: int(translation.truncated),
-    "repeated": lambda translation: int("repetition" in translation.warnings),
-    "confidence": lambda translation: "" if translation.confidence is None else f"{translation.confidence:.4f}",
+    **{name: value for stage in STAGES for name, value in stage.columns.items()},
 }
 
 
@@ -55,7 +54,7 @@ class TranslationJob:
         target: see `Translator.to`, also for the next one.
         source: see `Translator.to`.
         options: options of the search; `n_best` is the number of translations to write for each line.
-        columns: names of `_COLUMNS` to write beside each translation; empty for plain lines.
+        columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
         glossary: file of terms with their translations (`Glossary.read`), or None.
         digest: hash of the files of the runs and of the glossary, which every worker compares with its own; ""
             compares nothing.
@@ -130,7 +129,7 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     text = translation.translation + links
     if not columns:
         return [text]
-    return [join_row((text, *(_COLUMNS[name](translation) for name in columns)))]
+    return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
 
 
 def warnings_of(translation: Translation) -> list[str]:
@@ -170,7 +169,7 @@ _loaded = _LoadedTranslator()
 
 
 def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
-    """Return the warnings about the lines of a shard as a line of JSON, and then their output lines."""
+    """Return the number of lines and the warnings of a shard as a line of JSON, and then its output lines."""
     translator = _loaded.of(job)
     warned: dict[str, list[int]] = {}
     output = []
@@ -184,7 +183,7 @@ def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
             output += output_lines(index, translation, job.options.n_best, job.columns)
             for warning in warnings_of(translation):
                 warned.setdefault(warning, []).append(index + 1)
-    return json.dumps(warned).encode() + b"\n" + b"".join(map(text_line, output))
+    return json.dumps([len(shard.lines), warned]).encode() + b"\n" + b"".join(map(text_line, output))
 
 
 def _translate_shard_in_worker(job: TranslationJob, version: str, shard: Shard) -> bytes:
@@ -254,8 +253,7 @@ def translate_file(
     """
     folder = _shards_folder(output)
     job = job.for_workers()
-    settings = (job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
-    sizes: deque[int] = deque()  # numbers of lines of the shards whose results are not written yet
+    settings = (_SHARD_FORMAT, job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
     from bitext.executors import InlineExecutor, open_executor
     from bitext.shards import map_shards, remove_shards
 
@@ -269,7 +267,7 @@ def translate_file(
                     work = partial(_translate_shard, job)
                 results = map_shards(
                     work,
-                    _noting_sizes(shards, sizes),
+                    shards,
                     folder,
                     key=hashlib.sha256(repr(settings).encode()).hexdigest(),
                     executor=executor,
@@ -279,18 +277,12 @@ def translate_file(
                     for result in results:
                         head, _, lines = result.partition(b"\n")
                         file.write(lines)
-                        for warning, numbers in json.loads(head).items():
+                        count, warned = json.loads(head)
+                        for warning, numbers in warned.items():
                             warn(warning, numbers)
-                        advance(sizes.popleft())
+                        advance(count)
         except BaseException:
             if not any(folder.glob("*.shard")):  # finished shards are kept
                 remove_shards(folder)
             raise
         remove_shards(folder)
-
-
-def _noting_sizes(shards: Iterable[Shard], sizes: deque[int]) -> Iterator[Shard]:
-    """Yield shards, and append their numbers of lines to `sizes`."""
-    for shard in shards:
-        sizes.append(len(shard.lines))
-        yield shard

@@ -20,7 +20,7 @@ from manyheads.inference.translation.assembly import Assembler
 from manyheads.inference.translation.confidence import Confidence, ConfidenceModel, read_confidence
 from manyheads.inference.translation.directions import Direction, with_direction
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.kept_texts import KeptTexts
+from manyheads.inference.translation.literals import Placeholders
 from manyheads.inference.translation.match_source import MatchSource
 from manyheads.inference.translation.options import Phrases, encode_forced
 from manyheads.inference.translation.output_checks import BrokenCharacters, LineChecks
@@ -28,11 +28,10 @@ from manyheads.inference.translation.parts import Line, Splitter
 from manyheads.inference.translation.result import Candidate, Translation
 from manyheads.inference.translation.stages import Draft, Part, Request, Stage, search
 from manyheads.inference.translation.terms import Terms, check_terms
-from manyheads.inference.translation.unlike_training import UnlikeTraining, read_source_model
+from manyheads.inference.translation.unlike_training import SourceModel, UnlikeTraining, read_source_model
 from manyheads.search.interface import Engine, LimitedEngine
 from manyheads.search.options import SearchOptions
 from manyheads.text.interface import growing_text
-from manyheads.text.source_model import SourceModel
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ DEFAULTS = SearchOptions()
 STAGES: tuple[type[Stage], ...] = (
     Direction,
     UnlikeTraining,
-    KeptTexts,
+    Placeholders,
     LineChecks,
     Phrases,
     Terms,
@@ -366,7 +365,7 @@ class Translator:
     def _stream(self, request: Request) -> Generator[str, None, bool]:
         _, (draft,) = self._begin(request, self.splitter(request.options).lines(request.texts))
         line, ended = draft.line, set[int]()
-        if line.kept:  # only a whole output can be checked for its marks
+        if line.placeholders:  # only a whole output can be checked for them
             (found,) = self._translate(request)
             yield from filter(None, [found.translation])
             return found.truncated

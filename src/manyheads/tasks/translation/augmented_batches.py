@@ -20,13 +20,14 @@ from manyheads.config.schema import Config
 from manyheads.data.augment import Augmenter, AugmentPlan, AugmentRates, Growth, PhraseTable
 from manyheads.data.augment_copies import make_copy, other_scripts
 from manyheads.data.augment_phrases import mine_phrases
+from manyheads.data.augment_text import add_placeholders
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.data.training_text import longest_side
-from manyheads.inference.translation.kept_texts import add_marks, knows_marks
-from manyheads.inference.translation.term_hints import TermHints, link_words
+from manyheads.inference.translation.literals import knows_placeholders
 from manyheads.reports import Listener
+from manyheads.tasks.translation.term_hints import TermHints, link_words
 from manyheads.tensors.pairs import Ids
-from manyheads.text.reserved import TERM_SYMBOLS, remove_marks
+from manyheads.text.reserved import TERM_SYMBOLS, remove_noncharacters
 from manyheads.text.tokenizer import UNK, Tokenizer, TokenizerPair
 from manyheads.training.batch_sources import PairBatches
 
@@ -82,7 +83,7 @@ class EpochBatches(PairBatches):
             ]
         own_texts = self.plan.augmenter.sides(pairs.tolist())
         sides = [
-            texts[row] if row in new else (remove_marks(source), remove_marks(target))
+            texts[row] if row in new else (remove_noncharacters(source), remove_noncharacters(target))
             for row, (source, target) in zip(pairs.tolist(), own_texts, strict=True)
         ]
         seeds = rng.integers(2**31, size=2).tolist()
@@ -91,13 +92,14 @@ class EpochBatches(PairBatches):
         return list(zip(sampled, sampled_targets, strict=True))
 
     def new_texts(self, row: int) -> tuple[str, str]:
-        """Return the augmented texts of a row, with the marks of hints and of kept texts."""
-        source, target = map(remove_marks, self.plan.texts(row))
+        """Return the augmented texts of a row, with hints or placeholders."""
+        source, target = map(remove_noncharacters, self.plan.texts(row))
         rng = Random(f"terms {self.plan.augmenter.seed} {self.plan.epoch} {row}")
         if self.plan.terms[row]:
             return self.hints.add(source, target, rng)
-        if self.plan.kept[row]:
-            return add_marks(source, target, rng, self.plan.augmenter.translations, self.plan.augmenter.languages)
+        if self.plan.placeholders[row]:
+            augmenter = self.plan.augmenter
+            return add_placeholders(source, target, rng, augmenter.translations, augmenter.languages)
         return source, target
 
     def fits(self, row: int, source: Sequence[int], target: Sequence[int]) -> bool:
@@ -122,8 +124,8 @@ def augmented_batches(
         tokenizers.source.reserved_id(TERM_SYMBOLS[0])  # a vocabulary of another run may lack it
     table, links = _phrase_table(run, texts, config.languages, tokenizers, listener)
     rates = replace(_RATES.scaled(config.data.augment or 0.0), terms=config.data.terms)
-    if not knows_marks(tokenizers):
-        rates = replace(rates, kept=0.0)
+    if not knows_placeholders(tokenizers):
+        rates = replace(rates, placeholders=0.0)
     augmenter = Augmenter(
         rates=rates,
         texts=texts,

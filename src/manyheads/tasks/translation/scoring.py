@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from bitext.files import write_atomically
 from bitext.letters import has_text
 from bitext.pairs import Pair
-from manyheads.checkpoint import RunDirectory, as_json, saving
+from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.data.sampler import evenly, fixed_batches
-from manyheads.data.training_text import describe_long, fitting_pairs, held_out
+from manyheads.data.training_text import describe_long, fitting_pairs
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
-from manyheads.evaluation.scores import metrics
 from manyheads.evaluation.significance import bleu_interval
 from manyheads.evaluation.verdicts import (
     judge_bleu,
@@ -34,7 +32,6 @@ from manyheads.evaluation.verdicts import (
     shares_nothing,
 )
 from manyheads.inference.languages import languages_of
-from manyheads.inference.translation.confidence import CONFIDENCE, MIN_PAIRS, fit_confidence, measure
 from manyheads.inference.translation.grouped import spread_groups, translate_in_groups
 from manyheads.inference.translation.options import plain_search
 from manyheads.inference.translation.translator import Translator
@@ -53,7 +50,6 @@ from manyheads.views.metrics import read_metrics
 
 _NUM_SAMPLES = 3  # translations that are recorded at each validation
 _BATCH_TOKENS = 4_096  # tokens of both sides of a batch of `target_nats`, padding included
-_CONFIDENCE_PAIRS = 200  # validation pairs that the confidence is fitted on
 _MIN_PAIRS = 16  # pairs that a loss or a BLEU needs, under a time limit
 
 _Sample = tuple[str, str, str]  # source, reference, output
@@ -343,35 +339,6 @@ class Evaluation(TokenScores):
             *(f"warning: {warning}" for warning in scores.warnings),
             *verdict_lines(self.verdict()),
         ]
-
-
-def store_confidence(run: RunDirectory, listener: Listener) -> None:
-    """Fit the model of the confidence on validation text, and write it into a trained run.
-
-    At most `training.valid_sentences` pairs of all directions are translated, and 200; with less than 20 nothing is
-    written.
-    """
-    config = run.config()
-    views = config.for_directions()
-    most = min(_CONFIDENCE_PAIRS, config.training.valid_sentences) // len(views)
-    valid = [(view, held_out(view, "valid")) for view in views]
-    chosen = [(view, [pairs[index] for index in evenly(len(pairs), most)]) for view, pairs in valid]
-    total = sum(len(pairs) for _, pairs in chosen)
-    if total < MIN_PAIRS:
-        return
-    translator, chrf = Translator.load(run.path, device=config.training.device), metrics("none")["chrf"]
-    measured, scores = [], []
-    with listener.phase("fitting the confidence", total, "sentences") as advance:
-        for view, pairs in chosen:
-            own, sources = replace(translator, config=view), [pair.source for pair in pairs]
-            results = translate_in_groups(own, sources, advance)
-            for pair, line, result in zip(pairs, own.splitter().lines(sources), results, strict=True):
-                if result.hypotheses and result.hypotheses[0].token_scores:
-                    measured.append(measure(result.hypotheses[0].token_scores, line.parts, translator.sources))
-                    scores.append(chrf.sentence_score(result.translation, [pair.target]).score / 100)
-    if len(measured) >= MIN_PAIRS:
-        with saving("the model of the confidence", run.path):
-            write_atomically(run.path / CONFIDENCE, as_json(fit_confidence(measured, scores).to_json()))
 
 
 @torch.inference_mode()

@@ -34,16 +34,16 @@ from manyheads.evaluation.scores import Scores, score
 from manyheads.evaluation.verdicts import judge_empty
 from manyheads.inference.engines import engine_of
 from manyheads.inference.languages import LANGUAGES
-from manyheads.inference.translation.directions import reserved_symbols
 from manyheads.inference.translation.grouped import translate_in_groups
-from manyheads.inference.translation.translator import Translator
+from manyheads.inference.translation.translator import STAGES, Translator
+from manyheads.inference.translation.unlike_training import SOURCES, SourceModel, fit_source_model
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.translation.augmented_batches import augmented_batches
+from manyheads.tasks.translation.confidence import store_confidence
 from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidation
-from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts, store_confidence
+from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tensors.models import load_run
 from manyheads.text.sentences import sentence_spans
-from manyheads.text.source_model import SOURCES, SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
 from manyheads.training.batch_sources import CorpusUpdates, PairBatches
 from manyheads.training.objective import corpus_nll, translation_loss
@@ -96,12 +96,16 @@ class TranslationTask(Task[Translator]):
 
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
         """See `Task.learn_tokenizers`."""
-        settings, names = config.tokenizer, config.languages
-        if config.data.pairs:
-            names = ("+".join(dict.fromkeys(chain(*config.directions))),) * 2
-        symbols = (*settings.reserved, *reserved_symbols(config))
+        settings = config.tokenizer
+        of_all = "+".join(dict.fromkeys(chain(*config.directions)))
+        names = (of_all, of_all) if settings.joint else config.languages
+        symbols = (*settings.reserved, *self.reserved_symbols(config))
         settings = settings.model_copy(update={"reserved": symbols})
         return train_tokenizers(settings, sources, targets, *names)
+
+    def reserved_symbols(self, config: Config) -> list[str]:
+        """See `Task.reserved_symbols`."""
+        return [symbol for stage in reversed(STAGES) for symbol in stage.reserved_symbols(config)]
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
         """See `Task.sample_sides`."""
@@ -142,7 +146,7 @@ class TranslationTask(Task[Translator]):
         self, model: Translator, config: Config, text: ScoredText, listener: Listener
     ) -> Evaluation | MeanEvaluation:
         """See `Task.evaluate`; without a choice of languages, every direction is scored."""
-        if config.data.pairs and text.source is None and not any(text.languages):
+        if config.multilingual and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
         source, target = text.languages
         translator = replace(model, config=config, engine=engine_of(model.model)).to(source=source, target=target)
@@ -200,7 +204,7 @@ class TranslationTask(Task[Translator]):
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
         """See `Task.validation_loss`."""
         loaded = Translator.load(run, device="cpu")
-        if not loaded.config.data.pairs:
+        if not loaded.config.multilingual:
             return _mean_loss(loaded, pairs)
         views = loaded.config.for_directions()
         own = ((view, available_pairs(view, "valid", len(pairs) // len(views))) for view in views)
@@ -218,7 +222,7 @@ def _validation(
     config: Config, corpus: Corpus, tokenizers: TokenizerPair
 ) -> Callable[..., Callable[[int], ValidationReport]]:
     """Return the maker of the validation, of each direction where there are several."""
-    if not config.data.pairs:
+    if not config.multilingual:
         return partial(Validation, config, corpus.valid, tokenizers)
     directions = {name: (view, held_out(view, "valid")) for name, view in config.by_direction().items()}
     return partial(MeanValidation, directions, tokenizers)
@@ -234,16 +238,12 @@ def _mean_loss(translator: Translator, pairs: Sequence[Pair]) -> float:
 
 def card_line_of_translator(opened: LoadedModel) -> str | None:
     """Return a line for a card: BLEU and chrF with signatures, by the search of the run; None without the text."""
-    config, views = opened.config, opened.directions()
-    found = {
-        "-".join(view.config.languages): _card_scores(view, _CARD_SENTENCES // len(views))
-        for view in views
-        if view.config.data.test is not None or not config.data.pairs
-    }
+    config, most = opened.config, _CARD_SENTENCES // len(opened.directions())
+    found = {"-".join(view.config.languages): _card_scores(view, most) for view in opened.directions("test")}
     scored = {name: scores for name, scores in found.items() if scores is not None}
     if not scored:
         return None
-    if not config.data.pairs:
+    if not config.multilingual:
         ((count, scores),) = scored.values()
         return scores_line(config, count, scores)
     total, all_scores = sum(count for count, _ in scored.values()), [scores for _, scores in scored.values()]

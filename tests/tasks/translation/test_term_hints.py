@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from bitext.pairs import Pair
-from manyheads.inference.translation.term_hints import TermHints, link_words
+from manyheads.tasks.translation.term_hints import TermHints, link_words
 
 PAIRS = {"Hund": "dog", "Hunde": "dogs", "kleine": "small", "Katze": "cat", "sieht": "sees", "Tier": "dog"}
 LINKS = link_words(Pair(*pair, 1) for pair in [*PAIRS.items(), ("Ross", "horse"), ("Ross", "steed")])

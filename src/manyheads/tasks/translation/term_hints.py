@@ -13,7 +13,7 @@ from bitext.languages import lower, upper
 from bitext.pairs import Pair
 from manyheads.data.augment_text import NO_LANGUAGES, WORD, Texts
 from manyheads.inference.translation.glossary import same_stem
-from manyheads.text.reserved import MARKS
+from manyheads.inference.translation.terms import add_hint
 
 _COUNTS = (1, 1, 2, 3)  # hints of a source, drawn with equal probability
 _BASE_FORM = 0.5  # share of hints in the base form, if the target has another form
@@ -47,11 +47,6 @@ def link_words(pairs: Iterable[Pair], languages: Texts = NO_LANGUAGES) -> dict[s
     return dict(links)
 
 
-def mark_term(text: str, start: int, end: int, translation: str) -> str:
-    """Replace the characters from `start` to `end` of a text by a hint."""
-    return f"{text[:start]} {MARKS['<term>']}{translation}{MARKS['</term>']} {text[end:]}"
-
-
 class TermHints:
     """Hints for pairs of sentences.
 
@@ -73,7 +68,7 @@ class TermHints:
             if " " not in hint and rng.random() < _STAND_IN:
                 hint = self._stand_in(rng)
                 replaced.append((span, hint))
-            source = mark_term(source, start, end, hint)
+            source = add_hint(source, start, end, hint)
         for (start, end), word in sorted(replaced, reverse=True):
             written = upper(word[:1], self.languages[1]) + word[1:] if target[start].isupper() else word
             target = target[:start] + written + target[end:]

@@ -1,11 +1,10 @@
-"""Literals inside of a sentence are symbols for the model, and come back where their symbols are."""
+"""Literals inside of a sentence are placeholders for the model, and come back where these are."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from random import Random
 from types import MappingProxyType
 from typing import Any
 
@@ -15,40 +14,41 @@ from tests.tasks.documents import documents
 
 from manyheads.config.schema import Config
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.kept_texts import add_marks, knows_marks, mark_literals
-from manyheads.inference.translation.literals import Sentence, sentences_with_literals
+from manyheads.inference.translation.literals import (
+    Sentence,
+    knows_placeholders,
+    put_placeholders,
+    sentences_with_literals,
+)
 from manyheads.inference.translation.parts import Line
 from manyheads.inference.translation.translator import DEFAULTS, Translator
 from manyheads.search.interface import Engine, Hypothesis, make_hypothesis
 from manyheads.search.options import SearchOptions
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.reserved import KEEP_SYMBOLS, MARKS
+from manyheads.text.reserved import NONCHARACTERS, PLACEHOLDERS
 from manyheads.text.tokenizer import EOS, TokenizerPair
 
-WORDS = {"hund": "dog", "drei": "three", "neue": "new", "bälle": "balls"}
-PAIR = "Der Hund hat drei neue Bälle.", "The dog has three new balls."
 
+class BytesAndPlaceholders(ByteTokenizer):
+    """A tokenizer of bytes that has placeholders."""
 
-class MarkedBytes(ByteTokenizer):
-    """A tokenizer of bytes that has the symbols of kept texts."""
-
-    reserved: Mapping[str, int] = MappingProxyType(dict(zip(KEEP_SYMBOLS, range(260, 268), strict=True)))
+    reserved: Mapping[str, int] = MappingProxyType(dict(zip(PLACEHOLDERS, range(260, 268), strict=True)))
 
     @property
     def size(self) -> int:
-        return 260 + len(KEEP_SYMBOLS)
+        return 260 + len(PLACEHOLDERS)
 
 
-TOKENIZER = MarkedBytes(lowercase=False)
+TOKENIZER = BytesAndPlaceholders(lowercase=False)
 
 
-def with_marks(text: str) -> str:
-    return re.sub(r"\[(\d)\]", lambda number: MARKS[f"<keep-{number[1]}>"], text)
+def with_placeholders(text: str) -> str:
+    return re.sub(r"\[(\d)\]", lambda number: NONCHARACTERS[f"<keep-{number[1]}>"], text)
 
 
 def ids_of(text: str) -> list[int]:
-    """Return the tokens of a text in which [1] is the first symbol."""
-    return TOKENIZER.encode_marked([with_marks(text)])[0]
+    """Return the tokens of a text in which [1] is the first placeholder."""
+    return TOKENIZER.encode_marked([with_placeholders(text)])[0]
 
 
 class ChangingEngine(Engine):
@@ -79,61 +79,27 @@ def translator(*changes: Callable[[list[int]], list[int]], **search: bool) -> Tr
     return Translator(config, TokenizerPair(TOKENIZER, TOKENIZER, joint=True), ChangingEngine(*changes))
 
 
-def marked_lines(made: Translator, texts: list[str], options: SearchOptions = DEFAULTS) -> list[Line]:
-    """Return lines with symbols in the place of their literals."""
+def lines_with_placeholders(made: Translator, texts: list[str], options: SearchOptions = DEFAULTS) -> list[Line]:
+    """Return lines with placeholders for their literals."""
     splitter = made.splitter(options)
-    return [mark_literals(line, splitter) for line in splitter.lines(texts)]
+    return [put_placeholders(line, splitter) for line in splitter.lines(texts)]
 
 
-def is_symbol(token: int) -> bool:
+def is_placeholder(token: int) -> bool:
     return token >= 260
 
 
-def without_symbols(ids: list[int]) -> list[int]:
-    return [token for token in ids if not is_symbol(token)]
+def without_placeholders(ids: list[int]) -> list[int]:
+    return [token for token in ids if not is_placeholder(token)]
 
 
-def with_symbols_twice(ids: list[int]) -> list[int]:
-    return [*ids, *filter(is_symbol, ids)]
+def with_placeholders_twice(ids: list[int]) -> list[int]:
+    return [*ids, *filter(is_placeholder, ids)]
 
 
-def with_symbols_reversed(ids: list[int]) -> list[int]:
-    last = [token for token in ids if is_symbol(token)]
-    return [last.pop() if is_symbol(token) else token for token in ids]
-
-
-def test_both_sides_of_a_pair_get_the_same_marks_in_the_place_of_words_or_around_them() -> None:
-    shown = {
-        tuple(re.sub("[\ufdd2-\ufdd9]", "#", side) for side in add_marks(*PAIR, Random(seed), WORDS))
-        for seed in range(500)
-    }
-    assert {
-        ("Der # hat drei neue Bälle.", "The # has three new balls."),
-        ("Der Hund hat drei #neue Bälle.", "The dog has three #new balls."),
-        ("Der Hund hat #drei# neue #.", "The dog has #three# new #."),
-    } <= shown
-    for seed in range(500):
-        source, target = (re.findall("[\ufdd2-\ufdd9]", side) for side in add_marks(*PAIR, Random(seed), WORDS))
-        assert source == target == sorted(set(source)) != []
-
-
-def test_marks_have_the_order_of_the_source_and_the_places_of_the_translations() -> None:
-    for seed in range(200):
-        source, target = add_marks("Hund neue", "new dog", Random(seed), WORDS)
-        marks = re.findall("[\ufdd2-\ufdd9]", source)
-        if source == f"{marks[0]} {marks[-1]}" and len(marks) == 2:
-            assert target == f"{marks[1]} {marks[0]}"
-            return
-    raise AssertionError("no pair had two words replaced")
-
-
-def test_a_pair_without_known_words_has_a_mark_at_the_same_end_of_both_sides() -> None:
-    ends = {add_marks("Ach", "Oh", Random(seed), {}) for seed in range(100)}
-    assert all(
-        (source[:-1], target[:-1]) == ("Ach", "Oh") or (source[1:], target[1:]) == ("Ach", "Oh")
-        for source, target in ends
-    )
-    assert {source.find("Ach") for source, _ in ends} == {0, 1}
+def with_placeholders_reversed(ids: list[int]) -> list[int]:
+    last = [token for token in ids if is_placeholder(token)]
+    return [last.pop() if is_placeholder(token) else token for token in ids]
 
 
 @pytest.mark.parametrize(
@@ -152,15 +118,15 @@ def test_a_pair_without_known_words_has_a_mark_at_the_same_end_of_both_sides() -
         ("Nutze `a | b` heute", []),
     ],
 )
-def test_a_sentence_has_marks_in_the_place_of_its_literals(line: str, sentences: list[str]) -> None:
-    found = [sentence.marked_ids(TOKENIZER) for sentence in sentences_with_literals(line)]
+def test_a_sentence_has_placeholders_for_its_literals(line: str, sentences: list[str]) -> None:
+    found = [sentence.encode(TOKENIZER) for sentence in sentences_with_literals(line)]
     assert found == [*map(ids_of, sentences)]
 
 
-def test_there_are_no_marks_for_more_literals_than_there_are_symbols() -> None:
-    for count in (len(KEEP_SYMBOLS), len(KEEP_SYMBOLS) + 1):
+def test_there_are_no_placeholders_for_more_literals_than_there_are() -> None:
+    for count in (len(PLACEHOLDERS), len(PLACEHOLDERS) + 1):
         (sentence,) = sentences_with_literals("{a} und " * count + "Ende")
-        assert (sentence.marked_ids(TOKENIZER) is None) == (count > len(KEEP_SYMBOLS))
+        assert (sentence.encode(TOKENIZER) is None) == (count > len(PLACEHOLDERS))
 
 
 @pytest.mark.parametrize(
@@ -203,17 +169,17 @@ def test_literals_come_back_with_the_blanks_of_their_source(source: str, output:
         ("{1} und {0}", "[2] [1]", True),
     ],
 )
-def test_an_output_needs_each_symbol_once_and_tags_in_their_order(source: str, output: str, complete: bool) -> None:
+def test_an_output_needs_each_placeholder_once_and_tags_in_order(source: str, output: str, complete: bool) -> None:
     (sentence,) = sentences_with_literals(source)
     assert sentence.is_complete(TOKENIZER, ids_of(output)) is complete
 
 
 def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_whole() -> None:
-    typed = f"Ein {MARKS['<keep-1>']} und {{a}} {MARKS['<term>']} hier"
+    typed = f"Ein {NONCHARACTERS['<keep-1>']} und {{a}} {NONCHARACTERS['<term>']} hier"
     texts = [*documents(), typed, "Sie haben %d neue Nachrichten."]
     made = translator(list)
-    lines = marked_lines(made, texts)
-    assert sum(bool(line.kept) for line in lines) > 50
+    lines = lines_with_placeholders(made, texts)
+    assert sum(bool(line.placeholders) for line in lines) > 50
     found = made.translate(texts)
     assert [one.translation for one in found] == texts
     assert found[-1].sentences == 1
@@ -224,13 +190,13 @@ def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_
     ("changes", "translation", "parts"),
     [
         ([list], "Das ist {a} und {b} hier", 1),
-        ([with_symbols_reversed], "Das ist {b} und {a} hier", 1),
-        ([without_symbols], "Das ist {a} und {b} hier", 3),
-        ([with_symbols_twice], "Das ist {a} und {b} hier", 3),
-        ([without_symbols, with_symbols_reversed, list], "Das ist {b} und {a} hier", 1),
+        ([with_placeholders_reversed], "Das ist {b} und {a} hier", 1),
+        ([without_placeholders], "Das ist {a} und {b} hier", 3),
+        ([with_placeholders_twice], "Das ist {a} und {b} hier", 3),
+        ([without_placeholders, with_placeholders_reversed, list], "Das ist {b} und {a} hier", 1),
     ],
 )
-def test_outputs_with_all_symbols_are_looked_for_in_a_wide_beam_before_a_line_is_cut(
+def test_outputs_with_all_placeholders_are_looked_for_in_a_wide_beam_before_a_line_is_cut(
     changes: list[Callable[[list[int]], list[int]]], translation: str, parts: int
 ) -> None:
     whole, plain = translator(*changes).translate(["Das ist {a} und {b} hier", "Ein Hund"], n_best=1)
@@ -255,8 +221,8 @@ def test_a_line_is_cut_at_its_literals_where_there_is_a_glossary() -> None:
 )
 def test_other_lines_are_cut_at_their_literals(text: str, options: SearchOptions, search: dict[str, bool]) -> None:
     made = translator(list, **search)
-    lines = marked_lines(made, [text], options)
-    assert not lines[0].kept
+    lines = lines_with_placeholders(made, [text], options)
+    assert not lines[0].placeholders
     assert len(lines[0].parts) >= 2
 
 
@@ -285,19 +251,19 @@ def test_sentences_that_are_translated_apart_have_their_own_literals(
     text: str, parts: list[str], kept: dict[int, list[str]]
 ) -> None:
     made = translator(list)
-    (line,) = marked_lines(made, [text], SearchOptions(split="sentences"))
+    (line,) = lines_with_placeholders(made, [text], SearchOptions(split="sentences"))
     assert [line.part_text(part) for part in range(len(line.parts))] == parts
-    own = {part: [found.text[slice(*span)] for span in found.literals] for part, found in line.kept.items()}
+    own = {part: [found.text[slice(*span)] for span in found.literals] for part, found in line.placeholders.items()}
     assert own == kept
     (result,) = made.translate([text], options=SearchOptions(split="sentences"))
     assert result.translation == text
 
 
-def test_a_vocabulary_without_the_symbols_knows_no_marks() -> None:
+def test_a_vocabulary_may_have_no_placeholders() -> None:
     plain = ByteTokenizer(lowercase=False)
-    assert knows_marks(TokenizerPair(TOKENIZER, TOKENIZER, joint=True))
-    assert not knows_marks(TokenizerPair(TOKENIZER, plain, joint=False))
-    (found,) = translator(without_symbols, copy_literals=False).translate(["Ein {a} da"])
+    assert knows_placeholders(TokenizerPair(TOKENIZER, TOKENIZER, joint=True))
+    assert not knows_placeholders(TokenizerPair(TOKENIZER, plain, joint=False))
+    (found,) = translator(without_placeholders, copy_literals=False).translate(["Ein {a} da"])
     assert (found.translation, found.sentences) == ("Ein {a} da", 1)
 
 

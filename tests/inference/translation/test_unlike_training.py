@@ -11,7 +11,7 @@ from tests.tolerances import approx
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.builtin import builtin_pairs
-from manyheads.text.source_model import SourceModel, fit_source_model
+from manyheads.inference.translation.unlike_training import SourceModel, fit_source_model
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, train_tokenizer
 
 OUTSIDE = [
