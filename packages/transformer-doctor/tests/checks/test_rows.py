@@ -15,9 +15,7 @@ OF_ROWS = (
     "no causal mask", "positions zero", "evaluation mode", "evaluation mode kept", "first rows only",
     "last row only", "sources shifted", "packed", "left padding",
 )  # fmt: skip
-STYLES = (
-    "frozen base", "frozen source", "shuffled", "words dropped", "packed, masked", "left padding, counted", "gpt2",
-)  # fmt: skip
+STYLES = ("frozen base", "frozen source", "shuffled", "packed, masked", "left padding, counted", "gpt2")
 NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
 
 
