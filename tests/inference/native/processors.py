@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.portable import processor_flags
+from tools.portable import processor_flags
 
 from manyheads.inference.native import build
 
