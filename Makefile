@@ -42,7 +42,7 @@ check:
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m ruff check
 	$(IN_VENV) -m mypy
-	$(IN_VENV) -m tests.changed
+	$(IN_VENV) -m tools.changed
 
 test: $(READY_FOR_TESTS)
 	@.ci/install browsers
@@ -50,7 +50,7 @@ test: $(READY_FOR_TESTS)
 	$(IN_VENV) -m ruff format --check
 	$(IN_VENV) -m mypy
 	$(PYTEST) -m "$(TESTS)"
-	$(IN_VENV) -m tests.docs.korean
+	$(IN_VENV) -m tools.korean
 
 test-slow: $(READY_FOR_TESTS)
 	$(PYTEST) -m "slow and not weekly"

@@ -29,4 +29,8 @@ export default defineConfig([
     files: ["src/manyheads/web/page/**/*.js", "src/manyheads/web/explorer/*.js"],
     languageOptions: { globals: globals.browser },
   },
+  {
+    files: ["src/manyheads/web/*.js"],
+    languageOptions: { globals: { manyheads: "readonly", require: "readonly" } },
+  },
 ]);

@@ -86,11 +86,11 @@ class Rounding(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__.removesuffix("_")
         if name in OPERATORS:
-            for one in result if isinstance(result, (tuple, list)) else (result,):
-                if isinstance(one, Tensor):
-                    move(one, self.seed)
+            for tensor in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(tensor, Tensor):
+                    move(tensor, self.seed)
                     if name in PROBABILITIES:
-                        one.clamp_(max=1)
+                        tensor.clamp_(max=1)
         return result
 
 

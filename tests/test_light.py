@@ -162,7 +162,9 @@ def test_a_run_translates(runs: Path) -> None:
         ("--precision", "int8"),
         ("--alternatives", 2, "--alignment", "--json"),
     ]
-    found = manyheads(*(("-q", "translate", runs / "translator", *one) for one in options), given="abc\n\ndef\n")
+    found = manyheads(
+        *(("-q", "translate", runs / "translator", *words) for words in options), given="abc\n\ndef\n"
+    )
     assert [code for code, *_ in found] == [0] * len(options), found
     *texts, with_alternatives = (out for _, out, _ in found)
     assert [len(text.splitlines()) for text in texts] == [3, 4, 3, 3, 3]

@@ -12,8 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 import pytest
-
-from tests.changed import TESTS, mirror_of
+from tools.changed import TESTS, mirror_of
 
 ROOT = Path(__file__).parent.parent
 BASELINE = Path(__file__).with_name("mirror_baseline.txt")

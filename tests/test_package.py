@@ -90,7 +90,7 @@ def test_pinned_packages_support_the_oldest_python_that_is_promised() -> None:
     pinned = {
         canonicalize_name(line.split("==")[0]) for line in CONSTRAINTS.read_text().splitlines() if "==" in line
     }
-    found = {one.name: one.metadata.get("Requires-Python") for one in metadata.distributions()}
+    found = {package.name: package.metadata.get("Requires-Python") for package in metadata.distributions()}
     too_new = {
         name: asked
         for name, asked in found.items()

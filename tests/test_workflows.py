@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-
-from tests.portable import ROWS
+from tools.portable import ROWS
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".github"
@@ -69,8 +68,8 @@ def test_the_commands_of_a_workflow_name_targets_and_tests_that_exist(path: Path
             assert (ROOT / name).exists(), name
         for file, test in re.findall(r"--deselect=([\w/.]+)::(\w+)", command):
             assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
-        for row in re.findall(r'--only "(.+?)"', command):
-            assert [one.name for one in ROWS if row in one.name and not one.compiler]
+        for name in re.findall(r'--only "(.+?)"', command):
+            assert [row.name for row in ROWS if name in row.name and not row.compiler]
 
 
 def test_only_a_tag_publishes_what_was_built_and_tried_and_has_its_version() -> None:

@@ -79,7 +79,7 @@ class NearArray(type(pytest.approx(np.zeros(1)))):  # type: ignore[misc]
 
     def __eq__(self, actual: Any) -> bool:
         same_shape = np.shape(actual) == self.expected.shape
-        values = [np.asarray(one, np.float64) for one in (actual, self.expected)] if same_shape else []
+        values = [np.asarray(numbers, np.float64) for numbers in (actual, self.expected)] if same_shape else []
         return (same_shape and np.allclose(*values, rtol=0, atol=self.abs, equal_nan=self.nan_ok)) or bool(
             super().__eq__(actual)
         )
@@ -120,16 +120,16 @@ def sampled(probability: float, draws: float) -> Any:
 def tensors(value: Any, dtype: torch.dtype | None) -> dict[str, Tensor]:
     """Return the tensors of a value by their keys or indices; Python's floats are of a format, float32 for None."""
     if isinstance(value, Mapping):
-        return {str(name): as_tensor(one, dtype) for name, one in value.items()}
-    if isinstance(value, (list, tuple)) and any(isinstance(one, (Tensor, np.ndarray)) for one in value):
-        return {str(number): as_tensor(one, dtype) for number, one in enumerate(value)}
+        return {str(name): as_tensor(entry, dtype) for name, entry in value.items()}
+    if isinstance(value, (list, tuple)) and any(isinstance(entry, (Tensor, np.ndarray)) for entry in value):
+        return {str(number): as_tensor(entry, dtype) for number, entry in enumerate(value)}
     return {"": as_tensor(value, dtype)}
 
 
 def coarsest(values: Iterable[Tensor]) -> torch.dtype:
     """Return the format with the largest unit."""
-    formats = (one.dtype for one in values if one.is_floating_point())
-    return max(formats, key=lambda one: torch.finfo(one).eps, default=torch.float32)
+    formats = (tensor.dtype for tensor in values if tensor.is_floating_point())
+    return max(formats, key=lambda dtype: torch.finfo(dtype).eps, default=torch.float32)
 
 
 def largest(x: Tensor) -> float:

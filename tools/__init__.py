@@ -1,1 +1,1 @@
-"""Programs that generate files of this repository; not part of the package."""
+"""Programs for developers of this repository; not part of the package."""

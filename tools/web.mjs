@@ -15,9 +15,7 @@ const SMALL = { minifyWhitespace: true, minifySyntax: true, lineLimit: 100 };
 /* The scripts, each with the module that it begins with, and options of esbuild. */
 const SCRIPTS = {
   "page.js": { entry: "page/app.js", format: "iife", ...SMALL },
-  "worker.js": { entry: "worker.js", format: "iife", ...SMALL },
-  "parity.js": { entry: "parity.js", format: "cjs", ...SMALL },
-  "manyheads.js": { entry: "module.js", format: "esm" }, // to be read and bundled again
+  "model.js": { entry: "model.js", format: "iife", globalName: "manyheads", ...SMALL },
 };
 
 const files = new Map();

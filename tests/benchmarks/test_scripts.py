@@ -75,9 +75,9 @@ def figures(document: Any, path: str) -> list[Any]:
     found = [document]
     for name in path.split("/"):
         if name == "*":
-            found = [entry for one in found for entry in (one.values() if isinstance(one, dict) else one)]
+            found = [entry for value in found for entry in (value.values() if isinstance(value, dict) else value)]
         else:
-            found = [one[name] for one in found]
+            found = [value[name] for value in found]
     return found
 
 

@@ -67,6 +67,11 @@ def begin_run(path: Path, config: Config | None = None) -> TrainingRun:
     return run
 
 
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return begin_run(tmp_path)
+
+
 def make_checkpoint(step: int) -> Checkpoint:
     """Return a checkpoint whose tensors depend on its step, with every type a checkpoint holds."""
     rng = torch.Generator().manual_seed(step)
@@ -123,13 +128,12 @@ def test_configuration_and_tokenizers_are_restored(tmp_path: Path, sections: dic
     assert run.environment() == {"corpus_sha256": "ab", "größe": "1,5", "tokenizer_sha256": sums}
 
 
-def test_a_checkpoint_is_restored_bit_for_bit(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
+def test_a_checkpoint_is_restored_bit_for_bit(run: RunDirectory) -> None:
     run.checkpoints.save(make_checkpoint(40), keep=1)
-    assert_holds(TrainingRun.existing(tmp_path), 40)
+    assert_holds(TrainingRun.existing(run.path), 40)
     assert equal_tensors(run.checkpoints.weights(40), make_checkpoint(40).model)
-    assert sorted(path.name for path in (tmp_path / "checkpoints" / "step-40").iterdir()) == sorted(FILES)
-    assert leftover_drafts(tmp_path) == []
+    assert sorted(path.name for path in run.checkpoints.folder_of(40).iterdir()) == sorted(FILES)
+    assert leftover_drafts(run.path) == []
 
 
 def test_a_run_exists_once_all_of_its_first_files_are_written(
@@ -156,8 +160,7 @@ def test_a_run_exists_once_all_of_its_first_files_are_written(
 # --- which checkpoints are kept ---
 
 
-def test_the_last_checkpoints_by_step_are_kept(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
+def test_the_last_checkpoints_by_step_are_kept(run: RunDirectory) -> None:
     kept = []
     for step in (2, 9, 10, 100):
         run.checkpoints.save(make_checkpoint(step), keep=2)
@@ -167,21 +170,19 @@ def test_the_last_checkpoints_by_step_are_kept(tmp_path: Path) -> None:
         assert_holds(run, step)
 
 
-def test_other_folders_beside_the_checkpoints_are_not_removed(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
+def test_other_folders_beside_the_checkpoints_are_not_removed(run: RunDirectory) -> None:
     for name in ("step-x", "notes", "step-7-copy"):
-        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        (run.path / "checkpoints" / name).mkdir(parents=True)
     run.checkpoints.save(make_checkpoint(3), keep=1)
     assert run.checkpoints.steps() == [3]
-    assert len(list((tmp_path / "checkpoints").iterdir())) == 4
+    assert len(list((run.path / "checkpoints").iterdir())) == 4
 
 
-def test_a_damaged_later_checkpoint_is_removed_in_place_of_the_new_one(tmp_path: Path) -> None:
+def test_a_damaged_later_checkpoint_is_removed_in_place_of_the_new_one(run: RunDirectory) -> None:
     """Training that rolled back to step 20 saves step 30; the damaged step 40 must not be kept instead."""
-    run = begin_run(tmp_path)
     for step in (20, 40):
         run.checkpoints.save(make_checkpoint(step), keep=2)
-    (tmp_path / "checkpoints" / "step-40" / "model.safetensors").write_bytes(b"")
+    (run.checkpoints.folder_of(40) / "model.safetensors").write_bytes(b"")
     run.checkpoints.save(make_checkpoint(30), keep=1)
     assert run.checkpoints.steps() == [30]
     assert_holds(run, 30)
@@ -224,8 +225,7 @@ def test_a_failure_at_any_moment_of_a_save_loses_no_checkpoint(
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_checkpoint_without_all_files_is_no_step_and_is_named(tmp_path: Path, name: str) -> None:
-    run = begin_run(tmp_path)
+def test_a_checkpoint_without_all_files_is_no_step_and_is_named(run: RunDirectory, name: str) -> None:
     for step in (1, 2):
         run.checkpoints.save(make_checkpoint(step), keep=2)
     (run.checkpoints.folder_of(2) / name).unlink()
@@ -266,14 +266,13 @@ def test_a_run_directory_with_links_writes_and_removes_nothing_outside(tmp_path:
     assert (outside / "step-1").read_bytes() == b""
 
 
-def test_drafts_of_killed_processes_are_removed_at_the_next_start(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
+def test_drafts_of_killed_processes_are_removed_at_the_next_start(run: RunDirectory) -> None:
     run.checkpoints.save(make_checkpoint(1), keep=1)
-    for folder in (tmp_path, tmp_path / "cache", tmp_path / "checkpoints", tmp_path / "checkpoints" / "step-1"):
+    for folder in (run.path, run.path / "cache", run.path / "checkpoints", run.path / "checkpoints" / "step-1"):
         (folder / ".draft-of-a-killed-process").mkdir(parents=True)
         (folder / ".draft-of-a-killed-process" / ".tmpXXXXXX").write_text("of a model's size")
     with run.locked():
-        assert not any(tmp_path.rglob(".draft*"))
+        assert not any(run.path.rglob(".draft*"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="modes of POSIX")
@@ -312,9 +311,10 @@ def test_a_failure_at_any_moment_of_publishing_leaves_complete_weights(
     assert published[-1]
 
 
-def test_files_are_synced_before_they_get_their_final_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_synced_before_they_get_their_final_name(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A power cut keeps synced data alone: first the content, then the name, then the folder are synced."""
-    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(1), keep=1)
     synced: dict[int, int] = {}
     events: list[str] = []
@@ -348,7 +348,7 @@ def test_files_are_synced_before_they_get_their_final_name(tmp_path: Path, monke
     monkeypatch.setattr(os, "replace", record_replace)
     monkeypatch.setattr(os, "rename", record_rename)
     run.checkpoints.save(make_checkpoint(2), keep=1)
-    folder = (tmp_path / "checkpoints").stat().st_ino
+    folder = (run.path / "checkpoints").stat().st_ino
     assert events.index("renamed") < events.index(f"sync {folder}") < events.index("old removed")
 
 
@@ -374,9 +374,8 @@ FULL_DISKS = [
     ("owner", "name", "failure"), FULL_DISKS, ids=lambda value: getattr(value, "__name__", value)
 )
 def test_a_full_disk_keeps_the_last_checkpoint_and_leaves_no_draft(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, failure: Callable[..., None]
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, failure: Callable[..., None]
 ) -> None:
-    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(1), keep=1)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, failure)
@@ -387,17 +386,16 @@ def test_a_full_disk_keeps_the_last_checkpoint_and_leaves_no_draft(
     assert str(run.path / "checkpoints") in str(caught.value)
     assert run.checkpoints.steps() == [1]
     assert_holds(run, 1)
-    assert leftover_drafts(tmp_path) == []
+    assert leftover_drafts(run.path) == []
 
 
 def test_a_full_disk_is_the_reported_reason_that_weights_are_not_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = begin_run(tmp_path)
     monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(SaveError, match=r"model\.safetensors could not be written"):
         run.publish(named_tensors(make_model(make_config())))
-    assert leftover_drafts(tmp_path) == []
+    assert leftover_drafts(run.path) == []
 
 
 def test_a_run_directory_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
@@ -454,11 +452,10 @@ def empty(_: bytes) -> bytes:
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", [truncate, flip_a_bit, empty, None])
 def test_a_damaged_or_missing_file_of_a_checkpoint_is_named(
-    tmp_path: Path, name: str, damage: Callable[[bytes], bytes] | None
+    run: RunDirectory, name: str, damage: Callable[[bytes], bytes] | None
 ) -> None:
-    run = begin_run(tmp_path)
     run.checkpoints.save(make_checkpoint(7), keep=1)
-    path = tmp_path / "checkpoints" / "step-7" / name
+    path = run.checkpoints.folder_of(7) / name
     content = path.read_bytes()
     path.unlink()
     if damage is not None:
@@ -471,32 +468,29 @@ def test_a_damaged_or_missing_file_of_a_checkpoint_is_named(
             run.checkpoints.weights(7)
 
 
-@pytest.mark.parametrize("old", ["7", "0.333", "null", "fp32"])
-def test_a_state_with_changed_values_is_refused_although_it_is_valid_json(tmp_path: Path, old: str) -> None:
-    run = begin_run(tmp_path)
+@pytest.mark.parametrize(("old", "new"), [("7", "8"), ("0.333", "0.334"), ("null", "true"), ("fp32", "bf16")])
+def test_a_state_with_changed_values_is_refused_although_it_is_valid_json(
+    run: RunDirectory, old: str, new: str
+) -> None:
     run.checkpoints.save(make_checkpoint(7), keep=1)
-    path = tmp_path / "checkpoints" / "step-7" / "state.json"
+    path = run.checkpoints.folder_of(7) / "state.json"
     head, _, tail = path.read_text(encoding="utf-8").rpartition(old)
-    path.write_text(
-        head + {"7": "8", "0.333": "0.334", "null": "true", "fp32": "bf16"}[old] + tail, encoding="utf-8"
-    )
+    path.write_text(head + new + tail, encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8"))
     with pytest.raises(RunError, match=r"state\.json is missing or damaged"):
         run.checkpoints.read(7)
 
 
 @pytest.mark.parametrize("content", [b"[1]", b"{}", b'{"sha256": {}}', b"\xff", b"[" * 100_000, b"3"])
-def test_an_invalid_state_is_named(tmp_path: Path, content: bytes) -> None:
-    run = begin_run(tmp_path)
+def test_an_invalid_state_is_named(run: RunDirectory, content: bytes) -> None:
     run.checkpoints.save(make_checkpoint(7), keep=1)
-    (tmp_path / "checkpoints" / "step-7" / "state.json").write_bytes(content)
+    (run.checkpoints.folder_of(7) / "state.json").write_bytes(content)
     with pytest.raises(RunError, match=r"step-7/state\.json"):
         run.checkpoints.read(7)
 
 
-def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
-    (tmp_path / "tokenizer.target.json").unlink()
+def test_a_missing_tokenizer_is_named(run: RunDirectory) -> None:
+    (run.path / "tokenizer.target.json").unlink()
     with pytest.raises(RunError, match=r"has no tokenizer\.target\.\* file"):
         run.tokenizers(run.config())
 
@@ -521,9 +515,6 @@ def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Pa
         RunDirectory.existing(tmp_path / wrong)
 
 
-# --- averaged weights ---
-
-
 # --- locks, tokenizers of other runs, unplanned checkpoints ---
 
 
@@ -537,11 +528,10 @@ def test_a_run_directory_is_locked_while_it_is_written(tmp_path: Path) -> None:
         pass
 
 
-def test_a_process_that_waited_for_the_lock_locks_out_all_others(tmp_path: Path) -> None:
+def test_a_process_that_waited_for_the_lock_locks_out_all_others(run: RunDirectory) -> None:
     """The lock file must not be removed: two files of that name could be locked by two processes."""
-    run = begin_run(tmp_path)
     with run.locked():
-        waiting = (tmp_path / ".lock").open("a")
+        waiting = (run.path / ".lock").open("a")
     with waiting:
         portalocker.lock(waiting, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         with pytest.raises(RunError, match="is being trained by another process"), run.locked():
@@ -561,8 +551,7 @@ def test_a_tokenizer_of_another_run_is_refused(tmp_path: Path, side: str) -> Non
         run.tokenizers(config)
 
 
-def test_an_unplanned_checkpoint_does_not_replace_a_planned_one(tmp_path: Path) -> None:
-    run = begin_run(tmp_path)
+def test_an_unplanned_checkpoint_does_not_replace_a_planned_one(run: RunDirectory) -> None:
     kept = []
     for step in (4, 8, 9, 10, 12, 14):
         run.checkpoints.save(make_checkpoint(step), keep=2, every=4)

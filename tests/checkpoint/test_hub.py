@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from tests.interop.local_hub import use_local_hub
 from tests.interop.marian import write_marian_folder
@@ -41,24 +40,6 @@ def own_run(tmp_path: Path) -> Path:
         (run.path / name).parent.mkdir(parents=True, exist_ok=True)
         (run.path / name).write_text("private")
     return run.path
-
-
-def test_a_run_is_pushed_and_loaded_by_its_name(local_hub: Path, own_run: Path) -> None:
-    card = own_run / "README.md"
-    card.write_text(card.read_text().replace("license:", "license: apache-2.0"), encoding="utf-8")
-    assert push(own_run, "somebody/de-en") == f"{huggingface_hub.constants.ENDPOINT}/somebody/de-en"
-    sent = {
-        path.relative_to(local_hub / "somebody/de-en").as_posix()
-        for path in (local_hub / "somebody/de-en").rglob("*.*")
-    }
-    assert sent == {
-        "README.md", "config.json", "environment.json", "model.safetensors", "tokenizer.source.model",
-        "tokenizer.target.model",
-    }  # fmt: skip
-    texts = sentences(5)
-    expected = [result.translation for result in Translator.load(own_run).translate(texts)]
-    assert [result.translation for result in from_pretrained("somebody/de-en").translate(texts)] == expected
-    assert [result.translation for result in from_pretrained(str(own_run)).translate(texts)] == expected
 
 
 def test_a_run_whose_card_has_no_licence_is_not_pushed(

@@ -58,5 +58,5 @@ def test_outputs_with_a_fault_are_named(change: dict[int, str], expected: dict[s
 
 
 def test_outputs_that_never_end_are_named() -> None:
-    found = [replace(one, ended=one.line % 10 > 0) for one in outputs()]
+    found = [replace(output, ended=output.line % 10 > 0) for output in outputs()]
     assert findings_of(found) == {"never-ends": "warning"}

@@ -29,7 +29,7 @@ def builtin_split(pair: str, name: Split) -> tuple[tuple[str, str], ...]:
     """Return the first pairs of a split of the built-in grammar."""
     source, target = pair.split("-")
     pairs = builtin_pairs(pair, name, source=source, target=target)
-    return tuple((one.source, one.target) for one in islice(pairs, COUNTS[name]))
+    return tuple((pair.source, pair.target) for pair in islice(pairs, COUNTS[name]))
 
 
 def make_splits(pair: str = "de-en") -> Splits:

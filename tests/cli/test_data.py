@@ -41,12 +41,8 @@ def test_json_is_one_document_with_the_same_counts(call: Call) -> None:
     found = json.loads(call(*command, "--equal-only").out)
     assert (found["root"], found["source"], found["target"]) == ("out dir", "en", "de")
     assert (found["read"], found["train"], found["valid"], found["test"]) == (100, 93, 7, 0)
-    assert sorted(path.name for path in Path("out dir").iterdir()) == [
-        "train.de",
-        "train.en",
-        "valid.de",
-        "valid.en",
-    ]
+    names = sorted(path.name for path in Path("out dir").iterdir())
+    assert names == ["train.de", "train.en", "valid.de", "valid.en"]
 
 
 @needs_signals

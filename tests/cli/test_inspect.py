@@ -187,7 +187,7 @@ def test_validation_records_entropies_and_the_same_samples_each_time(trained: di
                 assert [len(heads) for heads in layers] == [2]
                 assert all(value > 0 for heads in layers for value in heads)
     samples = [record["samples"] for record in metrics(trained["translation"]) if record["kind"] == "validation"]
-    assert [[sample[0] for sample in one] for one in samples] == [[sample[0] for sample in samples[0]]] * 3
+    assert [[sample[0] for sample in rows] for rows in samples] == [[sample[0] for sample in samples[0]]] * 3
     assert len(samples[0]) == 3
 
 
@@ -208,7 +208,7 @@ def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -
         inspect_translation(translator, source, InspectOptions(target=target, occlusion=False)).attention[2].entropy
         for source, target in zip(*pairs, strict=True)
     ]
-    (record,) = [one for one in metrics(path) if one["kind"] == "validation" and one["step"] == 12]
+    (record,) = [record for record in metrics(path) if record["kind"] == "validation" and record["step"] == 12]
     expected = sum(found) / len(found)
     for own, wanted in zip(record["attention_entropy"]["cross"], expected.tolist(), strict=True):
         assert own == printed(wanted, 4)
@@ -220,7 +220,7 @@ def test_curves_of_two_runs_are_printed_and_written(trained: dict[str, Path], ca
     assert "translation: training loss, last" in printed
     assert "run: validation loss" in printed
     document = json.loads(call("curves", *both, "--json").out)
-    assert [one["name"] for one in document["runs"]] == ["translation", "run"]
+    assert [run_document["name"] for run_document in document["runs"]] == ["translation", "run"]
     for suffix in (".svg", ".csv", ".json"):
         assert run(["-q", "curves", *both, "-o", str(tmp_path / f"x{suffix}")]) == 0
     assert "layer 0 head 1" in call("curves", both[0], "--view", "attention-entropy").out

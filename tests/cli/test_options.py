@@ -67,11 +67,15 @@ def options_of(verb: str) -> dict[str, click.Option]:
     """Return the options of a verb by the name of their value."""
     command = program.get_command(click.Context(program), verb)
     assert command is not None
-    return {one.name: one for one in command.params if isinstance(one, click.Option) and one.name}
+    return {
+        parameter.name: parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and parameter.name
+    }
 
 
 def test_a_field_gives_name_default_and_help() -> None:
-    _, top_k, loud = (one for one in example.params if isinstance(one, click.Option))
+    _, top_k, loud = (parameter for parameter in example.params if isinstance(parameter, click.Option))
     assert top_k.opts == ["--top-k"]
     assert top_k.help == "Keep the N likeliest tokens, and drop all others. Requires --loud."
     assert loud.is_flag
@@ -81,7 +85,7 @@ def test_a_field_gives_name_default_and_help() -> None:
 def test_a_verb_receives_one_object_and_its_help_shows_the_options_in_the_order_of_the_fields(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert [one.name for one in example.params] == ["first", "top_k", "loud", "last"]
+    assert [parameter.name for parameter in example.params] == ["first", "top_k", "loud", "last"]
     example.main(["--loud", "a", "b"], standalone_mode=False)
     assert capsys.readouterr().out == f"{ExampleOptions(1, Example(7, loud=True), ('a', 'b'))}\n"
 
@@ -132,7 +136,9 @@ NAMES_OF_FILES = re.compile(r"FILE|RUN|DIR|CONFIG|PLAN|RECIPE|MODEL|DEST|PATH|CO
 
 def test_every_help_text_is_that_of_an_option() -> None:
     shown = {
-        (" ".join(words), one.opts[-1], getattr(one, "help", "")) for words in VERBS for one in VERBS[words].params
+        (" ".join(words), parameter.opts[-1], getattr(parameter, "help", ""))
+        for words in VERBS
+        for parameter in VERBS[words].params
     }
     texts = {(path, f"--{name}", text) for path in TEXTS for name, text in TEXTS[path].get("options", {}).items()}
     assert texts - shown == set()
@@ -147,7 +153,9 @@ def clashes() -> Iterator[tuple[tuple[str, ...], click.Parameter, click.Paramete
     for words, verb in VERBS.items():
         for output in paths_of(verb):
             if output.type in (OUTPUT, OUTPUT_FILE):
-                yield from ((words, one, output) for one in paths_of(verb) if not isinstance(one.type, OutputPath))
+                yield from (
+                    (words, input_, output) for input_ in paths_of(verb) if not isinstance(input_.type, OutputPath)
+                )
 
 
 def command_line_of(words: tuple[str, ...], values: dict[click.Parameter, Path]) -> list[str]:
@@ -180,7 +188,7 @@ def test_every_path_of_a_verb_is_declared_as_an_input_or_as_an_output(words: tup
 @pytest.mark.parametrize(
     ("words", "input_", "output"),
     [*clashes()],
-    ids=lambda one: "-".join(one) if isinstance(one, tuple) else one.name,
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else value.name,
 )
 @pytest.mark.parametrize("kind", ["same", "link", "hard link"])
 def test_no_output_may_be_an_input(

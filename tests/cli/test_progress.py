@@ -44,10 +44,14 @@ VALIDATION = ValidationReport(
 )
 
 
+def plain(*, verbose: bool = False) -> tuple[_PlainProgress, io.StringIO, Clock]:
+    stream, clock = io.StringIO(), Clock()
+    return _PlainProgress(stream, verbose=verbose, clock=clock), stream, clock
+
+
 def plain_steps(seconds_a_step: float, steps: int, *, verbose: bool = False) -> list[int]:
     """Report each of `steps` steps, and return those that plain progress prints."""
-    stream, clock = io.StringIO(), Clock()
-    progress = _PlainProgress(stream, verbose=verbose, clock=clock)
+    progress, stream, clock = plain(verbose=verbose)
     for step in range(1, steps + 1):
         clock.now += seconds_a_step
         progress.step(replace(REPORT, step=step, total_steps=steps))
@@ -66,14 +70,13 @@ def drawn(stream: io.StringIO) -> str:
 
 
 def test_a_step_line_shows_progress_loss_speed_and_remaining_time() -> None:
-    stream = io.StringIO()
-    _PlainProgress(stream).step(REPORT)
+    progress, stream, _ = plain()
+    progress.step(REPORT)
     assert stream.getvalue() == "step 50/1,000  5%  loss 4.321  12,346 tokens/s  3:10 left\n"
 
 
 def test_a_validation_line_shows_its_scores_and_later_lines_repeat_the_bleu() -> None:
-    stream = io.StringIO()
-    progress = _PlainProgress(stream)
+    progress, stream, _ = plain()
     progress.validation(VALIDATION)
     progress.step(replace(REPORT, skipped=2))
     first, second = stream.getvalue().split("\n")[:2]
@@ -83,8 +86,7 @@ def test_a_validation_line_shows_its_scores_and_later_lines_repeat_the_bleu() ->
 
 
 def test_a_validation_without_decoding_has_no_bleu() -> None:
-    stream = io.StringIO()
-    progress = _PlainProgress(stream)
+    progress, stream, _ = plain()
     progress.validation(replace(VALIDATION, scores={"bleu": None, "chrf": None}, best=False))
     assert stream.getvalue() == "step 500  valid loss 2.310  perplexity 10.07\n"
 
@@ -103,8 +105,7 @@ def test_plain_lines_are_few_and_the_last_is_always_printed(seconds_a_step: floa
 
 def test_verbose_prints_a_line_for_every_step_with_more_figures() -> None:
     assert plain_steps(0.125, 7, verbose=True) == [1, 2, 3, 4, 5, 6, 7]
-    stream = io.StringIO()
-    progress = _PlainProgress(stream, verbose=True)
+    progress, stream, _ = plain(verbose=True)
     progress.step(REPORT)
     progress.validation(VALIDATION)
     assert "epoch 0.50  rate 1.00e-03  norm 1.50  padding 12%" in stream.getvalue()
@@ -169,8 +170,7 @@ def test_quiet_prints_results_only(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_plain_lines_of_a_phase_are_printed_every_ten_seconds_after_the_first_two() -> None:
-    stream, clock = io.StringIO(), Clock()
-    progress = _PlainProgress(stream, clock=clock)
+    progress, stream, clock = plain()
     with progress.phase("reading the text", unit="pairs") as advance:
         for _ in range(250):
             clock.now += 0.125
@@ -183,8 +183,7 @@ def test_plain_lines_of_a_phase_are_printed_every_ten_seconds_after_the_first_tw
 
 
 def test_successive_phases_share_the_interval() -> None:
-    stream, clock = io.StringIO(), Clock()
-    progress = _PlainProgress(stream, clock=clock)
+    progress, stream, clock = plain()
     for _ in range(5):
         with progress.phase("validating: loss", 3, "pairs") as advance:
             for _ in range(3):
@@ -197,8 +196,8 @@ def test_successive_phases_share_the_interval() -> None:
 
 
 def test_a_short_phase_is_not_shown() -> None:
-    stream, clock = io.StringIO(), Clock()
-    with _PlainProgress(stream, clock=clock).phase("reading the text") as advance:
+    progress, stream, clock = plain()
+    with progress.phase("reading the text") as advance:
         clock.now += 1.9
         advance(1)
     assert stream.getvalue() == ""

@@ -35,10 +35,10 @@ def raise_exited(code: int) -> None:
 
 
 @pytest.mark.parametrize("number", STOPPING)
-def test_a_signal_raises_once_and_its_repetition_is_ignored(
+def test_a_signal_raises_once_its_repetition_is_ignored_and_a_later_one_ends_the_program_at_once(
     number: signal.Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Expect that of `timeout`, which signals a process, and then its whole group."""
+    """`timeout` signals a process, and then its whole group."""
     monkeypatch.setattr(os, "_exit", raise_exited)
     handlers = StopSignals()
     with pytest.raises(KeyboardInterrupt if number is signal.SIGINT else Terminated):
@@ -46,17 +46,7 @@ def test_a_signal_raises_once_and_its_repetition_is_ignored(
     clock.now += _REPEAT / 2
     handlers.handle(number, None)
     assert handlers.received is number
-
-
-@pytest.mark.parametrize("number", STOPPING)
-def test_a_later_signal_ends_the_program_at_once(
-    number: signal.Signals, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "_exit", raise_exited)
-    handlers = StopSignals()
-    with pytest.raises((KeyboardInterrupt, Terminated)):
-        handlers.handle(number, None)
-    clock.now += _REPEAT
+    clock.now += _REPEAT / 2
     with pytest.raises(Exited, match=str(128 + number)):
         handlers.handle(signal.SIGTERM, None)
 

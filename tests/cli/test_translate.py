@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Call
-from tests.tasks.documents import documents, word_translator
 
 from manyheads.cli.main import run
 from manyheads.cli.streams import (
@@ -92,18 +91,6 @@ def test_one_line_is_written_for_each_input_line(tmp_path: Path) -> None:
     ]
     assert translator.sizes == [4, 2]
     assert warned == {TRUNCATED: [6], REPETITION: [2, 6]}
-
-
-def test_each_line_of_300_documents_keeps_its_structure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    """The model drops everything but words; lines of code are translated, as each line is a text of its own."""
-    monkeypatch.setattr(Translator, "load", lambda *arguments, **options: word_translator())
-    path = tmp_path / "text"
-    text = "\n".join(text.replace("\r", "") for text in documents() if "```" not in text and "~~~" not in text)
-    path.write_text(f"{text}\n", encoding="utf-8")
-    assert run(["translate", "RUN", str(path), "--match-source"]) == 0
-    assert capsysbinary.readouterr().out.decode() == f"{text}\n"
 
 
 def test_the_n_best_of_a_line_carry_its_number_and_their_scores() -> None:

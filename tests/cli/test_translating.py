@@ -53,6 +53,7 @@ def test_a_missing_input_file_leaves_the_output_unchanged(trained, tmp_path, cap
         ["--min-length-ratio", "0.5", "--max-length-ratio", "1.5"],
         ["--split-lines", "none"],
         ["--stream"],
+        ["--match-source"],
         ["--set", "search.beam_size=2"],
     ],
     ids=" ".join,
@@ -116,10 +117,10 @@ def test_json_holds_the_alignment_the_alternatives_and_the_hypotheses(trained, t
     assert [link.split("-")[1] for link in first["alignment"].split()] == [
         str(word) for word in range(len(first["translation"].split()))
     ]
-    for one in first["hypotheses"]:
-        assert len(one["alternatives"]) == len(one["tokens"]) == len(one["token_scores"])
-        assert all(len(beside) == 2 for beside in one["alternatives"])
-        assert one["log_probability"] == pytest.approx(sum(one["token_scores"]))
+    for hypothesis in first["hypotheses"]:
+        assert len(hypothesis["alternatives"]) == len(hypothesis["tokens"]) == len(hypothesis["token_scores"])
+        assert all(len(beside) == 2 for beside in hypothesis["alternatives"])
+        assert hypothesis["log_probability"] == pytest.approx(sum(hypothesis["token_scores"]))
     assert empty == {
         "source": "",
         "translation": "",

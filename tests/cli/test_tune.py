@@ -29,23 +29,12 @@ def test_the_exit_code_says_whether_the_tuned_model_is_used(
         return Tuning(Path("there"), "mine", Path(kept), {}, PROOF)
 
     monkeypatch.setattr("manyheads.improve.tune.tune", record)
-    arguments = [
-        "--general",
-        "a.de",
-        "--general",
-        "a.en",
-        "--no-replay",
-        "--accept",
-        "--source",
-        "de",
-        "--device",
-        "cpu",
-    ]
-    assert run(["tune", "mine", "terms.tsv", "-o", "there", *arguments, "-q", "--lang", "ko"]) == code
-    ((positional, options),) = calls
+    options = "--general a.de --general a.en --no-replay --accept --source de --device cpu -q --lang ko"
+    assert run(["tune", "mine", "terms.tsv", "-o", "there", *options.split()]) == code
+    ((positional, given),) = calls
     assert positional == ("mine", Path("terms.tsv"), Path("there"))
-    del options["listener"]
-    assert options == {
+    del given["listener"]
+    assert given == {
         "general": (Path("a.de"), Path("a.en")), "replay": False, "accept": True, "source": "de", "target": None,
         "device": "cpu",
     }  # fmt: skip

@@ -108,7 +108,7 @@ def test_changed_lines_are_divided_and_equal_ones_counted() -> None:
         suggest("Eins.\nZwei.", "One.\nTwo.", "One. Two."),
         suggest("Drei.\nVier.", "Three.\nFour.", "Three.\nFour."),
     ])  # fmt: skip
-    assert [(one.source, one.text, len(one.senders)) for one in found] == [
+    assert [(correction.source, correction.text, len(correction.senders)) for correction in found] == [
         ("Zwei.", "Two.", 4), ("Eins.\nZwei.", "One. Two.", 1), ("Drei.", "Three.", 1),
     ]  # fmt: skip
     assert (found[0].output, found[0].time) == ("Too.", "2026-01-02")
@@ -120,7 +120,7 @@ def test_of_contradicting_corrections_the_most_frequent_and_then_the_newest_is_t
     times = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
     found = [Correction(SOURCE, OUTPUT, *rest) for rest in zip(texts, times, senders, strict=True)]
     judge_corrections(found, ("de", "en"))
-    assert [one.verdict for one in found] == ["doubtful", "accepted", "doubtful", "rejected"]
+    assert [correction.verdict for correction in found] == ["doubtful", "accepted", "doubtful", "rejected"]
     assert found[0].reasons == found[2].reasons == ["contradicted"]
 
 

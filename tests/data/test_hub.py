@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from bitext.errors import DataError, MissingExtraError
-from fake_datasets import PAIRS, ROWS, FakeStream, install
+from fake_datasets import PAIRS, ROWS, FakeStream, datasets, install
 from manyheads.config.schema import DataConfig
 from manyheads.data.hub import read_hub_pairs
 
-__all__ = ["install"]
+__all__ = ["datasets", "install"]
 
 
 def config(root: Path, dataset: str, **settings: Any) -> DataConfig:
@@ -73,13 +73,6 @@ def test_the_limit_is_a_count_or_a_share_of_the_rows_of_train(
 
 
 # --- the real package, on folders ---
-
-
-@pytest.fixture
-def datasets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    module = pytest.importorskip("datasets")
-    monkeypatch.setattr(module.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    return module
 
 
 def test_a_data_set_saved_to_disk_can_be_read(datasets: Any, tmp_path: Path) -> None:

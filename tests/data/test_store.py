@@ -143,19 +143,15 @@ def interrupted(pairs: Sequence[Pair], after: int) -> Iterator[Pair]:
     raise KeyboardInterrupt
 
 
-def test_an_aborted_build_leaves_no_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("earlier", [False, True])
+def test_an_aborted_build_leaves_no_files_but_those_of_the_earlier_store(tmp_path: Path, earlier: bool) -> None:
+    if earlier:
+        text_store(tmp_path / "s", make_pairs(4))
     with pytest.raises(KeyboardInterrupt):
         TextStore.build(tmp_path / "s", [interrupted(make_pairs(30), 12)], key="k", details=dict)
     assert not TextStore.has(tmp_path / "s", "k")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_aborted_build_keeps_the_earlier_store(tmp_path: Path) -> None:
-    text_store(tmp_path / "s", make_pairs(4))
-    with pytest.raises(KeyboardInterrupt):
-        TextStore.build(tmp_path / "s", [interrupted(make_pairs(30), 12)], key="k", details=dict)
-    assert TextStore.has(tmp_path / "s", "text")
-    assert len(TextStore(tmp_path / "s")) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["s"] * earlier
+    assert not earlier or len(TextStore(tmp_path / "s")) == 4
 
 
 def test_a_build_refused_at_the_end_leaves_no_files(tmp_path: Path) -> None:

@@ -105,5 +105,5 @@ def test_two_processes_extend_one_file_by_whole_lines(tmp_path: Path) -> None:
     found, damaged = SuggestionFile(path).read()
     assert damaged == []
     for letter in "ab":
-        numbers = [one.correction for one in found if one.source == letter * 2000]
+        numbers = [suggestion.correction for suggestion in found if suggestion.source == letter * 2000]
         assert numbers == [str(number) for number in range(20)]

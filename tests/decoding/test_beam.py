@@ -85,16 +85,6 @@ def test_beam_search_equals_the_reference_search_of_one_sentence(
         assert to_reference(result) == expected
 
 
-def test_the_tables_of_these_tests_have_best_outputs_of_every_length() -> None:
-    """If all best outputs had one token, errors of parents, lengths and `select` would not be detected."""
-    lengths = set()
-    for end_bias in END_BIASES:
-        tables = [Table(seed, size=13, end_bias=end_bias) for seed in range(9)]
-        results = search(tables, [6] * 9, beam_size=3, n_best=3)
-        lengths |= {len(output.tokens) for result in results for output in result}
-    assert lengths == set(range(7))
-
-
 @settings(max_examples=25)
 @given(
     sentences=st.lists(st.tuples(st.integers(0, 30), st.integers(0, 7)), min_size=1, max_size=6),
@@ -153,29 +143,6 @@ def test_a_score_is_the_sum_of_token_scores_over_the_length_penalty(end_bias) ->
             assert len(output.token_scores) == len(output.tokens) + output.ended
             assert output.log_probability == sum(output.token_scores)
             assert output.score == pytest.approx(output.log_probability / len(output.token_scores) ** 0.7)
-
-
-def test_a_stepper_that_selects_wrong_rows_is_detected() -> None:
-    """The token scores of such a stepper do not belong to its tokens."""
-
-    class Shuffled(TableStepper):
-        def select(self, rows: Tensor) -> None:
-            super().select(rows.sort().values)
-
-    table = Table(3, size=13, end_bias=-2.0)
-    search_parameters = parameters([6], beam_size=3, suppressed=())
-    ((good,),) = beam_search(TableStepper([table]), *search_parameters)
-    ((bad,),) = beam_search(Shuffled([table]), *search_parameters)
-    assert good.token_scores == table.score_tokens(good)
-    assert bad.token_scores != table.score_tokens(bad)
-
-
-def test_outputs_that_never_end_are_truncated_at_the_limit_of_each_sentence() -> None:
-    limits = [5, 2, 3, 1]
-    tables = [Table(seed, end_bias=-torch.inf) for seed in range(4)]
-    results = search(tables, limits, beam_size=3, n_best=3)
-    assert [{len(output.tokens) for output in result} for result in results] == [{limit} for limit in limits]
-    assert not any(output.ended for result in results for output in result)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])

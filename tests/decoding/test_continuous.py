@@ -82,9 +82,9 @@ def test_a_sentence_added_at_any_step_gets_the_output_of_a_separate_search(beam_
     found = search_with_random_arrivals(begin_search(translator, search_options), rows, seed=7)
     for row, outputs in zip(rows, found, strict=True):
         right = search_separately(translator, row, search_options)
-        assert [one.tokens for one in outputs] == [one.tokens for one in right]
-        for one, other in zip(outputs, right, strict=True):
-            assert one.token_scores == approx(other.token_scores)
+        assert [output.tokens for output in outputs] == [output.tokens for output in right]
+        for output, alone in zip(outputs, right, strict=True):
+            assert output.token_scores == approx(alone.token_scores)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

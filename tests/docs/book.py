@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import click
 from tests.docs.console import Command, Fence, commands, fences
-from tests.docs.korean import origin
-from tests.docs.pages import Block, blocks
+from tools.korean import origin
+from tools.pages import Block, blocks
 
 from manyheads.cli.main import program
 
@@ -47,6 +49,16 @@ SEPARATE_OUTPUTS = {
 SHOWN = re.compile(r"Examples?:\n((?:[ \t]*\S.*\n?)+)")
 
 
+def extension(name: str) -> ModuleType:
+    """Import a module of docs/_ext, which Sphinx finds by its own path."""
+    specification = importlib.util.spec_from_file_location(f"_ext_{name}", DOCS / "_ext" / f"{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
 def name_of(page: Path) -> str:
     """Return the path of a page below docs/, or below the root for others."""
     return str(page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT))
@@ -82,11 +94,11 @@ def page_commands(page: Path) -> list[Command]:
     found = commands(fences(page))
     english = english_of(page)
     if english:
-        known = {without_comment(one.text) for one in commands(fences(english))}
-        return [one for one in found if without_comment(one.text) not in known]
+        known = {without_comment(command.text) for command in commands(fences(english))}
+        return [command for command in found if without_comment(command.text) not in known]
     for block in unattached_blocks(page):
         for text in (text for begin, text in SEPARATE_OUTPUTS.items() if block.text.startswith(begin)):
-            index = next((index for index, one in enumerate(found) if one.text.startswith(text)), None)
+            index = next((index for index, command in enumerate(found) if command.text.startswith(text)), None)
             if index is None:
                 found.append(Command(block.line, text, block.text))
             else:
@@ -121,7 +133,7 @@ def examples(command: click.Command = program, path: tuple[str, ...] = ()) -> It
 
 def untested_examples() -> Iterator[tuple[str, str]]:
     """Yield the examples of `--help` whose combination of options no command of a page has."""
-    shown = [verb_and_options(one.text) for page in PAGES for one in commands(fences(page))]
+    shown = [verb_and_options(command.text) for page in PAGES for command in commands(fences(page))]
     for verb, text in examples():
         name, options = verb_and_options(text)
         if name and not any(name == other and options <= more for other, more in shown):

@@ -173,11 +173,13 @@ def replacement(word: str) -> list[str]:
 def streams(stdin: str) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     """Replace stdin, stdout and stderr."""
     out, err = io.BytesIO(), io.BytesIO()
-    wrapped = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in (io.BytesIO(stdin.encode()), out, err)]
+    wrapped = [
+        io.TextIOWrapper(stream, "utf-8", write_through=True) for stream in (io.BytesIO(stdin.encode()), out, err)
+    ]
     with mock.patch.multiple(sys, stdin=wrapped[0], stdout=wrapped[1], stderr=wrapped[2]):
         yield out, err
-    for one in wrapped:
-        one.detach()
+    for stream in wrapped:
+        stream.detach()
 
 
 @contextmanager

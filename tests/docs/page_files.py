@@ -211,7 +211,7 @@ class PageFiles:
             "my-text",
         ]
         known += [path.relative_to(self.complete).as_posix() for path in self.models()]
-        copies = {one: one for one in known if one in text} | ({"runs/mine": mine} if mine else {})
+        copies = {name: name for name in known if name in text} | ({"runs/mine": mine} if mine else {})
         shutil.copytree(self.complete / "data", folder / "data")
         for target, original in copies.items():
             self.copy(folder, target, original)

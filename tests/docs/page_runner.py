@@ -12,8 +12,8 @@ from typing import Any
 from tests.docs.commands import CACHED_OUTCOMES, CANNOT_BE_RUN, Outcome, run, split
 from tests.docs.console import Command
 from tests.docs.outlines import missing, same_keys
-from tests.docs.pages import Block, executed
 from tests.docs.serve import serve
+from tools.pages import Block, executed
 
 from manyheads.errors import MissingExtraError
 
@@ -36,10 +36,10 @@ class PageRunner:
 
     def run_page(self, steps: list[Command | Block], names: dict[str, Any]) -> None:
         """Run the commands and the Python of the page in order."""
-        steps = sorted(steps, key=lambda one: one.line)
+        steps = sorted(steps, key=lambda step: step.line)
         for index, step in enumerate(steps):
             if isinstance(step, Command):
-                self.run_command(step, [one for one in steps[index:] if isinstance(one, Command)])
+                self.run_command(step, [later for later in steps[index:] if isinstance(later, Command)])
             else:
                 self.run_python(step, names)
 
@@ -50,18 +50,18 @@ class PageRunner:
             return
         words, _ = split(command.text)
         if words[:2] == ["manyheads", "serve"] and words[2] != "keys":
-            until = takewhile(lambda one: not one.text.startswith("manyheads serve"), following[1:])
+            until = takewhile(lambda later: not later.text.startswith("manyheads serve"), following[1:])
             requests = [
-                one
-                for one in until
-                if one.text.startswith("curl") and not one.text.startswith(tuple(CANNOT_BE_RUN))
+                later
+                for later in until
+                if later.text.startswith("curl") and not later.text.startswith(tuple(CANNOT_BE_RUN))
             ]
             if requests and shutil.which("curl") is None:
                 self.not_installed.append("curl is not installed")
                 requests = []
-            outcome, answers = serve(command.text, [one.text for one in requests])
-            for one, answer in zip(requests, answers, strict=True):
-                self.compare(one, answer)
+            outcome, answers = serve(command.text, [request.text for request in requests])
+            for request, answer in zip(requests, answers, strict=True):
+                self.compare(request, answer)
         else:
             if command.text not in CACHED_OUTCOMES:
                 self.remove_prepared(folder_created(words))

@@ -9,7 +9,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
-from tests.walks import Function, calls_seen, file_of
+from tools.walks import Function, calls_seen, file_of
 
 from manyheads import Translator, train
 from manyheads.config.load import load_config
@@ -109,21 +109,15 @@ def test_the_documented_calls_of_a_training_are_made_in_order(folder: Path, tmp_
     check(named_calls(section(PAGE, "## In training")), first_calls(lambda: train(config, tmp_path / "run")))
 
 
-@NEEDS_C
+@pytest.mark.parametrize(
+    ("native", "heading"), [pytest.param("1", "## In translation", marks=NEEDS_C), ("0", "## Without C")]
+)
 def test_the_documented_calls_of_a_translation_are_made_in_order(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    native: str, heading: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MANYHEADS_NATIVE", "1")
+    monkeypatch.setenv("MANYHEADS_NATIVE", native)
     called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
-    check(named_calls(section(PAGE, "## In translation")), called)
-
-
-def test_the_documented_calls_of_a_translation_without_c_are_made_in_order(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MANYHEADS_NATIVE", "0")
-    called = first_calls(lambda: Translator.load(folder / "run").translate(["Ein Hund liest ."]))
-    check(named_calls(section(PAGE, "## Without C")), called)
+    check(named_calls(section(PAGE, heading)), called)
 
 
 def test_the_documentation_names_every_file_of_a_run(folder: Path) -> None:
@@ -133,13 +127,3 @@ def test_the_documentation_names_every_file_of_a_run(folder: Path) -> None:
     missing = {name for name in top | inner if f"{name}" not in page and f"{name.rsplit('.', 1)[0]}.*" not in page}
     assert not missing
     assert len(top) > 6
-
-
-def test_a_function_that_is_not_called_or_called_later_is_reported() -> None:
-    called = [("a.py", "A.f"), ("b.py", "g"), ("c.py", "h")]
-    text = "1. `a.py`: `A.f()` and `x()`.\n2. `b.py`: `g()`\n3. `d.c`: `in_c()`\n"
-    assert named_calls(text) == [("a.py", "A.f"), ("a.py", "x"), ("b.py", "g")]
-    with pytest.raises(AssertionError, match="not called"):
-        check(named_calls(text), called)
-    with pytest.raises(AssertionError, match="another order"):
-        check([called[2], called[0], called[1]], called)

@@ -46,8 +46,8 @@ from tests.docs.commands import (
 from tests.docs.console import Command, commands, fences
 from tests.docs.page_files import PageFiles
 from tests.docs.page_runner import PageRunner
-from tests.docs.pages import Block, blocks, new_names
 from tests.interop.local_hub import use_local_hub
+from tools.pages import Block, blocks, new_names
 
 from bitext import download
 from bitext.discover import find_text
@@ -208,7 +208,7 @@ def test_a_page_with_a_wrong_statement_is_reported(content, page_files, tmp_path
 
 
 def test_every_command_has_a_runner_or_a_reason_why_it_cannot_run() -> None:
-    every = {one.text for page in PAGES for one in commands(fences(page))}
+    every = {command.text for page in PAGES for command in commands(fences(page))}
     special = ("curl ", "eval ")  # sent to the server above them; evaluated by a shell
     left = [text for text in every if not text.startswith((*CANNOT_BE_RUN, *special))]
     assert not {split(text)[0][0] for text in left} - set(RUNNERS)
@@ -255,8 +255,8 @@ def test_examples_of_the_help_with_options_that_no_page_has_run(
 def test_both_languages_hold_the_same_commands_with_the_same_output() -> None:
     for page in PAGES:
         mine, theirs = (
-            [(without_comment(one.text), one.shown) for one in commands(fences(one))]
-            for one in (page, english_of(page) or page)
+            [(without_comment(command.text), command.shown) for command in commands(fences(document))]
+            for document in (page, english_of(page) or page)
         )
         assert mine == theirs, page
 

@@ -24,7 +24,9 @@ SERVICE = {
 
 def block(language: str, beginning: str = "") -> str:
     """Return the only block of a language with this beginning."""
-    (found,) = [one.text for one in fences(PAGE) if one.language == language and one.text.startswith(beginning)]
+    (found,) = [
+        fence.text for fence in fences(PAGE) if fence.language == language and fence.text.startswith(beginning)
+    ]
     return found
 
 

@@ -67,7 +67,7 @@ def test_the_pages_translate_the_typed_text(module: Path, run: Path) -> None:
     pages = [name for name in files() if name.endswith(".html")]
     assert len(pages) == 2
     found = Translator.load(run).translate([source for source, _ in SENTENCES])
-    expected = next(one for one in found if one.translation.strip())  # after 12 updates, some are blank
+    expected = next(result for result in found if result.translation.strip())  # after 12 updates, some are blank
     with open_browser() as browser, serve_files(module) as address:
         for name in pages:
             faults: list[str] = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
 import tomllib
 
 import pytest
-from tests.docs.korean import (
+from tests.docs.book import extension
+from tools.korean import (
     CODE,
     DOCS,
     KOREAN,
@@ -20,7 +20,7 @@ from tests.docs.korean import (
     translation_statuses,
     with_code,
 )
-from tests.docs.pages import blocks as python_blocks
+from tools.pages import blocks as python_blocks
 
 from korean_evidence import flattened
 from manyheads.config.load import json_schema
@@ -76,7 +76,7 @@ def test_a_page_and_its_korean_translation_link_to_each_other() -> None:
 
 
 def test_a_korean_page_shows_the_same_code_commands_and_outputs() -> None:
-    """Compare the blocks; `python -m tests.docs.korean --code docs/ko/PAGE` copies them."""
+    """Compare the blocks; `python -m tools.korean --code docs/ko/PAGE` copies them."""
     for name in TRANSLATIONS:
         assert blocks(PAGES[name]) == blocks((DOCS / origin(PAGES[name])).read_text("utf-8")), name
     assert python_blocks(README) == python_blocks((DOCS.parent / "README.md").read_text("utf-8")) != []
@@ -116,12 +116,7 @@ def test_korean_pages_show_the_korean_form_of_a_picture() -> None:
 
 def test_the_search_of_the_documentation_finds_a_word_without_its_particle() -> None:
     pytest.importorskip("sphinx")
-    spec = importlib.util.spec_from_file_location("search_of_the_book", DOCS / "_ext" / "korean.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert list(module.SearchKorean({}).split("CPU에서 학습을")) == ["CPU", "에서", "학습", "학습을"]
+    assert list(extension("korean").SearchKorean({}).split("CPU에서 학습을")) == ["CPU", "에서", "학습", "학습을"]
 
 
 def test_the_quick_starts_and_the_course_are_completely_translated() -> None:

@@ -10,7 +10,6 @@ import unicodedata
 from functools import cache
 from pathlib import Path
 
-import pytest
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parent.parent.parent
@@ -76,12 +75,6 @@ def test_no_link_of_a_document_is_broken() -> None:
     assert {name: links for name, links in found.items() if links} == {}
 
 
-@pytest.mark.parametrize("link", ["nowhere.md", "docs/index.md#no-such-heading", "#no-such-heading"])
-def test_a_broken_link_is_reported(link: str) -> None:
-    assert broken(ROOT / "README.md", f"See [this]({link}).") == [link]
-    assert not broken(ROOT / "README.md", "See [that](docs/index.md#start-here) and `[x](y)`.")
-
-
 def remains(document: str) -> list[str]:
     """Return what MyST alone understands in what a reader of the rendered document sees."""
     found = []
@@ -95,11 +88,3 @@ def remains(document: str) -> list[str]:
 def test_the_repository_shows_each_document_without_remains_of_myst() -> None:
     found = {document.relative_to(ROOT).as_posix(): remains(document.read_text("utf-8")) for document in DOCUMENTS}
     assert {name: parts for name, parts in found.items() if parts} == {}
-
-
-@pytest.mark.parametrize(
-    "part", ["% 1a2b3c4d", "(anchor)=", "::::{grid} 1", ":hidden:", "see {doc}`x`", "```{note}\nx\n```"]
-)
-def test_what_myst_alone_understands_is_reported(part: str) -> None:
-    assert remains(f"# Title\n{part}\n")
-    assert not remains("A <!-- toctree\n:hidden:\n--> `{x}` and:\n\n```python\n(x)=1\n```\n")

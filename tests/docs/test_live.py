@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from tests.docs.book import extension
 
-ROOT = Path(__file__).parent.parent.parent
-DOCS = ROOT / "docs"
 pytest.importorskip("sphinx")
-_specification = importlib.util.spec_from_file_location("live", DOCS / "_ext" / "live.py")
-assert _specification is not None
-assert _specification.loader is not None
-live = importlib.util.module_from_spec(_specification)
-_specification.loader.exec_module(live)
+live = extension("live")
 
 
 def test_a_comment_becomes_a_frame_with_a_title_and_a_link() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import shlex
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.docs.notebooks import (
+from tests.docs.book import extension
+from tools.notebooks import (
     DIGEST,
     LOCAL_PATHS,
     PROMISES,
@@ -34,7 +34,7 @@ NOTEBOOKS = ROOT / "notebooks"
 ENGLISH = sorted(NOTEBOOKS.glob("*.ipynb"))
 ALL = [*ENGLISH, *sorted(NOTEBOOKS.glob("ko/*.ipynb"))]
 MAX_BYTES = 300_000
-WRITE = "run and store them again: python -m tests.docs.notebooks --write notebooks/*.ipynb notebooks/ko/*.ipynb"
+WRITE = "run and store them again: python -m tools.notebooks --write notebooks/*.ipynb notebooks/ko/*.ipynb"
 # matplotlib reads tensors by a protocol of numpy that torch does not know in full
 pytestmark = pytest.mark.filterwarnings(
     "ignore:__array__ implementation doesn't accept a copy keyword:DeprecationWarning"
@@ -103,12 +103,7 @@ def test_a_notebook_imports_only_requirements_of_the_package_or_its_extra(path: 
 def links_of(page: str, repository: str) -> list[str]:
     """Return the links to Colab and Binder that a page of the book gets for a public copy of the repository."""
     pytest.importorskip("sphinx")
-    specification = importlib.util.spec_from_file_location("opened", ROOT / "docs" / "_ext" / "notebooks.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    text = module.with_links((ROOT / "docs" / page).read_text(encoding="utf-8"), repository)
+    text = extension("notebooks").with_links((ROOT / "docs" / page).read_text(encoding="utf-8"), repository)
     return re.findall(r"\[(?:Colab|Binder)\]\((https:[^)]+)\)", text)
 
 
@@ -259,7 +254,7 @@ def test_the_notebooks_run_in_a_kernel_and_keep_their_promises(tmp_path: Path) -
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     write_encoder(tmp_path / "models" / "minilm")
-    # `python -m tests.docs.notebooks` runs all of them; the two that train translators take minutes
+    # `python -m tools.notebooks` runs all of them; the two that train translators take minutes
     for name in ("attention-from-scratch", "fine-tune-a-bert"):
         random_encoder = name == "fine-tune-a-bert" and real_encoder() is None
         execute(NOTEBOOKS / f"{name}.ipynb", tmp_path, promises=not random_encoder)

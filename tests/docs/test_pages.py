@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.docs.book import RUN_WHOLE
-from tests.docs.notebooks import SHORT_TRAINING
-from tests.docs.pages import run, written
+from tools.notebooks import SHORT_TRAINING
+from tools.pages import run, written
 
 from manyheads.config.schema import Config
 from manyheads.improve.build.schema import KINDS
@@ -31,7 +31,7 @@ SETTING = re.compile(rf"(?<![\w./])({'|'.join(SECTIONS)})\.([a-z_]+)\b(?![(\w/-]
 NO_SETTINGS = {"bin", "safetensors", "py", "json", "md", "toml", "encode", "decode", "source", "target"}
 
 # Replacements that shorten the chapters that train for a minute. The output after such a training is not compared.
-# `python -m tests.docs.pages docs/tutorial/*.md` runs them whole.
+# `python -m tools.pages docs/tutorial/*.md` runs them whole.
 QUICK = {
     "train.md": {"steps = 200": "steps = 2"},
     "search.md": {'["training.steps=120"]': SHORT_TRAINING['["training.steps=360"]']},

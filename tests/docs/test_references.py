@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import click
-import pytest
 
 from manyheads.cli.main import program
 from manyheads.cli.verbs import VerbWithSubverbs
@@ -167,7 +166,7 @@ def names_in(module: Path) -> set[str]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.ImportFrom | ast.Import):
-            found |= {one.asname or one.name for one in node.names}
+            found |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -244,19 +243,3 @@ def test_every_make_target_exists() -> None:
     for document in DOCUMENTS:
         named = {target for code in code_of(document) for target in TARGET.findall(code)}
         assert not sorted(named - targets), document
-
-
-# --- the checks themselves ---
-
-
-@pytest.mark.parametrize("path", ["model/static.py", "src/manyheads/native/team.h", "tests/model/test_static.py"])
-def test_a_path_that_does_not_exist_is_reported(path: str) -> None:
-    assert list(named_paths(f"see {path}, and runs/mine")) == [path]
-    assert not exists(path)
-
-
-def test_a_name_that_does_not_exist_is_reported() -> None:
-    assert resolves("manyheads.model.attention.MultiHeadAttention")
-    assert not resolves("manyheads.tasks.engine")
-    assert not resolves("manyheads.model.attention.Attention2")
-    assert "--no-such-option" not in known_options()

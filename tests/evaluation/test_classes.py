@@ -7,7 +7,7 @@ import pytest
 
 from manyheads.errors import DataError
 from manyheads.evaluation import paired_bootstrap_of_labels
-from manyheads.evaluation.classes import ClassScores, _calibration_error, accuracy, confusion_matrix, macro_f1
+from manyheads.evaluation.classes import ClassScores, accuracy, confusion_matrix, macro_f1
 
 LABELS = ("a", "b", "c", "d")
 
@@ -28,15 +28,15 @@ def test_every_score_agrees_with_counting(seed: int) -> None:
     found = ClassScores.of(probabilities, targets, LABELS)
     assert found.accuracy == pytest.approx(np.mean([a == b for a, b in zip(predicted, targets, strict=True)]))
     f1 = []
-    for number, one in enumerate(found.classes):
+    for number, label_class in enumerate(found.classes):
         hits = sum(a == b == number for a, b in zip(predicted, targets, strict=True))
         given, true = predicted.count(number), targets.tolist().count(number)
         precision, recall = (hits / given if given else 0), (hits / true if true else 0)
-        assert (one.label, one.support) == (LABELS[number], true)
-        assert one.precision == pytest.approx(precision)
-        assert one.recall == pytest.approx(recall)
+        assert (label_class.label, label_class.support) == (LABELS[number], true)
+        assert label_class.precision == pytest.approx(precision)
+        assert label_class.recall == pytest.approx(recall)
         expected = 2 * precision * recall / (precision + recall) if precision + recall else 0
-        assert one.f1 == pytest.approx(expected)
+        assert label_class.f1 == pytest.approx(expected)
         if given or true:
             f1.append(expected)
         for other in range(4):
@@ -59,13 +59,13 @@ def test_the_calibration_error_agrees_with_counting_in_bins(seed: int) -> None:
             confidence = np.mean([probabilities[row_index].max() for row_index in rows])
             total += len(rows) / len(targets) * abs(share - confidence)
     assert binned == len(targets)
-    assert _calibration_error(probabilities, targets) == pytest.approx(total)
+    assert ClassScores.of(probabilities, targets, LABELS).calibration_error == pytest.approx(total)
 
 
 def test_the_calibration_error_is_0_if_always_right_and_sure_and_1_if_always_wrong() -> None:
     sure = np.eye(2)[[0, 1, 1]]
-    assert _calibration_error(sure, np.array([0, 1, 1])) == 0
-    assert _calibration_error(sure, np.array([1, 0, 0])) == 1
+    for targets, expected in ((np.array([0, 1, 1]), 0), (np.array([1, 0, 0]), 1)):
+        assert ClassScores.of(sure, targets, ("a", "b")).calibration_error == expected
 
 
 def test_a_classifier_without_examples_cannot_be_scored() -> None:

@@ -50,8 +50,8 @@ def make(folder: Path) -> None:
     found = Translator.load(run).translate(SOURCES)
     expected = {
         "sources": SOURCES,
-        "translations": [one.translation for one in found],
-        "scores": [one.score for one in found],
+        "translations": [output.translation for output in found],
+        "scores": [output.score for output in found],
         "losses": {record["step"]: record["loss"] for record in metrics(uninterrupted) if record["kind"] == "step"},
     }
     (folder / "expected.json").write_text(json.dumps(expected, ensure_ascii=False, indent=1), encoding="utf-8")

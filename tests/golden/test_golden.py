@@ -33,8 +33,8 @@ def test_there_are_golden_runs() -> None:
 def test_a_run_of_an_old_format_gives_the_same_translations(golden: Path) -> None:
     results = expected(golden)
     found = Translator.load(golden / "run").translate(results["sources"])
-    assert [one.translation for one in found] == results["translations"]
-    assert [one.score for one in found] == approx(results["scores"])
+    assert [output.translation for output in found] == results["translations"]
+    assert [output.score for output in found] == approx(results["scores"])
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)

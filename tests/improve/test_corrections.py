@@ -39,8 +39,8 @@ def test_a_run_tells_right_corrections_from_those_of_other_sources(run: Path, tm
     review = review_corrections(path, run, device="cpu")
     scores = _score(Translator.load(run, device="cpu"), review.corrections)
     assert np.median(scores.gain[:half]) > 1 > np.median(scores.gain[half:])
-    assert sum("unrelated" in one.reasons for one in review.corrections[:half]) < half / 3
-    assert sum("unrelated" in one.reasons for one in review.corrections[half:]) > half / 3
+    assert sum("unrelated" in correction.reasons for correction in review.corrections[:half]) < half / 3
+    assert sum("unrelated" in correction.reasons for correction in review.corrections[half:]) > half / 3
     document = review.to_json()
     assert (document["suggestions"], document["other_languages"], document["damaged_lines"]) == (
         len(review.corrections), 1, [len(review.corrections) + 1],

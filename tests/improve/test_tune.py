@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.improve.test_tune_text import write
-from tests.runs.parts import SENTENCES, Interrupting, make_config, train_well, write_corpus
+from tests.runs.parts import SENTENCES, Interrupting
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
@@ -20,24 +20,9 @@ from manyheads.improve.tune import TUNING, Tuning, tune
 from manyheads.inference.translation.translator import Translator
 from manyheads.runs.evaluate import evaluate
 from manyheads.runs.export import export
-from manyheads.runs.train import train
 
 GOOD: dict[str, Any] = {"taken_up": {}, "challenge": [], "worse": [], "reasons": []}
 BAD = GOOD | {"reasons": ["general text: BLEU falls by 9.00 (10.00 -> 1.00)"]}
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an untrained run."""
-    folder = tmp_path_factory.mktemp("tune")
-    train(make_config(write_corpus(folder / "text"), training={"steps": 2, "save_every": 2}), folder / "run")
-    return folder / "run"
-
-
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Path:
-    """Return a run that translates its world well."""
-    return train_well(tmp_path_factory.mktemp("learned"), training_seed)
 
 
 @pytest.fixture
@@ -88,21 +73,30 @@ def test_a_harmful_set_is_refused_kept_beside_and_accepted_only_on_demand(
 
 
 def test_doubtful_corrections_are_not_trained_on_unless_they_are_accepted(
-    run: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+    untrained: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doubt = "40% of the corrections are copies of their sources"
     monkeypatch.setattr("manyheads.improve.tune.find_doubts", lambda *arguments: [doubt])
-    refused = tuned(run, tmp_path)
+    refused = tuned(untrained, tmp_path)
     assert (refused.exit_code, refused.kept) == (1, None)
     assert refused.lines()[0] == f"verdict: {doubt}"
     assert [path.name for path in tmp_path.iterdir()] == ["hounds.tsv"]
-    assert tuned(run, tmp_path, accept=True).kept == tmp_path / "tuned"
+    assert tuned(untrained, tmp_path, accept=True).kept == tmp_path / "tuned"
 
 
 def test_a_tuned_run_needs_no_other_folder_and_says_what_it_is(
-    run: Path, tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]
+    untrained: Path, tmp_path: Path, quick: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["tune", str(run), str(hounds(tmp_path)), "-o", str(tmp_path / "tuned"), "--device", "cpu", "-q"]
+    arguments = [
+        "tune",
+        str(untrained),
+        str(hounds(tmp_path)),
+        "-o",
+        str(tmp_path / "tuned"),
+        "--device",
+        "cpu",
+        "-q",
+    ]
     assert run_program([*arguments, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["used"]
@@ -113,7 +107,7 @@ def test_a_tuned_run_needs_no_other_folder_and_says_what_it_is(
     assert "Tuned from run on 8 corrections beside" in (out.path / "README.md").read_text("utf-8")
     config = out.config()
     assert (config.data.root, config.model.init_from) == (str(out.path / "text"), None)
-    assert out.document("languages.json") == RunDirectory(run).document("languages.json")
+    assert out.document("languages.json") == RunDirectory(untrained).document("languages.json")
     assert evaluate(out.path, device="cpu").to_json()["sentences"] == 6
     assert [path.name for path in out.path.glob("c*")] == ["config.json"]
     assert run_program([*arguments, "--json"]) == 0, "the same command again shows the same result"
@@ -121,37 +115,39 @@ def test_a_tuned_run_needs_no_other_folder_and_says_what_it_is(
 
 
 def test_an_interrupted_tuning_resumes_and_ends_with_the_same_weights(
-    run: Path, tmp_path: Path, quick: None
+    untrained: Path, tmp_path: Path, quick: None
 ) -> None:
     for name in ("whole", "stopped"):
         (tmp_path / name).mkdir()
-    whole = tuned(run, tmp_path / "whole")
+    whole = tuned(untrained, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        tuned(run, tmp_path / "stopped", listener=Interrupting(validation=2))
+        tuned(untrained, tmp_path / "stopped", listener=Interrupting(validation=2))
     assert not (tmp_path / "stopped" / "tuned").exists()
-    resumed = tuned(run, tmp_path / "stopped")
+    resumed = tuned(untrained, tmp_path / "stopped")
     weights = [RunDirectory(result.out).weights() for result in (whole, resumed)]
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
 
 
-def test_other_things_in_the_place_of_the_result_are_left_alone(run: Path, tmp_path: Path, quick: None) -> None:
+def test_other_things_in_the_place_of_the_result_are_left_alone(
+    untrained: Path, tmp_path: Path, quick: None
+) -> None:
     (tmp_path / "tuned").mkdir()
     (tmp_path / "tuned" / "mine").touch()
     with pytest.raises(RunError, match="exists, and is not this tuning"):
-        tuned(run, tmp_path)
+        tuned(untrained, tmp_path)
     (tmp_path / "tuned" / "mine").unlink()
     with pytest.raises(KeyboardInterrupt):
-        tuned(run, tmp_path, listener=Interrupting(validation=1))
+        tuned(untrained, tmp_path, listener=Interrupting(validation=1))
     with pytest.raises(RunError, match="a tuning of another model"):
-        tuned(run, tmp_path, replay=False)
-    tuned(run, tmp_path)
+        tuned(untrained, tmp_path, replay=False)
+    tuned(untrained, tmp_path)
     with pytest.raises(RunError, match="exists, and is not this tuning"):
-        tuned(run, tmp_path, replay=False)
+        tuned(untrained, tmp_path, replay=False)
 
 
 @pytest.mark.parametrize("name", ["plan.json", TUNING])
 def test_a_full_disk_is_one_error_and_leaves_no_run(
-    name: str, run: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+    name: str, untrained: Path, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, content: bytes) -> None:
         if path.name == name:
@@ -161,17 +157,17 @@ def test_a_full_disk_is_one_error_and_leaves_no_run(
     with monkeypatch.context() as patch:
         patch.setattr("manyheads.improve.tune.write_atomically", full)
         with pytest.raises(SaveError, match="Free some space"):
-            tuned(run, tmp_path)
+            tuned(untrained, tmp_path)
     assert not (tmp_path / "tuned").exists()
-    assert tuned(run, tmp_path).exit_code == 0, "the same command goes on"
+    assert tuned(untrained, tmp_path).exit_code == 0, "the same command goes on"
 
 
 @pytest.mark.parametrize(("to", "name"), [("argos", "de-en.argosmodel"), ("ctranslate2", "exported")])
 def test_an_export_is_imported_tuned_and_exported_again(
-    to: str, name: str, run: Path, tmp_path: Path, quick: None
+    to: str, name: str, untrained: Path, tmp_path: Path, quick: None
 ) -> None:
     pytest.importorskip("ctranslate2")
-    export(run, tmp_path / name, to)
+    export(untrained, tmp_path / name, to)
     listener = CollectingListener()
     result = tuned(tmp_path / name, tmp_path, listener=listener)
     assert any(f"{name}: imported" in message for message in listener.messages)

@@ -6,23 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.runs.parts import SENTENCES, make_config, train_well, write_corpus
+from tests.runs.parts import SENTENCES
 from tests.training.parts import CollectingListener
 
 from bitext.pairs import Pair
 from manyheads.errors import DataError
 from manyheads.improve.tune_checks import check_news, find_doubts, misfit_share
 from manyheads.inference.translation.translator import Translator
-from manyheads.runs.train import train
 
 PAIRS = [Pair(german, english, line) for line, (german, english) in enumerate(SENTENCES, start=1)]
 LONG = [Pair(f"{pair.source} und {pair.source}", f"{pair.target} and {pair.target}", pair.line) for pair in PAIRS]
 
 
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory: pytest.TempPathFactory, training_seed: int) -> Translator:
-    """Return a translator that knows its world."""
-    return Translator.load(train_well(tmp_path_factory.mktemp("checks"), training_seed), device="cpu")
+@pytest.fixture
+def translator(learned: Path) -> Translator:
+    return Translator.load(learned, device="cpu")
 
 
 def moved(pairs: list[Pair]) -> list[Pair]:
@@ -57,10 +55,9 @@ def test_targets_in_another_order_fit_other_sources_as_well(translator: Translat
     assert "in order" in doubt
 
 
-def test_a_model_that_cannot_tell_doubts_no_order(tmp_path: Path) -> None:
-    train(make_config(write_corpus(tmp_path / "text"), training={"steps": 2, "save_every": 2}), tmp_path / "run")
-    untrained = Translator.load(tmp_path / "run", device="cpu")
-    assert list(find_doubts(untrained, moved(PAIRS[:24]), PAIRS[24:], CollectingListener())) == []
+def test_a_model_that_cannot_tell_doubts_no_order(untrained: Path) -> None:
+    translator = Translator.load(untrained, device="cpu")
+    assert list(find_doubts(translator, moved(PAIRS[:24]), PAIRS[24:], CollectingListener())) == []
 
 
 def test_corrections_that_the_model_says_already_are_refused(translator: Translator) -> None:

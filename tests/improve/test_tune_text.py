@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import pytest
-from tests.runs.parts import SENTENCES, make_config, write_corpus
+from tests.runs.parts import SENTENCES
 from tests.training.parts import CollectingListener
 
 from bitext.pairs import Pair
@@ -24,17 +24,13 @@ from manyheads.improve.tune_text import (
     write_text,
 )
 from manyheads.inference.translation.translator import Translator
-from manyheads.runs.train import train
 
 Texts = list[tuple[str, str]]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    folder = tmp_path_factory.mktemp("tune")
-    config = make_config(write_corpus(folder / "text"), training={"steps": 2, "save_every": 2})
-    train(config, folder / "run")
-    return RunDirectory(folder / "run")
+@pytest.fixture
+def run(untrained: Path) -> RunDirectory:
+    return RunDirectory(untrained)
 
 
 def write(path: Path, pairs: Texts) -> Path:

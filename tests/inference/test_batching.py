@@ -27,7 +27,9 @@ def test_outputs_are_in_the_order_of_the_rows_and_limited_to_n_best(workers) -> 
         return [[output(len(row))] * 3 for row in rows]
 
     found = search_in_batches(ROWS, OPTIONS, (), never_cancelled, workers=workers, search=search)
-    assert [[one.tokens for one in outputs] for outputs in found] == [[(len(row),)] * 2 for row in ROWS]
+    assert [[hypothesis.tokens for hypothesis in outputs] for outputs in found] == [
+        [(len(row),)] * 2 for row in ROWS
+    ]
 
 
 def test_a_batch_has_the_constraints_and_the_cancelled_rows_of_its_own_rows() -> None:

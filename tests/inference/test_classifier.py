@@ -48,7 +48,7 @@ def some_texts(count: int = 17, seed: int = 1) -> list[str]:
 
 
 def values(classifier: Classifier, texts: list[str]) -> np.ndarray:
-    return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
+    return np.array([list(result.probabilities.values()) for result in classifier.classify(texts)])
 
 
 def direct_probabilities(classifier: Classifier, ids: list[int], types: list[int] | None = None) -> Tensor:
@@ -101,8 +101,8 @@ def test_two_texts_are_separated_by_eos_and_by_their_token_types(token_types: in
 def test_empty_lines_are_kept_and_have_no_label() -> None:
     classifier = make_classifier()
     found = classifier.classify(["", "ab", " \t ", "\u3000"])
-    assert [one.label != "" for one in found] == [False, True, False, False]
-    assert [(one.probability, one.probabilities) for one in found if not one.label] == [(0.0, {})] * 3
+    assert [result.label != "" for result in found] == [False, True, False, False]
+    assert [(result.probability, result.probabilities) for result in found if not result.label] == [(0.0, {})] * 3
     assert classifier.classify([]) == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.inference.test_native_engine import OPTIONS, SEARCHES
 from tests.inference.translation.test_translator import lines, make_translator, save_run
 from tests.tolerances import approx
 
@@ -22,18 +23,17 @@ from manyheads.inference.engines import ENGINES, AutoEngine, engine_of
 from manyheads.inference.native.build import library
 from manyheads.inference.native_engine import NativeEngine
 from manyheads.inference.translation.translator import Translator
-from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
+from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 
 needs_compiler = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
-OPTIONS = SearchOptions(beam_size=4, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=90)
 REQUIRED = Constraints(required=((5,),))
 PROGRAM = """
 import json, sys
 from manyheads.inference.translation.translator import Translator
 translator = Translator.load(sys.argv[1])
 texts = json.loads(sys.argv[2])
-found = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
+found = [line.to_json() for beam in (1, 4) for line in translator.translate(texts, beam_size=beam, n_best=beam)]
 found.append("".join(translator.stream(texts[0])))
 print(json.dumps([found, "torch" in sys.modules]))
 """
@@ -82,20 +82,17 @@ def test_a_plain_translation_never_imports_torch_and_is_that_of_a_process_with_t
     assert not torch_loaded
     translator = Translator.load(run, device="cpu")
     assert translator.model is not None  # loads the model with torch
-    right = [one.to_json() for beam in (1, 4) for one in translator.translate(texts, beam_size=beam, n_best=beam)]
+    right = [
+        translation.to_json()
+        for beam in (1, 4)
+        for translation in translator.translate(texts, beam_size=beam, n_best=beam)
+    ]
     assert found == [*right, "".join(translator.stream(texts[0]))]
 
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("changes", "constraints"),
-    [
-        ({}, Constraints((5,), ((6,), (7, 8)))),
-        ({"no_repeat_ngram": 2, "min_length_ratio": 0.5}, UNCONSTRAINED),
-        ({"sampling": Sampling(top_k=5), "n_best": 2}, UNCONSTRAINED),
-        ({"alternatives": 2, "alignment": True}, UNCONSTRAINED),
-    ],
-    ids=["constraints", "rules", "sampling", "review"],
+    ("changes", "constraints"), [*SEARCHES.values(), ({"alternatives": 2, "alignment": True}, UNCONSTRAINED)]
 )
 def test_all_but_required_words_is_left_to_c(run, changes, constraints) -> None:
     engine, rows = auto_engine(run)
@@ -126,7 +123,7 @@ def test_a_cancelled_row_is_that_of_the_whole_search(run) -> None:
     constraints = [REQUIRED, UNCONSTRAINED, REQUIRED, UNCONSTRAINED]
     found = engine.search(rows[:4], OPTIONS, constraints, cancelled=lambda: [1, 2])
     full = engine.search(rows[:4], OPTIONS, constraints)
-    assert [one == other for one, other in zip(found, full, strict=True)] == [True, False, False, True]
+    assert [outputs == other for outputs, other in zip(found, full, strict=True)] == [True, False, False, True]
 
 
 def test_a_change_of_the_model_changes_the_next_translation(run) -> None:

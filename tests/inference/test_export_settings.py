@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import configure, make_config, write_corpus
 from tests.web.text.browser import node
 
 from manyheads.config.schema import Config
@@ -41,11 +40,7 @@ def test_programs_that_lack_the_normal_form_of_sources_are_told_apart(to: str, l
 @pytest.fixture
 def copying(run: Path, tmp_path: Path) -> Path:
     """Return the run with the settings that `init` switches on."""
-    copy = Path(shutil.copytree(run, tmp_path / "run"))
-    content = json.loads((copy / "config.json").read_text(encoding="utf-8"))
-    content["search"] |= COPYING
-    (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
-    return copy
+    return configure(Path(shutil.copytree(run, tmp_path / "run")), "search", **COPYING)
 
 
 @pytest.mark.parametrize(

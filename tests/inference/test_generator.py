@@ -35,7 +35,7 @@ def make_generator(documents: str = "file", window: int = 12, batch_tokens: int 
 
 
 def texts(generator: Generator, prompts: list[str], options: GenerateOptions) -> list[list[str]]:
-    return [[sample.text for sample in one.samples] for one in generator.generate(prompts, options)]
+    return [[sample.text for sample in generation.samples] for generation in generator.generate(prompts, options)]
 
 
 @pytest.mark.parametrize("documents", ["file", "line"])

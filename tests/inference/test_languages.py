@@ -27,20 +27,14 @@ def test_the_languages_of_a_run_are_distinguished(run: RunDirectory) -> None:
         assert confidences(english, profiles)[0][0] == "en"
 
 
-def test_an_older_run_has_no_profiles(run: RunDirectory) -> None:
-    content = (run.path / LANGUAGES).read_bytes()
+def test_a_damaged_profile_file_is_named_and_an_older_run_has_none(run: RunDirectory) -> None:
+    path = run.path / LANGUAGES
+    content = path.read_bytes()
     try:
-        (run.path / LANGUAGES).unlink()
-        assert languages_of(run) == {}
-    finally:
-        (run.path / LANGUAGES).write_bytes(content)
-
-
-def test_a_damaged_profile_file_is_named(run: RunDirectory) -> None:
-    content = (run.path / LANGUAGES).read_bytes()
-    try:
-        (run.path / LANGUAGES).write_bytes(b'{"de": 3}')
+        path.write_bytes(b'{"de": 3}')
         with pytest.raises(RunError, match=LANGUAGES):
             languages_of(run)
+        path.unlink()
+        assert languages_of(run) == {}
     finally:
-        (run.path / LANGUAGES).write_bytes(content)
+        path.write_bytes(content)

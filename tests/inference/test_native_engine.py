@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,6 +29,11 @@ from manyheads.text.interface import BOS, EOS
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler here")
 
 OPTIONS = SearchOptions(beam_size=4, length_penalty=0.7, max_length_ratio=1.5, max_length_offset=3, batch_tokens=90)
+SEARCHES: dict[str, tuple[dict[str, Any], Constraints]] = {
+    "constraints": ({}, Constraints((5,), ((6,), (7, 8)))),
+    "rules": ({"no_repeat_ngram": 2, "min_length_ratio": 0.5}, UNCONSTRAINED),
+    "sampling": ({"sampling": Sampling(top_k=5), "n_best": 2}, UNCONSTRAINED),
+}
 
 
 @pytest.fixture
@@ -66,15 +72,7 @@ def test_a_source_without_its_end_mark_is_read_alike_by_both_engines_and_the_mod
             assert_close(model(torch.tensor([[*row, EOS]]), target), model(torch.tensor([row]), target))
 
 
-@pytest.mark.parametrize(
-    ("changes", "constraints"),
-    [
-        ({}, Constraints((5,), ((6,), (7, 8)))),
-        ({"no_repeat_ngram": 2, "min_length_ratio": 0.5}, UNCONSTRAINED),
-        ({"sampling": Sampling(top_k=5), "n_best": 2}, UNCONSTRAINED),
-    ],
-    ids=["constraints", "rules", "sampling"],
-)
+@pytest.mark.parametrize(("changes", "constraints"), SEARCHES.values(), ids=SEARCHES)
 def test_a_row_with_rules_constraints_or_samples_does_not_depend_on_the_others(run, changes, constraints) -> None:
     engine, rows = native_engine(run)
     options, constrained = replace(OPTIONS, **changes), [constraints] * len(rows)

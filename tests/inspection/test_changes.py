@@ -123,17 +123,17 @@ def likeliest_after_prefixes(translator: Translator, source: list[int], output: 
 def test_translations_are_the_greedy_outputs_of_the_changed_model(changes: Changes, positions: str) -> None:
     translator = make_translator(positions=positions, search={"beam_size": 1}, num_decoder_layers=2)
     texts, differences = lines(5), 0
-    before = [one.translation for one in translator.translate(texts)]
+    before = [translation.translation for translation in translator.translate(texts)]
     with isolated_with_changes(translator, changes) as copied, torch.inference_mode():
         for text, translation in zip(texts, before, strict=True):
-            ids = [one.id for one in inspect_translation(copied, text).target.tokens]
+            ids = [token.id for token in inspect_translation(copied, text).target.tokens]
             (source,) = translator.tokenizers.source.encode([text])
             assert ids == likeliest_after_prefixes(copied, source, ids, changes.mask)
             found = copied.translate([text])[0].translation
             assert found == copied.tokenizers.target.decode([token for token in ids if token != EOS])
             differences += found != translation
     assert differences > 1
-    assert [one.translation for one in translator.translate(texts)] == before
+    assert [translation.translation for translation in translator.translate(texts)] == before
 
 
 def test_a_beam_scores_each_prefix_by_the_changed_model() -> None:
@@ -142,7 +142,7 @@ def test_a_beam_scores_each_prefix_by_the_changed_model() -> None:
     with isolated_with_changes(translator, NO_MASK) as copied, torch.inference_mode():
         for text in lines(4):
             found = inspect_translation(copied, text)
-            source = torch.tensor([[one.id for one in found.source.tokens]])
+            source = torch.tensor([[token.id for token in found.source.tokens]])
             for output in found.hypotheses:
                 for length, token in enumerate(output.ids):
                     logits = copied.model(source, torch.tensor([[BOS, *output.ids[:length]]]))[0, -1]
@@ -156,7 +156,7 @@ def test_a_text_is_the_greedy_output_of_the_changed_language_model() -> None:
     before = inspect_language_model(generator, "abc", options)
     with isolated_with_changes(generator, NO_MASK) as copied, torch.inference_mode():
         found = inspect_language_model(copied, "abc", options)
-        ids = [one.id for one in found.text.tokens]
+        ids = [token.id for token in found.text.tokens]
         start = first_token(generator.config, generator.tokenizer)
         (context,) = copied.contexts(["abc"])
         text = list(context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -48,6 +49,14 @@ def log_probs(translator: Translator, source: list[int], target: list[int]) -> T
     return logits[0].double().log_softmax(-1)
 
 
+def ids_of(tokens: Iterable[Any]) -> list[int]:
+    return [token.id for token in tokens]
+
+
+def scores_of(predictions: Iterable[Any]) -> list[float]:
+    return [prediction.log_probability for prediction in predictions]
+
+
 @pytest.fixture(scope="module")
 def translator() -> Translator:
     return make_translator(letters="a " + LETTERS)
@@ -70,7 +79,7 @@ def test_the_output_is_that_of_translate_and_does_not_change_it(search: dict[str
         found = inspect_translation(translator, text)
         assert found.target.text == expected.translation
         assert found.score == approx(expected.score)
-        assert [one.log_probability for one in found.predictions] == approx(expected.hypotheses[0].token_scores)
+        assert scores_of(found.predictions) == approx(expected.hypotheses[0].token_scores)
     assert [translator.translate([text])[0] for text in texts] == before
 
 
@@ -87,31 +96,35 @@ def test_a_broken_character_is_completed_from_the_source_as_by_translate() -> No
 
 def test_hypotheses_are_the_n_best_and_the_tree_holds_them(translator: Translator, found: Any) -> None:
     (expected,) = translator.translate([WORDS], n_best=4)
-    assert [one.text for one in found.hypotheses] == [one.text for one in expected.hypotheses]
-    assert [one.score for one in found.hypotheses] == approx([one.score for one in expected.hypotheses])
-    ends = [tuple(node.id for node in found.beam.path(one.number)) for one in found.beam.nodes]
-    assert all(one.ids in ends for one in found.hypotheses)
+    assert [hypothesis.text for hypothesis in found.hypotheses] == [
+        hypothesis.text for hypothesis in expected.hypotheses
+    ]
+    assert [hypothesis.score for hypothesis in found.hypotheses] == approx(
+        [hypothesis.score for hypothesis in expected.hypotheses]
+    )
+    ends = [tuple(node.id for node in found.beam.path(end.number)) for end in found.beam.nodes]
+    assert all(hypothesis.ids in ends for hypothesis in found.hypotheses)
     best = [node for node in found.beam.nodes if node.best]
     assert tuple(node.id for node in best) == found.hypotheses[0].ids
 
 
 def test_predictions_are_those_of_the_model(translator: Translator, found: TranslationInspection) -> None:
-    ids = [one.id for one in found.predictions]
-    source = [one.id for one in found.source.tokens][:-1]
+    ids = ids_of(found.predictions)
+    source = ids_of(found.source.tokens)[:-1]
     expected = log_probs(translator, source, ids[:-1])
-    assert ids == [one.id for one in found.target.tokens]
-    for position, one in enumerate(found.predictions):
+    assert ids == ids_of(found.target.tokens)
+    for position, prediction in enumerate(found.predictions):
         row = expected[position].tolist()
-        assert one.log_probability == approx(row[one.id])
-        assert one.probability == approx(math.exp(row[one.id]))
-        assert one.rank == 1 + sum(value > row[one.id] for value in row)
-        assert one.entropy == approx(-sum(value * math.exp(value) for value in row))
-        others = sorted((-value, token) for token, value in enumerate(row) if token not in (one.id, PAD, BOS))[:5]
-        assert [alternative.id for alternative in one.alternatives] == [token for _, token in others]
-        assert [alternative.log_probability for alternative in one.alternatives] == approx(
-            [-value for value, _ in others]
-        )
-        assert not one.forced
+        assert prediction.log_probability == approx(row[prediction.id])
+        assert prediction.probability == approx(math.exp(row[prediction.id]))
+        assert prediction.rank == 1 + sum(value > row[prediction.id] for value in row)
+        assert prediction.entropy == approx(-sum(value * math.exp(value) for value in row))
+        others = sorted(
+            (-value, token) for token, value in enumerate(row) if token not in (prediction.id, PAD, BOS)
+        )[:5]
+        assert ids_of(prediction.alternatives) == [token for _, token in others]
+        assert scores_of(prediction.alternatives) == approx([-value for value, _ in others])
+        assert not prediction.forced
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
@@ -119,9 +132,11 @@ def test_a_temperature_divides_the_logits_of_the_predictions(translator: Transla
     options = InspectOptions(temperature=temperature, occlusion=False)
     found, plain = inspect_translation(translator, WORDS, options), inspect_translation(translator, WORDS)
     generator = make_generator(window=30)
-    texts = [inspect_language_model(generator, "abc", one) for one in (options, InspectOptions())]
+    texts = [inspect_language_model(generator, "abc", given) for given in (options, InspectOptions())]
     assert (found.score, found.target) == (plain.score, plain.target)
-    assert [one.rank for one in found.predictions] == [one.rank for one in plain.predictions]
+    assert [prediction.rank for prediction in found.predictions] == [
+        prediction.rank for prediction in plain.predictions
+    ]
     for warm, own in [*zip(found.predictions, plain.predictions, strict=True),
                       *zip(texts[0].predictions, texts[1].predictions, strict=True)]:  # fmt: skip
         alternative, own_alternative = warm.alternatives[0], own.alternatives[0]
@@ -135,7 +150,7 @@ def test_a_temperature_divides_the_logits_of_the_predictions(translator: Transla
 
 
 def test_inputs_are_the_tokens_that_the_decoder_has_read(found: TranslationInspection) -> None:
-    assert [one.id for one in found.inputs] == [BOS, *(one.id for one in found.target.tokens[:-1])]
+    assert ids_of(found.inputs) == [BOS, *(token.id for token in found.target.tokens[:-1])]
     encoder, decoder, cross = found.attention
     source, target = len(found.source.tokens), len(found.target.tokens)
     assert encoder.weights.shape[2:] == (source, source)
@@ -149,49 +164,51 @@ def test_a_given_target_is_scored_unchanged(translator: Translator) -> None:
     (source,) = translator.tokenizers.source.encode(["abc"])
     expected = log_probs(translator, source, ids)
     wanted = [float(expected[position, token]) for position, token in enumerate([*ids, EOS])]
-    assert [one.log_probability for one in found.predictions] == approx(wanted)
+    assert scores_of(found.predictions) == approx(wanted)
     assert found.log_probability == approx(sum(wanted))
     assert found.score == approx(sum(wanted) / len(wanted))
     assert (found.forced, found.beam, found.hypotheses, found.target.text) == (True, None, (), "dad")
-    assert all(one.forced for one in found.predictions)
+    assert all(prediction.forced for prediction in found.predictions)
 
 
 def test_an_alternative_in_place_of_a_token_is_a_prefix_that_is_continued(
     translator: Translator, found: Any
 ) -> None:
     position = 1
-    alternative = next(one for one in found.predictions[position].alternatives if one.id != EOS)
-    prefix = [*(one.id for one in found.predictions[:position]), alternative.id]
+    alternative = next(choice for choice in found.predictions[position].alternatives if choice.id != EOS)
+    prefix = [*(prediction.id for prediction in found.predictions[:position]), alternative.id]
     other = inspect_translation(translator, WORDS, InspectOptions(prefix=prefix))
-    assert [one.id for one in other.predictions[: position + 1]] == prefix
-    assert [one.forced for one in other.predictions][: position + 2] == [True] * (position + 1) + [False]
+    assert ids_of(other.predictions[: position + 1]) == prefix
+    assert [prediction.forced for prediction in other.predictions][: position + 2] == [True] * (position + 1) + [
+        False
+    ]
     text = translator.tokenizers.target.decode(prefix)
     (expected,) = translator.translate([WORDS], prefixes=[text])
     assert other.target.text == expected.translation
     ended = inspect_translation(translator, WORDS, InspectOptions(prefix=[*prefix, EOS]))
-    assert [one.id for one in ended.predictions] == [*prefix, EOS]
+    assert ids_of(ended.predictions) == [*prefix, EOS]
 
 
 def test_occlusion_leaves_out_words_one_by_one(translator: Translator, found: TranslationInspection) -> None:
     assert found.occlusion is not None
     (ids,) = translator.tokenizers.source.encode([WORDS])
-    output = [one.id for one in found.predictions]
-    words = [one.word for one in found.source.tokens[:-1]]
+    output = ids_of(found.predictions)
+    words = [token.word for token in found.source.tokens[:-1]]
     whole = log_probs(translator, ids, output[:-1])
-    assert [one.word for one in found.occlusion.words] == [0, 1, 2]
-    for one in found.occlusion.words:
-        rest = [token for token, word in zip(ids, words, strict=True) if word != one.word]
+    assert [word.word for word in found.occlusion.words] == [0, 1, 2]
+    for left_out in found.occlusion.words:
+        rest = [token for token, word in zip(ids, words, strict=True) if word != left_out.word]
         drops = whole - log_probs(translator, rest, output[:-1])
         expected = [float(drops[position, token]) for position, token in enumerate(output)]
-        assert one.drops == approx(expected)
-        assert one.drop == approx(sum(expected))
+        assert left_out.drops == approx(expected)
+        assert left_out.drop == approx(sum(expected))
         text = translator.tokenizers.source.decode(rest).strip()
-        assert one.output == translator.translate([text], beam_size=1)[0].translation
+        assert left_out.output == translator.translate([text], beam_size=1)[0].translation
 
 
 def test_occlusion_of_a_single_word_leaves_an_empty_source(translator: Translator) -> None:
     found = inspect_translation(translator, "abc")
-    assert [one.output for one in found.occlusion.words] == [""]
+    assert [word.output for word in found.occlusion.words] == [""]
 
 
 def test_the_alignment_is_that_of_translate() -> None:
@@ -206,26 +223,24 @@ def test_padding_changes_nothing_and_gets_no_attention(
     translator: Translator, found: TranslationInspection
 ) -> None:
     padded = inspect_translation(translator, WORDS, InspectOptions(padding=3))
-    assert [one.piece for one in padded.source.tokens[-3:]] == ["<pad>"] * 3
+    assert [token.piece for token in padded.source.tokens[-3:]] == ["<pad>"] * 3
     assert not padded.attention[2].weights[..., -3:].any()
     real = padded.attention[2].weights[..., :-3]
     assert real == approx(found.attention[2].weights)
-    assert [one.log_probability for one in padded.predictions] == approx(
-        [one.log_probability for one in found.predictions]
-    )
+    assert scores_of(padded.predictions) == approx(scores_of(found.predictions))
 
 
 def test_neighbours_have_the_largest_cosines(translator: Translator, found: TranslationInspection) -> None:
     rows = translator.model.source_embedding.tokens.weight.detach().double().numpy()
-    for one in found.source_neighbours:
+    for neighbour in found.source_neighbours:
         cosines = {
-            token: float(row @ rows[one.id] / np.linalg.norm(row) / np.linalg.norm(rows[one.id]))
+            token: float(row @ rows[neighbour.id] / np.linalg.norm(row) / np.linalg.norm(rows[neighbour.id]))
             for token, row in enumerate(rows)
-            if token not in (one.id, PAD, BOS, EOS)
+            if token not in (neighbour.id, PAD, BOS, EOS)
         }
         expected = sorted(cosines, key=lambda token: -cosines[token])[:5]
-        assert [near.id for near in one.near] == expected
-        assert [near.cosine for near in one.near] == approx([cosines[token] for token in expected])
+        assert [near.id for near in neighbour.near] == expected
+        assert [near.cosine for near in neighbour.near] == approx([cosines[token] for token in expected])
 
 
 @pytest.mark.parametrize(
@@ -251,7 +266,7 @@ def test_invalid_texts_and_options_are_refused(translator, text, options, messag
 
 def test_an_empty_target_is_one_end_mark(translator: Translator) -> None:
     found = inspect_translation(translator, "abc", InspectOptions(target=""))
-    assert [one.id for one in found.predictions] == [EOS]
+    assert ids_of(found.predictions) == [EOS]
     assert found.alignment is None
 
 
@@ -273,16 +288,16 @@ def test_an_inspected_classifier_has_its_usual_classes_and_the_occlusion_of_each
     (expected,) = classifier.classify([text])
     found = inspect_classification(classifier, text)
     assert found.label == expected.label
-    probabilities = {one.label: one.probability for one in found.classes}
+    probabilities = {label_class.label: label_class.probability for label_class in found.classes}
     assert probabilities == approx(expected.probabilities)
     assert found.text.pieces[0] == "<s>"
     assert found.text.pieces[-1] == "</s>"
-    names = [one.label for one in found.classes]
-    for one, rest in zip(found.occlusion.words, ("  de f", "abc  f", "abc de "), strict=True):
-        ids = [token for token, word in zip(*plain_words(classifier, text), strict=True) if word != one.word]
+    names = [label_class.label for label_class in found.classes]
+    for left_out, rest in zip(found.occlusion.words, ("  de f", "abc  f", "abc de "), strict=True):
+        ids = [token for token, word in zip(*plain_words(classifier, text), strict=True) if word != left_out.word]
         probability = dict(zip(names, classifier.probabilities([ids])[0].tolist(), strict=True))
-        assert one.output == max(probability, key=probability.__getitem__), rest
-        assert one.drop == approx(math.log(expected.probability) - math.log(probability[expected.label]))
+        assert left_out.output == max(probability, key=probability.__getitem__), rest
+        assert left_out.drop == approx(math.log(expected.probability) - math.log(probability[expected.label]))
 
 
 def classifier_with_blanks() -> Classifier:
@@ -327,14 +342,14 @@ def test_a_language_model_scores_each_token_and_continues_the_text(documents: st
     (expected,) = generator.generate(["abc"], options)
     if documents == "line":
         assert found.text.text == "abc" + expected.samples[0].text
-        scores = [one.log_probability for one in found.predictions[found.prefix :]]
+        scores = scores_of(found.predictions[found.prefix :])
         assert scores == approx(expected.samples[0].token_scores)
-    ids = torch.tensor([[one.id for one in (*found.inputs, found.text.tokens[-1])]])
+    ids = torch.tensor([ids_of((*found.inputs, found.text.tokens[-1]))])
     with torch.inference_mode():
         log_probs = generator.model.eval()(ids)[0].double().log_softmax(-1)
-    for position, one in enumerate(found.predictions):
-        assert one.log_probability == approx(float(log_probs[position, one.id]))
-        assert one.forced == (position < 3)
+    for position, prediction in enumerate(found.predictions):
+        assert prediction.log_probability == approx(float(log_probs[position, prediction.id]))
+        assert prediction.forced == (position < 3)
     assert found.next[0].log_probability == approx(float(log_probs[-1].max()))
     assert found.attention[0].weights.shape[2:] == (len(found.text.tokens) + 1,) * 2
 
@@ -354,11 +369,15 @@ def test_blocks_and_tensors_add_up_to_the_model() -> None:
     translator = make_translator(tied_embeddings="decoder", num_decoder_layers=2)
     found = inspect_model(translator.config, translator.model)
     expected = sum(parameter.numel() for parameter in translator.model.parameters())
-    assert found.parameters == sum(one.parameters for one in found.blocks) == expected
-    tied = [one for one in found.tensors if one.tied_to]
-    assert [(one.name, one.tied_to) for one in tied] == [("output.weight", "target_embedding.tokens.weight")]
+    assert found.parameters == sum(block.parameters for block in found.blocks) == expected
+    tied = [tensor for tensor in found.tensors if tensor.tied_to]
+    assert [(tensor.name, tensor.tied_to) for tensor in tied] == [
+        ("output.weight", "target_embedding.tokens.weight")
+    ]
     names = dict(translator.model.named_parameters(remove_duplicate=False))
-    assert {one.name: one.shape for one in found.tensors} == {name: tuple(one.shape) for name, one in names.items()}
+    assert {tensor.name: tensor.shape for tensor in found.tensors} == {
+        name: tuple(parameter.shape) for name, parameter in names.items()
+    }
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary"])
@@ -390,7 +409,7 @@ def test_every_schedule_has_an_equation_and_a_curve(schedule: Any) -> None:
     training = translator.config.training.model_copy(update={"schedule": schedule})
     found = inspect_model(translator.config.model_copy(update={"training": training}), translator.model)
     assert found.learning_rate.schedule == schedule
-    assert [one.equation for one in found.symbols if one.symbol == "lrate" and "lr" in one.equation]
+    assert [symbol.equation for symbol in found.symbols if symbol.symbol == "lrate" and "lr" in symbol.equation]
 
 
 @pytest.mark.parametrize("setting", ["norm", "positions", "activation", "tied_embeddings"])
@@ -406,10 +425,10 @@ def test_symbols_name_the_lines_that_define_them() -> None:
     import manyheads
 
     translator = make_translator()
-    for one in inspect_model(translator.config, translator.model).symbols:
-        name, _, line = one.source.partition(":")
+    for symbol in inspect_model(translator.config, translator.model).symbols:
+        name, _, line = symbol.source.partition(":")
         text = (Path(manyheads.__file__).parent / name).read_text(encoding="utf-8").split("\n")[int(line) - 1]
-        assert text.lstrip().startswith(("def ", "class ")), one
+        assert text.lstrip().startswith(("def ", "class ")), symbol
 
 
 # --- as JSON ---
@@ -427,15 +446,17 @@ def all_inspections() -> list[Inspection]:
 
 
 def test_inspections_are_restored_from_listed_and_packed_json() -> None:
-    for one in all_inspections():
-        listed = one.to_dict()
+    for inspection in all_inspections():
+        listed = inspection.to_dict()
         assert Inspection.from_dict(json.loads(json.dumps(listed))).to_dict() == listed
-        packed = json.loads(json.dumps(one.packed_dict(), allow_nan=False))
+        packed = json.loads(json.dumps(inspection.packed_dict(), allow_nan=False))
         restored = Inspection.from_dict(packed)
-        assert type(restored) is type(one)
-        for other, own in zip(vars(restored).get("attention", ()), vars(one).get("attention", ()), strict=True):
+        assert type(restored) is type(inspection)
+        for other, own in zip(
+            vars(restored).get("attention", ()), vars(inspection).get("attention", ()), strict=True
+        ):
             assert other.weights == approx(own.weights)
-        assert json.loads(one.to_json()) == listed
+        assert json.loads(inspection.to_json()) == listed
 
 
 def test_other_documents_are_refused_with_the_reason(found: TranslationInspection) -> None:

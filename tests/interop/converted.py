@@ -260,7 +260,7 @@ def rewrite(
 ) -> None:
     """Write a file model.bin again: in another version, with more variables, or without some (a name's end)."""
     stored = read_model(path)
-    variables = {name: (one.dtype, one.values.copy()) for name, one in stored.variables.items()}
+    variables = {name: (variable.dtype, variable.values.copy()) for name, variable in stored.variables.items()}
     variables |= {name: (np.asarray(value).dtype.name, np.asarray(value)) for name, value in (more or {}).items()}
 
     def text(value: str) -> bytes:

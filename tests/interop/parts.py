@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from tests.model.samples import scramble
+from tests.model.samples import VARIANTS, scramble
 
 from manyheads.config.schema import Config
 from manyheads.model.encoder_decoder import EncoderDecoder
@@ -57,3 +59,17 @@ def make_parts(
         with torch.no_grad():
             network.output.bias[EOS] += end_bias
     return config, tokenizers, network
+
+
+def variant_parts(variant: str) -> Parts:
+    """Return a model of a variant; where its embeddings are not tied, each side has a vocabulary of its own."""
+    tied = VARIANTS[variant]["tied_embeddings"] == "all"
+    return make_parts(tokenizer={} if tied else {"joint": False, "vocab_size": 40}, **VARIANTS[variant])
+
+
+def change_settings(folder: Path, file: str = "config.json", **changes: Any) -> None:
+    """Change settings in a file of a folder; None removes a setting."""
+    path = folder / file
+    content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
+    kept = {name: value for name, value in content.items() if value is not None}
+    path.write_text(json.dumps(kept), encoding="utf-8")

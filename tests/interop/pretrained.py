@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -145,11 +144,3 @@ def write_folder(folder: Path, family: str, head: str = "", *, seed: int = 3, **
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model, tokenizer
-
-
-def change_settings(folder: Path, **changes: Any) -> None:
-    """Change settings of a config.json; None removes a setting."""
-    path = folder / "config.json"
-    content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
-    kept = {name: value for name, value in content.items() if value is not None}
-    path.write_text(json.dumps(kept), encoding="utf-8")

@@ -272,7 +272,7 @@ def test_a_published_package_becomes_a_run_that_translates_like_it(tmp_path: Pat
     expected = [processor.decode_pieces(result.hypotheses[0]) for result in theirs]
     options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=20)
     found = Translator.load(tmp_path / "run", device="cpu").translate(texts, options=options, beam_size=1)
-    assert [one.translation for one in found] == expected
+    assert [translation.translation for translation in found] == expected
 
 
 class BpeOfArgos:
@@ -297,12 +297,12 @@ def test_a_package_with_merges_translates_like_argos_as_a_run_and_exported_again
     options = SearchOptions(beam_size=1, max_length_ratio=0.001, max_length_offset=20)
     texts = [*sentences(20, seed=9), '"Hund" & „katze“, STERN']
     translator = Translator.load(tmp_path / "run", device="cpu")
-    found = [one.translation for one in translator.translate(texts, options=options)]
+    found = [translation.translation for translation in translator.translate(texts, options=options)]
     assert len(set(found)) > 5
     export(tmp_path / "run", tmp_path / "ct2", "ctranslate2")
     import_model(str(tmp_path / "ct2"), tmp_path / "again")
     again = Translator.load(tmp_path / "again", device="cpu")
-    assert [one.translation for one in again.translate(texts, options=options)] == found
+    assert [translation.translation for translation in again.translate(texts, options=options)] == found
     export(tmp_path / "run", tmp_path / "x.argosmodel", "argos", quantization="float32")
     for number, path in enumerate((package, tmp_path / "x.argosmodel")):
         folder = unpack(path, tmp_path / f"unpacked{number}")

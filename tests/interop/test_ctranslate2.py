@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import torch
-from tests.interop.parts import Parts, make_parts, sentences
+from tests.interop.parts import Parts, make_parts, sentences, variant_parts
 from tests.model.samples import VARIANTS
 from tests.tolerances import approx
 
@@ -47,6 +47,16 @@ def make_engine(folder: Path, parts: Parts) -> CTranslate2Engine:
     return engine
 
 
+@pytest.fixture
+def parts() -> Parts:
+    return make_parts()
+
+
+@pytest.fixture
+def engine(parts: Parts, tmp_path: Path) -> CTranslate2Engine:
+    return make_engine(tmp_path, parts)
+
+
 def rows_of(parts: Parts, count: int = 13) -> list[list[int]]:
     return parts[1].source.encode(sentences(count, seed=5))
 
@@ -65,6 +75,10 @@ def reference_search(parts: Parts, rows: list[list[int]], options: SearchOptions
         else:
             found += beam_search(stepper, options, limits([row], options), SPECIAL_IDS)
     return found
+
+
+def best_outputs(found: list[list[Hypothesis]]) -> list[tuple[int, ...]]:
+    return [outputs[0].tokens for outputs in found]
 
 
 def assert_scores_match(parts: Parts, row: list[int], hypothesis: Hypothesis, length_penalty: float = 1.0) -> None:
@@ -109,8 +123,7 @@ def max_difference(first: list[list[float]], second: list[list[float]]) -> float
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_gives_the_scores_and_outputs_of_manyheads(tmp_path: Path, variant: str) -> None:
-    tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
-    parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
+    parts = variant_parts(variant)
     write_ctranslate2(tmp_path, *parts)
     expected = reference(parts[2], Samples(rows_of(parts), ""))
     assert_rounding_alone(tmp_path, parts, expected)
@@ -136,8 +149,7 @@ def test_options_of_imported_models_are_exported(tmp_path: Path, changes: dict[s
 
 @pytest.mark.parametrize("variant", ["pre-sinusoidal-relu-all", "post-learned-relu-none"])
 def test_a_wrong_epsilon_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str) -> None:
-    tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
-    parts = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
+    parts = variant_parts(variant)
 
     def build_wrong_spec(model: EncoderDecoder, tokenizers: TokenizerPair) -> Any:
         spec = build_spec(model, tokenizers)
@@ -158,21 +170,20 @@ def test_every_kind_of_tokenizer_is_exported(tmp_path: Path, kind: str) -> None:
     parts = make_parts(tokenizer={"kind": kind})
     names = piece_names(parts[1].source)
     assert len(set(names)) == len(names) == parts[1].source.size
-    engine = make_engine(tmp_path / "x", parts)
     rows = rows_of(parts, 5)
-    assert [outputs[0].tokens for outputs in engine.search(rows, GREEDY)] == [
-        outputs[0].tokens for outputs in reference_search(parts, rows, GREEDY)
-    ]
+    found = make_engine(tmp_path, parts).search(rows, GREEDY)
+    assert best_outputs(found) == best_outputs(reference_search(parts, rows, GREEDY))
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1.0, 0.6])
-def test_greedy_outputs_scores_and_truncations_are_those_of_manyheads(tmp_path: Path, penalty: float) -> None:
+def test_greedy_outputs_scores_and_truncations_are_those_of_manyheads(
+    parts: Parts, engine: CTranslate2Engine, penalty: float
+) -> None:
     """Some outputs reach their length limits, which differ."""
-    parts = make_parts()
-    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
+    rows = rows_of(parts)
     options = replace(GREEDY, length_penalty=penalty, max_length_ratio=0.5, max_length_offset=3)
     found, expected = engine.search(rows, options), reference_search(parts, rows, options)
-    assert [outputs[0].tokens for outputs in found] == [outputs[0].tokens for outputs in expected]
+    assert best_outputs(found) == best_outputs(expected)
     assert [outputs[0].ended for outputs in found] == [outputs[0].ended for outputs in expected]
     assert {outputs[0].ended for outputs in expected} == {True, False}
     for row, (hypothesis,) in zip(rows, found, strict=True):
@@ -187,9 +198,10 @@ def test_an_empty_output_has_a_score(tmp_path: Path) -> None:
     assert_scores_match(parts, rows_of(parts, 1)[0], found[0])
 
 
-def test_beam_search_finds_mostly_the_same_best_outputs_with_correct_scores(tmp_path: Path) -> None:
-    parts = make_parts()
-    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
+def test_beam_search_finds_mostly_the_same_best_outputs_with_correct_scores(
+    parts: Parts, engine: CTranslate2Engine
+) -> None:
+    rows = rows_of(parts)
     found, expected = engine.search(rows, BEAM), reference_search(parts, rows, BEAM)
     assert sorted({len(outputs) for outputs in found})[-1] == 3
     assert all(
@@ -205,9 +217,8 @@ def test_beam_search_finds_mostly_the_same_best_outputs_with_correct_scores(tmp_
     assert same >= len(rows) - 2  # CTranslate2 stops by another rule
 
 
-def test_scores_are_the_same_without_token_scores(tmp_path: Path) -> None:
-    parts = make_parts()
-    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
+def test_scores_are_the_same_without_token_scores(parts: Parts, engine: CTranslate2Engine) -> None:
+    rows = rows_of(parts)
     for options in (GREEDY, BEAM, replace(BEAM, length_penalty=0.3)):
         full, bare = engine.search(rows, options), engine.search(rows, replace(options, token_scores=False))
         assert any(not outputs[0].token_scores for outputs in bare)
@@ -219,9 +230,8 @@ def test_scores_are_the_same_without_token_scores(tmp_path: Path) -> None:
             assert other.score == approx(hypothesis.score)
 
 
-def test_prefixes_lengths_and_no_repetition_are_obeyed(tmp_path: Path) -> None:
-    parts = make_parts()
-    engine, rows = make_engine(tmp_path / "x", parts), rows_of(parts)
+def test_prefixes_lengths_and_no_repetition_are_obeyed(parts: Parts, engine: CTranslate2Engine) -> None:
+    rows = rows_of(parts)
     prefixed = [Constraints((9, 11) if i % 2 else ()) for i in range(len(rows))]
     for options in (GREEDY, BEAM):
         for row, constraints, outputs in zip(rows, prefixed, engine.search(rows, options, prefixed), strict=True):
@@ -244,8 +254,9 @@ def test_prefixes_lengths_and_no_repetition_are_obeyed(tmp_path: Path) -> None:
         (BEAM, Constraints(forbidden=((5,),))),
     ],
 )
-def test_what_is_not_compared_is_refused(tmp_path: Path, options: SearchOptions, constraints: Constraints) -> None:
-    engine = make_engine(tmp_path / "x", make_parts())
+def test_what_is_not_compared_is_refused(
+    engine: CTranslate2Engine, options: SearchOptions, constraints: Constraints
+) -> None:
     with pytest.raises(UsageError, match="greedy and beam search alone"):
         engine.search([[5]], options, [constraints])
 
@@ -253,9 +264,8 @@ def test_what_is_not_compared_is_refused(tmp_path: Path, options: SearchOptions,
 # --- the folder ---
 
 
-def test_the_folder_is_usable_with_ctranslate2_and_sentencepiece_alone(tmp_path: Path) -> None:
+def test_the_folder_is_usable_with_ctranslate2_and_sentencepiece_alone(parts: Parts, tmp_path: Path) -> None:
     """The calls are those of a user of both libraries without manyheads."""
-    parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
     texts = sentences(8, seed=5)
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.source.model"))
@@ -264,15 +274,14 @@ def test_the_folder_is_usable_with_ctranslate2_and_sentencepiece_alone(tmp_path:
     plain = [pieces.decode(result.hypotheses[0]) for result in found]
     rows = parts[1].source.encode(texts)
     long = replace(GREEDY, max_length_ratio=0.0, max_length_offset=39)
-    expected = [parts[1].target.decode(row[0].tokens) for row in reference_search(parts, rows, long)]
+    expected = [parts[1].target.decode(row) for row in best_outputs(reference_search(parts, rows, long))]
     assert plain == expected
     assert len(set(expected)) > 4
 
 
 @pytest.mark.parametrize("numbers", ["int8", "int8_float32", "bfloat16", "float16", "int16"])
-def test_scores_of_quantized_models_are_near(tmp_path: Path, numbers: str) -> None:
+def test_scores_of_quantized_models_are_near(parts: Parts, tmp_path: Path, numbers: str) -> None:
     """The stored weights are computed with in float32, with equal results on every processor."""
-    parts = make_parts()
     write_ctranslate2(tmp_path, *parts, quantization=numbers)
     parity = check_ctranslate2(tmp_path, reference(parts[2], Samples(rows_of(parts), "")))
     assert 0 < parity.mean < 0.2
@@ -282,9 +291,8 @@ def test_scores_of_quantized_models_are_near(tmp_path: Path, numbers: str) -> No
     assert (tmp_path / "model.bin").stat().st_size < 0.75 * (plain / "model.bin").stat().st_size
 
 
-def test_an_export_does_not_modify_the_model(tmp_path: Path) -> None:
+def test_an_export_does_not_modify_the_model(parts: Parts, tmp_path: Path) -> None:
     """The library quantizes in place."""
-    parts = make_parts()
     before = [parameter.clone() for parameter in parts[2].parameters()]
     write_ctranslate2(tmp_path, *parts, quantization="int8")
     assert all(torch.equal(old, new) for old, new in zip(before, parts[2].parameters(), strict=True))
@@ -298,9 +306,8 @@ def test_token_types_and_an_unknown_quantization_are_refused_by_name(tmp_path: P
 
 
 @pytest.mark.parametrize("fault", ["weights", "positions", "scale"])
-def test_an_export_with_other_results_is_an_error(tmp_path: Path, fault: str) -> None:
+def test_an_export_with_other_results_is_an_error(parts: Parts, tmp_path: Path, fault: str) -> None:
     """The model is changed after the export, in place of an error of the converter."""
-    parts = make_parts()
     write_ctranslate2(tmp_path, *parts)
     model = parts[2]
     with torch.no_grad():
@@ -314,8 +321,7 @@ def test_an_export_with_other_results_is_an_error(tmp_path: Path, fault: str) ->
         check_ctranslate2(tmp_path, reference(model, random_samples(parts[1].source)))
 
 
-def test_a_modified_folder_is_refused(tmp_path: Path) -> None:
-    parts = make_parts()
+def test_a_modified_folder_is_refused(parts: Parts, tmp_path: Path) -> None:
     write_ctranslate2(tmp_path, *parts)
     data = bytearray((tmp_path / "model.bin").read_bytes())
     data[-100] ^= 1
@@ -324,10 +330,7 @@ def test_a_modified_folder_is_refused(tmp_path: Path) -> None:
         load_ctranslate2(tmp_path)
 
 
-def test_a_model_that_the_library_cannot_read_is_an_error(tmp_path: Path) -> None:
-    parts = make_parts()
-    write_ctranslate2(tmp_path, *parts)
-    _, engine = load_ctranslate2(tmp_path)
+def test_a_model_that_the_library_cannot_read_is_an_error(engine: CTranslate2Engine, tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"\0" * 30)
     with pytest.raises(RunError, match="CTranslate2 cannot open"):
         engine.search([[5]], GREEDY)
@@ -354,14 +357,12 @@ def test_an_imported_model_is_exported_with_its_pieces(tmp_path: Path, separate:
     engine = make_engine(tmp_path / "out", parts)
     texts = sentences(9, seed=5)
     rows = opened.tokenizers.source.encode(texts)
-    assert [outputs[0].tokens for outputs in engine.search(rows, GREEDY)] == [
-        outputs[0].tokens for outputs in reference_search(parts, rows, GREEDY)
-    ]
+    expected = best_outputs(reference_search(parts, rows, GREEDY))
+    assert best_outputs(engine.search(rows, GREEDY)) == expected
     pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "out" / "source.spm"))
     plain = ctranslate2.Translator(str(tmp_path / "out")).translate_batch(
         pieces.encode(texts, out_type=str), beam_size=1, max_decoding_length=20, min_decoding_length=0
     )
     long = replace(GREEDY, max_length_ratio=0.0, max_length_offset=20)
-    assert [tuple(engine.ids[name] for name in result.hypotheses[0]) for result in plain] == [
-        outputs[0].tokens for outputs in reference_search(parts, rows, long)
-    ]
+    found = [tuple(engine.ids[name] for name in result.hypotheses[0]) for result in plain]
+    assert found == best_outputs(reference_search(parts, rows, long))

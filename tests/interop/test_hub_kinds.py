@@ -16,6 +16,7 @@ from tests.checkpoint.test_hub import local_hub
 from tests.interop.pretrained import write_folder
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_unlabelled
 from tests.runs.language import make_language_config, write_play
+from tests.runs.parts import configure, make_config, write_corpus
 from tests.tasks.masked_lm.test_scoring import masked_config
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
@@ -31,7 +32,7 @@ from manyheads.runs.train import train
 from manyheads.tasks.language_modeling.task import LanguageModelingTask
 from manyheads.training.scored_text import first_bytes
 
-pytest.importorskip("huggingface_hub")
+huggingface_hub = pytest.importorskip("huggingface_hub")
 evaluation = import_module("manyheads.runs.evaluate")  # the package has a function of that name
 hub_fixture = local_hub  # keeps the import of the fixture of test_hub
 TEXTS = ["a great film", "the plot was awful", "", "film " * 200]
@@ -50,6 +51,7 @@ def trained(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
     train(labelled_config(text), out / "classification", listener=CollectingListener())
     train(masked_config(text), out / "masked-lm", listener=CollectingListener())
     train(make_language_config(text), out / "language-modeling", listener=CollectingListener())
+    train(make_config(write_corpus(text / "pairs")), out / "translation", listener=CollectingListener())
     return {path.name: path for path in out.iterdir()}
 
 
@@ -68,11 +70,16 @@ def outputs_of(model: Any) -> Any:
         return model.classify(TEXTS)
     if isinstance(model, Generator):
         return model.generate(["ANNA", "", "\t"], GREEDY)
+    if isinstance(model, Translator):
+        return model.translate(TEXTS[:3])
     assert isinstance(model, Encoder)
     return [encoding.to_json() for encoding in model.encode(TEXTS)]
 
 
-KINDS: dict[str, Any] = {"classification": Classifier, "masked-lm": Encoder, "language-modeling": Generator}
+KINDS: dict[str, Any] = {
+    "classification": Classifier, "masked-lm": Encoder, "language-modeling": Generator, "translation": Translator,
+}  # fmt: skip
+OWN_FILES = {"classification": {"labels.json"}, "translation": {"languages.json", "source_model.json"}}
 
 
 @pytest.mark.parametrize("task", KINDS)
@@ -86,8 +93,7 @@ def test_a_run_of_any_task_is_pushed_with_its_scores_and_loaded_by_its_name(
         path.relative_to(local_hub / "somebody/one").as_posix()
         for path in (local_hub / "somebody/one").rglob("*.*")
     }
-    labels = {"labels.json"} if task == "classification" else set()
-    assert {re.sub(r"^tokenizer\.(\w+)\..*", r"\1", name) for name in sent} == labels | {
+    assert {re.sub(r"^tokenizer\.(\w+)\..*", r"\1", name) for name in sent} == OWN_FILES.get(task, set()) | {
         "README.md", "config.json", "environment.json", "metrics.jsonl", "model.safetensors", "source", "target",
     }  # fmt: skip
     expected = outputs_of(KINDS[task].load(own_run))
@@ -98,12 +104,11 @@ def test_a_run_of_any_task_is_pushed_with_its_scores_and_loaded_by_its_name(
     ):
         assert type(opened) is KINDS[task]
         assert outputs_of(opened) == expected
-    others = [kind for name, kind in KINDS.items() if name != task]
-    for other in (*others, Translator):
+    for other in {*KINDS.values()} - {KINDS[task]}:
         with pytest.raises(RunError, match=f'was trained for task = "{task}", not for'):
             other.from_pretrained("somebody/one")
     card = (own_run / "README.md").read_text(encoding="utf-8")
-    push(own_run, "somebody/one")
+    assert push(own_run, "somebody/one") == f"{huggingface_hub.constants.ENDPOINT}/somebody/one"
     assert (own_run / "README.md").read_text(encoding="utf-8") == card, "scores are not added twice"
     assert "license: mit" in card
     assert card.count("- Scores on ") == 1
@@ -154,7 +159,7 @@ def test_a_run_without_its_data_is_pushed_without_scores_and_a_damaged_run_is_re
 ) -> None:
     for task in KINDS:
         own_run = with_licence(trained[task], tmp_path / task)
-        with_data_root(own_run, tmp_path / "nowhere")
+        configure(own_run, "data", root=str(tmp_path / "nowhere"))
         push(own_run, f"somebody/{task}")
         assert "- Scores" not in (local_hub / "somebody" / task / "README.md").read_text(encoding="utf-8")
         (own_run / "model.safetensors").write_bytes((own_run / "model.safetensors").read_bytes()[:-4])
@@ -169,17 +174,10 @@ def test_a_test_set_with_unknown_labels_is_an_error_on_pushing(
     own_run = with_licence(trained["classification"], tmp_path / "own")
     shutil.copytree(text, tmp_path / "text")
     (tmp_path / "text" / "test.tsv").write_text("1\ta great film\nmeh\tso so\n", encoding="utf-8")
-    with_data_root(own_run, tmp_path / "text")
+    configure(own_run, "data", root=str(tmp_path / "text"))
     with pytest.raises(DataError, match=r'labels that training has not seen: "meh"'):
         push(own_run, "somebody/one")
     assert list(local_hub.iterdir()) == []
-
-
-def with_data_root(run: Path, root: Path) -> None:
-    """Set the data folder of a run."""
-    config = run / "config.json"
-    plain = re.sub(r'"root": "[^"]*"', f'"root": "{root}"', config.read_text(encoding="utf-8"))
-    config.write_text(plain, encoding="utf-8")
 
 
 def test_a_sorted_test_set_is_sampled_evenly(
@@ -188,7 +186,7 @@ def test_a_sorted_test_set_is_sampled_evenly(
     own_run = with_licence(trained["classification"], tmp_path / "own")
     rows = sorted(examples(40, seed=5))
     (tmp_path / "test.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows), encoding="utf-8")
-    with_data_root(own_run, tmp_path)
+    configure(own_run, "data", root=str(tmp_path))
     monkeypatch.setattr("manyheads.tasks.classification.task._CARD_TEXTS", 4)
     sample = [rows[index] for index in (0, 10, 20, 30)]
     found = Classifier.load(own_run).classify([text for _, text in sample])
@@ -223,33 +221,23 @@ def test_an_imported_model_is_not_scored_on_files_of_the_current_folder(
 # --- models of transformers ---
 
 
-def test_a_classifier_of_transformers_is_loaded_by_its_name(local_hub: Path) -> None:
-    hf_model, fast = write_folder(local_hub / "somebody" / "bert", "bert", "classification", num_labels=3)
-    opened = from_pretrained("somebody/bert")
-    assert isinstance(opened, Classifier)
-    batch = fast(TEXTS[:2], padding=True, return_tensors="pt", return_token_type_ids=False)
-    with torch.no_grad():
-        expected = hf_model(**batch).logits.softmax(-1).numpy()
-    found = [list(result.probabilities.values()) for result in opened.classify(TEXTS[:2])]
-    assert found == approx(expected)
-    with pytest.raises(RunError, match="of the type bert for classification, not for language-modeling"):
-        Generator.from_pretrained("somebody/bert")
+@pytest.mark.parametrize(
+    ("family", "head", "kind", "others"),
+    [
+        ("bert", "classification", Classifier, [Generator]),
+        ("gpt2", "language-modeling", Generator, [Classifier, Encoder]),
+    ],
+)
+def test_a_model_of_transformers_is_loaded_by_its_name_and_not_for_another_task(
+    family: str, head: str, kind: Any, others: list[Any], local_hub: Path
+) -> None:
+    write_folder(local_hub / "somebody" / "one", family, head)
+    assert isinstance(from_pretrained("somebody/one"), kind)
+    for other in others:
+        with pytest.raises(RunError, match=f"of the type {family} for {head}, not for"):
+            other.from_pretrained("somebody/one")
     with pytest.raises(UsageError, match='engine = "torch" is for translators'):
-        from_pretrained("somebody/bert", engine="torch")
-
-
-def test_gpt2_is_loaded_by_its_name(local_hub: Path) -> None:
-    hf_model, fast = write_folder(local_hub / "somebody" / "gpt2", "gpt2", "language-modeling")
-    opened = from_pretrained("somebody/gpt2")
-    assert isinstance(opened, Generator)
-    (found,) = opened.generate(["hund katze"], GREEDY)[0].samples
-    ids = fast("hund katze", return_tensors="pt")["input_ids"]
-    expected = hf_model.generate(ids, max_new_tokens=12, do_sample=False, pad_token_id=fast.eos_token_id)
-    text = fast.decode(expected[0][ids.size(1) :], skip_special_tokens=True)
-    assert found.text == text.replace("\ufffd", "")  # bytes that form no character
-    for kind in (Classifier, Encoder):
-        with pytest.raises(RunError, match="of the type gpt2 for language-modeling, not for"):
-            kind.from_pretrained("somebody/gpt2")  # type: ignore[attr-defined]
+        from_pretrained("somebody/one", engine="torch")
 
 
 @pytest.mark.parametrize(("family", "head"), [("bert", ""), ("roberta", "masked-lm"), ("distilbert", "")])

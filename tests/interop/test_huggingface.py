@@ -11,7 +11,8 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, change_settings, minilm_folder, write_folder
+from tests.interop.parts import change_settings
+from tests.interop.pretrained import ENCODERS, FAMILIES, HOSTILE, minilm_folder, write_folder
 from tests.tolerances import assert_close
 from torch import Tensor
 
@@ -303,17 +304,22 @@ def test_models_that_transformers_does_not_support_are_refused_by_name(
 # --- invalid folders ---
 
 
-def test_an_unsupported_model_type_is_refused_with_the_supported_types(folders: Any, tmp_path: Path) -> None:
-    shutil.copytree(folders["bert", ""][0], tmp_path / "x")
-    change_settings(tmp_path / "x", model_type="electra")
-    assert is_pretrained(tmp_path / "x")
-    with pytest.raises(RunError, match=r"type 'electra'.*Supported are bert, distilbert, roberta, gpt2.*marian"):
-        read_pretrained(tmp_path / "x")
+@pytest.fixture
+def bert(folders: Any, tmp_path: Path) -> Path:
+    """Return a copy of the folder of a BERT without a head."""
+    return Path(shutil.copytree(folders["bert", ""][0], tmp_path / "bert"))
+
+
+@pytest.fixture
+def classifier(folders: Any, tmp_path: Path) -> Path:
+    """Return a copy of the folder of a BERT that classifies."""
+    return Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "classifier"))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"model_type": "electra"}, r"type 'electra'.*Supported are bert, distilbert, roberta, gpt2.*marian"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ({"is_decoder": True}, "is_decoder is True"),
         ({"hidden_act": "tanhshrink"}, "hidden_act is 'tanhshrink'"),
@@ -330,26 +336,24 @@ def test_an_unsupported_model_type_is_refused_with_the_supported_types(folders: 
         ({"max_position_embeddings": 65}, r"positions\.table\.weight is \(64, 30\), not \(65, 30\)"),
     ],
 )
-def test_settings_that_do_not_fit_the_weights_are_named(
-    changes: dict[str, Any], message: str, folders: Any, tmp_path: Path
+def test_settings_that_are_unsupported_or_do_not_fit_the_weights_are_named(
+    changes: dict[str, Any], message: str, bert: Path
 ) -> None:
-    shutil.copytree(folders["bert", ""][0], tmp_path / "x")
-    change_settings(tmp_path / "x", **changes)
+    change_settings(bert, **changes)
+    assert is_pretrained(bert)
     with pytest.raises(RunError, match=message):
-        read_pretrained(tmp_path / "x")
+        read_pretrained(bert)
 
 
-def test_a_multi_label_head_is_not_imported(folders: Any, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
-    change_settings(folder, problem_type="multi_label_classification")
-    assert read_pretrained(folder).labels == ()
-    change_settings(folder, problem_type="single_label_classification")
-    assert len(read_pretrained(folder).labels) == 5
+def test_a_multi_label_head_is_not_imported(classifier: Path) -> None:
+    change_settings(classifier, problem_type="multi_label_classification")
+    assert read_pretrained(classifier).labels == ()
+    change_settings(classifier, problem_type="single_label_classification")
+    assert len(read_pretrained(classifier).labels) == 5
 
 
-def test_missing_unknown_and_nan_weights_are_named(folders: Any, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(folders["bert", ""][0], tmp_path / "x"))
-    path = folder / "model.safetensors"
+def test_missing_unknown_and_nan_weights_are_named(bert: Path) -> None:
+    path = bert / "model.safetensors"
     whole = load_file(path)
     name = "encoder.layer.1.output.dense.bias"
     for changed, message in (
@@ -360,27 +364,26 @@ def test_missing_unknown_and_nan_weights_are_named(folders: Any, tmp_path: Path)
     ):
         save_file(changed, path)
         with pytest.raises(RunError, match=message):
-            read_pretrained(folder)
+            read_pretrained(bert)
 
 
-def test_a_pickle_is_read_only_if_it_is_trusted(folders: Any, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(folders["bert", "classification"][0], tmp_path / "x"))
-    weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
+def test_a_pickle_is_read_only_if_it_is_trusted(classifier: Path) -> None:
+    expected = read_pretrained(classifier)
+    weights = load_file(classifier / "model.safetensors")
+    (classifier / "model.safetensors").unlink()
     with pytest.raises(RunError, match=r"has neither model\.safetensors"):
-        read_pretrained(folder)
-    torch.save(weights, folder / "pytorch_model.bin")
+        read_pretrained(classifier)
+    torch.save(weights, classifier / "pytorch_model.bin")
     with pytest.raises(RunError, match=r"pytorch_model\.bin alone. That is a pickle"):
-        read_pretrained(folder)
-    found = read_pretrained(folder, trust_pickle=True)
-    expected = read_pretrained(folders["bert", "classification"][0])
+        read_pretrained(classifier)
+    found = read_pretrained(classifier, trust_pickle=True)
     assert all(torch.equal(found.body[name], expected.body[name]) for name in expected.body)
-    check_pretrained(folder, found.tokenizer, "classifier", build(found, "classification"), trust_pickle=True)
+    check_pretrained(classifier, found.tokenizer, "classifier", build(found, "classification"), trust_pickle=True)
 
 
-def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(folders["bert", ""][0], tmp_path / "x"))
-    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+def test_a_vocabulary_that_does_not_fit_is_refused(bert: Path) -> None:
+    path = bert / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
     for change, message in (
         ({"model": None}, "cannot be read"),
         ({"model": {**content["model"], "vocab": {**content["model"]["vocab"], "zzz": 10**6}}}, "beyond its"),
@@ -389,9 +392,9 @@ def test_a_vocabulary_that_does_not_fit_is_refused(folders: Any, tmp_path: Path)
             "marks two texts",
         ),
     ):
-        (folder / "tokenizer.json").write_text(json.dumps({**content, **change}), encoding="utf-8")
+        path.write_text(json.dumps({**content, **change}), encoding="utf-8")
         with pytest.raises(RunError, match=message):
-            read_pretrained(folder)
+            read_pretrained(bert)
 
 
 # --- a published model ---

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from tests.interop.marian import write_marian_folder
-from tests.interop.parts import Parts, make_parts, sentences
+from tests.interop.parts import Parts, change_settings, make_parts, sentences
 from tests.tolerances import assert_close
 
 from manyheads.decoding.greedy import greedy_search
@@ -173,8 +173,7 @@ def test_a_folder_whose_two_vocabularies_do_not_fit_is_refused(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     write_marian_folder(tmp_path, separate=True)
-    content = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    (tmp_path / "config.json").write_text(json.dumps(content | changes), encoding="utf-8")
+    change_settings(tmp_path, **changes)
     with pytest.raises(RunError, match=message):
         read_marian(tmp_path)
 
@@ -223,8 +222,7 @@ def test_unsupported_or_invalid_settings_of_a_folder_are_refused_by_name(
     tmp_path: Path, file: str, change: dict[str, Any], message: str
 ) -> None:
     write_marian_folder(tmp_path)
-    content = json.loads((tmp_path / file).read_text(encoding="utf-8"))
-    (tmp_path / file).write_text(json.dumps(content | change), encoding="utf-8")
+    change_settings(tmp_path, file, **change)
     with pytest.raises(RunError, match=message):
         read_marian(tmp_path)
 

@@ -111,7 +111,7 @@ def classifier(**changes: Any) -> TextClassifier:
 @torch.no_grad()
 def scramble(module: nn.Module) -> None:
     """Change biases, norms and padding rows at random, and scale weights so that attention is not uniform."""
-    for parameter in filter(lambda one: one.requires_grad, module.parameters()):
+    for parameter in filter(lambda weight: weight.requires_grad, module.parameters()):
         if parameter.dim() == 1:
             parameter += 0.3 * torch.randn_like(parameter)
         else:

@@ -114,9 +114,9 @@ def test_multi_head_attention_equals_that_of_torch(kind, bias) -> None:
     ours = MultiHeadAttention(D, H, bias=bias).double()
     theirs = nn.MultiheadAttention(D, H, bias=bias, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
-        for one, other in zip(module_weights(ours), module_weights(theirs), strict=True):
-            one.copy_(torch.randn_like(one) / 2)
-            other.copy_(one)
+        for weight, their_weight in zip(module_weights(ours), module_weights(theirs), strict=True):
+            weight.copy_(torch.randn_like(weight) / 2)
+            their_weight.copy_(weight)
     x = torch.randn(B, S, D, dtype=torch.float64, requires_grad=True)
     memory = x if kind == "self" else torch.randn(B, S, D, dtype=torch.float64, requires_grad=True)
     mask = padding()

@@ -55,6 +55,15 @@ def make_config(root: Path, **sections: dict[str, Any]) -> Config:
     return Config.model_validate(values)
 
 
+def configure(run: Path, section: str, **settings: Any) -> Path:
+    """Change settings of a section in the config.json of a run; return the run."""
+    path = run / "config.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content[section] |= settings
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return run
+
+
 class Interrupting(CollectingListener):
     """A listener that raises KeyboardInterrupt at the first log point or validation from a step on."""
 

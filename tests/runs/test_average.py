@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
-from tests.runs.parts import make_config, write_corpus
 from tests.tolerances import assert_close
 
 from manyheads.checkpoint import RunDirectory
@@ -15,21 +14,11 @@ from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.errors import RunError
 from manyheads.inference.translation.translator import Translator
 from manyheads.runs.resume import average
-from manyheads.runs.train import train
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run with the checkpoints 4, 8 and 12, which tests only read."""
-    folder = tmp_path_factory.mktemp("average")
-    config = make_config(write_corpus(folder / "corpus"), training={"average_checkpoints": 3})
-    train(config, folder / "run")
-    return folder / "run"
 
 
 @pytest.fixture
-def run(trained: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(trained, tmp_path / "run"))
+def run(averaged: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(averaged, tmp_path / "run"))
 
 
 @pytest.mark.parametrize(("last", "steps"), [(None, [4, 8, 12]), (2, [8, 12]), (3, [4, 8, 12]), (1, [12])])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 import torch
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import configure, make_config, write_corpus
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 from torch.nn import functional
@@ -105,12 +105,7 @@ def test_pairs_that_training_has_dropped_are_not_searched_for(trained: Path, tmp
     """The test set of the run is compared with the training text only without `drop_overlap`."""
     assert evaluate(trained).overlap is None
     assert evaluate(trained, split="train").overlap is None
-    copy = Path(shutil.copytree(trained, tmp_path / "run"))
-    config = (copy / "config.json").read_text(encoding="utf-8")
-    assert '"drop_overlap": true' in config
-    (copy / "config.json").write_text(
-        config.replace('"drop_overlap": true', '"drop_overlap": false'), encoding="utf-8"
-    )
+    copy = configure(Path(shutil.copytree(trained, tmp_path / "run")), "data", drop_overlap=False)
     assert evaluate(copy).overlap == (0, 36)
 
 
@@ -221,7 +216,7 @@ def test_perfect_outputs_score_100_with_references_cleaned_like_training_text(
 ) -> None:
     """Bytes that no tokenizer restores must not count as errors."""
     sources = lines(trained, "test.de")
-    outputs = [one.translation for one in Translator.load(trained).translate(sources)]
+    outputs = [translation.translation for translation in Translator.load(trained).translate(sources)]
     (tmp_path / "r").write_text(
         "".join(f"\ufeff{line[:3]}\x07{line[3:]}\r\n" for line in outputs), encoding="utf-8"
     )
@@ -233,7 +228,7 @@ def test_perfect_outputs_score_100_with_references_cleaned_like_training_text(
 
 def test_a_run_against_itself_does_not_differ(trained: Path) -> None:
     found = compare(trained, trained)
-    assert [one.metric for one in found.results] == ["bleu", "chrf"]
+    assert [result.metric for result in found.results] == ["bleu", "chrf"]
     for result in found.results:
         assert result.difference == 0
         assert result.p_value == 1

@@ -120,7 +120,7 @@ def test_the_doctor_command_prints_one_json_document_and_returns_1_for_an_error(
     """A fault of the plan and one of the text are both named."""
     path = write_config(corpus, tmp_path / "mine.toml")
     settings = ["training.learning_rate=0.5", "data.max_length=11"]
-    assert run(["doctor", str(path), "--json", *(word for one in settings for word in ("--set", one))]) == 1
+    assert run(["doctor", str(path), "--json", *(word for setting in settings for word in ("--set", setting))]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["subject"] == str(path)
     assert not document["ok"]

@@ -16,10 +16,9 @@ from zipfile import ZipFile
 
 import pytest
 import sentencepiece
-import torch
 from tests.interop.marian import write_marian_folder
 from tests.runs.labelled import labelled_config, write_labelled
-from tests.runs.parts import make_config, make_languages_config, metrics, write_corpus, write_languages
+from tests.runs.parts import configure, make_config, make_languages_config, metrics, write_corpus, write_languages
 from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
 
@@ -28,7 +27,7 @@ from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.cli import export as command
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
-from manyheads.errors import ConfigError, ParityError, RunError, UsageError
+from manyheads.errors import ParityError, RunError, UsageError
 from manyheads.improve.build.schema import ExportStep
 from manyheads.inference.export_formats import FORMATS
 from manyheads.inference.parity import samples_of
@@ -60,7 +59,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def texts_of(translator: Translator, **options: Any) -> list[str]:
-    return [one.translation for one in translator.translate(TEXTS, **options)]
+    return [found.translation for found in translator.translate(TEXTS, **options)]
 
 
 @pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "argos"])
@@ -93,12 +92,7 @@ def test_an_export_is_compared_on_sentences_of_the_run(trained: Path, tmp_path: 
 
 
 def test_a_run_without_its_text_is_compared_on_random_pieces(trained: Path, tmp_path: Path) -> None:
-    import shutil
-
-    copy = Path(shutil.copytree(trained, tmp_path / "copy"))
-    content = json.loads((copy / "config.json").read_text(encoding="utf-8"))
-    content["data"]["root"] = str(tmp_path / "nowhere")
-    (copy / "config.json").write_text(json.dumps(content), encoding="utf-8")
+    copy = configure(Path(shutil.copytree(trained, tmp_path / "copy")), "data", root=str(tmp_path / "nowhere"))
     done = export(copy, tmp_path / "out", "ctranslate2", quantization="int8")
     assert done.parity.origin == "random pieces of the vocabulary"
     assert done.scoring.endswith("out --source-file FILE --reference-file FILE")
@@ -177,9 +171,7 @@ def test_a_quantized_export_names_the_command_that_scores_it(
 ) -> None:
     run = Path(shutil.copytree(trained, tmp_path / "run"))
     if split == "valid":
-        content = json.loads((run / "config.json").read_text(encoding="utf-8"))
-        content["data"]["test"] = None
-        (run / "config.json").write_text(json.dumps(content), encoding="utf-8")
+        configure(run, "data", test=None)
     assert program(["export", str(run), str(tmp_path / out), "--to", to, "--quantization", "int8"]) == 0
     _, _, command = capsys.readouterr().out.splitlines()[-1].partition("manyheads ")
     assert program([*shlex.split(command), "--json"]) == 0
@@ -399,8 +391,6 @@ def test_a_model_is_fine_tuned_in_one_command(trained: Path, tmp_path: Path, kin
 def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
     trained: Path, tmp_path: Path
 ) -> None:
-    import shutil
-
     corpus = write_corpus(tmp_path / "corpus")
     origin = Path(shutil.copytree(trained, tmp_path / "origin"))
     config = fine_tuning(corpus, origin, learning_rate=0.002)
@@ -413,37 +403,6 @@ def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
     longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 6})})
     train(longer, tmp_path / "run", force=True)
     assert TrainingRun(tmp_path / "run").checkpoints.steps()[-1] == 6
-
-
-@pytest.mark.parametrize("joint", [True, False])
-def test_a_translator_with_another_vocabulary_keeps_the_embeddings_of_equal_pieces(
-    trained: Path, tmp_path: Path, joint: bool
-) -> None:
-    corpus, listener = write_corpus(tmp_path / "corpus"), CollectingListener()
-    model = {"init_from": str(trained), "init_vocabulary": "replace", "dropout": 0.0}
-    model |= {} if joint else {"tied_embeddings": "decoder"}
-    config = make_config(
-        corpus, model=model, tokenizer={"kind": "characters", "joint": joint},
-        training={"steps": 1, "save_every": 1, "learning_rate": 1e-30, "warmup_steps": 0},
-    )  # fmt: skip
-    if not joint:  # one matrix for both cannot be two vocabularies
-        with pytest.raises(ConfigError, match=r'tied_embeddings = "all" needs one vocabulary'):
-            train(config, tmp_path / "run", listener=listener)
-        return
-    train(config, tmp_path / "run", listener=listener)
-    (report,) = [message for message in listener.messages if message.startswith("from ")]
-    assert "resized: source_embedding.tokens.weight (" in report
-    assert "output.bias (" in report
-    new, old = RunDirectory(tmp_path / "run"), RunDirectory(trained)
-    pieces, old_pieces = (
-        one.source.pieces(range(one.source.size)) for one in (run.tokenizers(run.config()) for run in (new, old))
-    )
-    shared = [piece for piece in pieces if piece in old_pieces]
-    assert len(shared) > 15
-    for name in ("source_embedding.tokens.weight", "output.bias"):
-        after, before = new.weights()[name], old.weights()[name]
-        for piece in shared:
-            assert torch.equal(after[pieces.index(piece)], before[old_pieces.index(piece)]), (name, piece)
 
 
 # --- several directions ---
@@ -463,7 +422,7 @@ def languages_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def texts_in(translator: Translator, source: str, target: str) -> list[str]:
     texts = ["the dog sings", "a child reads today"] if source == "en" else ["der Hund singt", "ein Kind liest"]
     found = translator.translate(texts, source=source, target=target, beam_size=1)
-    return [one.translation for one in found]
+    return [translation.translation for translation in found]
 
 
 def test_one_ctranslate2_folder_holds_every_direction(languages_run: Path, tmp_path: Path) -> None:

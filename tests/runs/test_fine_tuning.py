@@ -57,8 +57,8 @@ def hand_written_loop(
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = 0.0
-    matrices = [one for one in model.parameters() if one.ndim > 1]
-    vectors = [one for one in model.parameters() if one.ndim <= 1]
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+    vectors = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=training.learning_rate, betas=training.betas, eps=training.epsilon)
     figures = []
@@ -91,7 +91,9 @@ def assert_same_training(config: Config, original: Any, out: Path, loss_of: Call
 
 def original_ids(folder: Path) -> Tensor:
     """Return the original tokenizer's id of each id of ours."""
-    return torch.tensor([-1 if one is None else one for one in read_pretrained(folder).tokenizer.original_ids])
+    return torch.tensor(
+        [-1 if token is None else token for token in read_pretrained(folder).tokenizer.original_ids]
+    )
 
 
 @pytest.mark.parametrize("family", ENCODERS)

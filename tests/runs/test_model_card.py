@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
-from tests.runs.parts import make_config, write_corpus
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.shown_card import licence_of, shown_card
 from manyheads.runs.model_card import _facts_of
-from manyheads.runs.train import train
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    folder = tmp_path_factory.mktemp("card")
-    train(make_config(write_corpus(folder / "corpus"), training={"steps": 2}), folder / "run")
-    return RunDirectory(folder / "run")
+def facts_of(run: Path, **data: Any) -> dict[str, str]:
+    """Return the facts on the card of a run with other settings of its data."""
+    config = RunDirectory(run).config()
+    changed = config.data.__class__(**{**vars(config.data), **data})
+    return _facts_of(config.model_copy(update={"data": changed}), RunDirectory(run).tokenizers(config), ())
 
 
 @pytest.mark.parametrize(
@@ -28,45 +29,31 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     ],
 )
 def test_a_card_lists_languages_by_the_codes_of_the_hub(
-    trained: RunDirectory, source: str, target: str, languages: str
+    averaged: Path, source: str, target: str, languages: str
 ) -> None:
-    config = trained.config()
-    data = config.data.model_copy(update={"source": source, "target": target})
-    facts = _facts_of(config.model_copy(update={"data": data}), trained.tokenizers(config), ())
-    assert facts["languages"] == languages
+    assert facts_of(averaged, source=source, target=target)["languages"] == languages
 
 
-def test_a_card_names_no_licence_until_its_author_does(trained: RunDirectory) -> None:
-    card = (trained.path / "README.md").read_text(encoding="utf-8")
+def test_a_card_names_no_licence_until_its_author_does(averaged: Path) -> None:
+    card = (averaged / "README.md").read_text(encoding="utf-8")
     assert licence_of(card) == ""
     assert licence_of(card.replace("license:", "license: mit")) == "mit"
     blocks = shown_card(card)["blocks"]
     assert blocks[0] == ["h1", "de to en"]
     assert not [text for _, text in blocks if "filled in" in text or "manyheads translate" in text]
-    assert [text for tag, text in blocks if tag == "li" and text.startswith("Training: 2 updates")]
+    assert [text for tag, text in blocks if tag == "li" and text.startswith("Training: 12 updates")]
 
 
 @pytest.mark.parametrize(
-    ("train_text", "shown"),
+    ("data", "shown"),
     [
-        ("train", "corpus/train"),
-        ("/home/me/secret/other/train", "other/train"),
-        (["de", "/x/y/en"], "corpus/de and y/en"),
+        ({"train": "train"}, "corpus/train"),
+        ({"train": "/home/me/secret/other/train"}, "other/train"),
+        ({"train": ["de", "/x/y/en"]}, "corpus/de and y/en"),
+        ({"train": "train", "more": [["/x/back/a", "/x/b"]]}, "corpus/train; back/a and x/b"),
     ],
 )
-def test_a_card_names_the_folder_of_its_text_and_no_parent_folder(
-    trained: RunDirectory, train_text: object, shown: str
+def test_a_card_names_the_folder_of_each_text_and_no_parent_folder(
+    averaged: Path, data: dict[str, Any], shown: str
 ) -> None:
-    config = trained.config()
-    data = config.data.__class__(**{**vars(config.data), "root": "/home/me/corpus", "train": train_text})
-    changed = config.__class__(**{**vars(config), "data": data})
-    assert _facts_of(changed, trained.tokenizers(config), ())["data"] == shown
-
-
-def test_a_card_names_all_texts_of_a_training(trained: RunDirectory) -> None:
-    config = trained.config()
-    data = config.data.__class__(
-        **{**vars(config.data), "root": "corpus", "train": "train", "more": [["/x/back/a", "/x/b"]]}
-    )
-    changed = config.__class__(**{**vars(config), "data": data})
-    assert _facts_of(changed, trained.tokenizers(config), ())["data"] == "corpus/train; back/a and x/b"
+    assert facts_of(averaged, root="/home/me/corpus", **data)["data"] == shown

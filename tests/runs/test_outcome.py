@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.runs.parts import make_config, write_corpus
+from tests.runs.parts import configure, make_config, write_corpus
 from tests.tolerances import approx
 
 from korean_evidence import expect_korean_verdicts
@@ -139,11 +139,8 @@ def test_a_rise_of_bleu_after_the_best_loss_is_advice_to_choose_by_bleu(last: fl
 
 
 @pytest.mark.parametrize("metric", ["loss", "bleu"])
-def test_a_run_that_chooses_by_bleu_gets_no_advice_to_do_so(trained: Path, tmp_path: Path, metric: str) -> None:
-    run = Path(shutil.copytree(trained, tmp_path / "run"))
-    config = json.loads((run / "config.json").read_text())
-    config["training"]["metric"] = metric
-    (run / "config.json").write_text(json.dumps(config))
+def test_a_run_that_chooses_by_bleu_gets_no_advice_to_do_so(averaged: Path, tmp_path: Path, metric: str) -> None:
+    run = configure(Path(shutil.copytree(averaged, tmp_path / "run")), "training", metric=metric)
     losses = {1: (3.0, 2.0), 2: (2.0, 8.0), 3: (2.5, 10.0)}
     records = [
         {"kind": "validation", "step": step, "loss": loss, "bleu": bleu} for step, (loss, bleu) in losses.items()
@@ -152,32 +149,23 @@ def test_a_run_that_chooses_by_bleu_gets_no_advice_to_do_so(trained: Path, tmp_p
     assert any("still rose" in verdict for verdict in training_verdict(run)) == (metric == "loss")
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a run with three checkpoints, which tests only read."""
-    folder = tmp_path_factory.mktemp("outcome")
-    config = make_config(write_corpus(folder / "corpus"), training={"average_checkpoints": 3})
-    train(config, folder / "run")
-    return folder / "run"
-
-
-def test_a_run_is_judged_by_its_log(trained: Path, tmp_path: Path) -> None:
-    (text,) = training_verdict(trained)
+def test_a_run_is_judged_by_its_log(averaged: Path, tmp_path: Path) -> None:
+    (text,) = training_verdict(averaged)
     assert text.startswith("still improving at the end: ")
-    copy = Path(shutil.copytree(trained, tmp_path / "run"))
+    copy = Path(shutil.copytree(averaged, tmp_path / "run"))
     (copy / "metrics.jsonl").unlink()
     assert training_verdict(copy) == []
 
 
-def test_the_validation_loss_is_that_of_evaluate(trained: Path) -> None:
-    expected = evaluate(trained, split="valid").loss
-    assert _validation_loss(trained) == approx(expected)
+def test_the_validation_loss_is_that_of_evaluate(averaged: Path) -> None:
+    expected = evaluate(averaged, split="valid").loss
+    assert _validation_loss(averaged) == approx(expected)
 
 
 def test_the_mean_is_compared_with_the_best_checkpoint(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    averaged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Path(shutil.copytree(trained, tmp_path / "run"))
+    run = Path(shutil.copytree(averaged, tmp_path / "run"))
     mean = average(run)
     first, second = _validation_loss(mean), _validation_loss(run)
     assert first is not None
@@ -192,9 +180,9 @@ def test_the_mean_is_compared_with_the_best_checkpoint(
     assert f"better by {_validation_loss(broken) - second:.3f} nats. Use {run}" in judge_average(run, broken)
 
 
-def test_an_average_is_not_compared_without_the_text(trained: Path, tmp_path: Path) -> None:
+def test_an_average_is_not_compared_without_the_text(averaged: Path, tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path / "corpus")
     train(make_config(corpus), tmp_path / "run")
     shutil.rmtree(corpus)
     assert _validation_loss(tmp_path / "run") is None
-    assert judge_average(tmp_path / "run", trained).startswith("not compared with the best checkpoint")
+    assert judge_average(tmp_path / "run", averaged).startswith("not compared with the best checkpoint")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import itertools
 import json
 import math
 import os
+import pkgutil
 import re
 import shutil
 import signal
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.checkpoint.test_directory import no_space
 from tests.runs.parts import (
     SENTENCES,
     Interrupting,
@@ -45,6 +46,9 @@ from manyheads.text.normalize import NORMAL_FORM
 
 translation = importlib.import_module("manyheads.tasks.translation.task")
 module = importlib.import_module("manyheads.runs.train")  # the package has a function of that name
+
+
+LAST = Path("checkpoints", "step-12")
 
 
 @pytest.fixture(scope="module")
@@ -281,9 +285,9 @@ class Kill(BaseException):
     """An exception that no code of manyheads catches."""
 
 
-def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool) -> None:
-    """Raise `Kill` at the n-th call of a method, before or after its work."""
-    original, calls = getattr(owner, name), 0
+def kill_at(monkeypatch: pytest.MonkeyPatch, path: str, call: int, *, after: bool) -> None:
+    """Raise `Kill` at the n-th call of a function, before or after its work."""
+    original, calls = pkgutil.resolve_name(path), 0
 
     def counted(*arguments: Any, **options: Any) -> Any:
         nonlocal calls
@@ -295,65 +299,31 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *
             raise Kill
         return result
 
-    monkeypatch.setattr(owner, name, counted)
+    monkeypatch.setattr(path, counted)
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "call", "after"),
+    ("path", "call", "after"),
     [
-        (RunDirectory, "publish", 1, True),
-        (RunDirectory, "publish", 3, False),
-        (Checkpoints, "save", 1, False),
-        (Checkpoints, "save", 3, True),
+        ("manyheads.tasks.translation.task.tokenise", 1, True),
+        ("manyheads.tensors.models.EncoderDecoder", 1, True),
+        # of two tokenizers, the language profiles, the environment and the configuration, the last is missing
+        ("manyheads.checkpoint.directory.write_atomically", 4, True),
+        # the best weights and the checkpoint that records them are two files: neither may be lost
+        ("manyheads.checkpoint.RunDirectory.publish", 1, True),
+        ("manyheads.checkpoint.RunDirectory.publish", 3, False),
+        ("manyheads.checkpoint.checkpoints.Checkpoints.save", 1, False),
+        ("manyheads.checkpoint.checkpoints.Checkpoints.save", 3, True),
     ],
 )
-def test_a_run_killed_around_a_save_ends_like_an_uninterrupted_run(
-    corpus: Path,
-    finished: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    owner: type,
-    name: str,
-    call: int,
-    after: bool,
-) -> None:
-    """The best weights and the checkpoint that records them are two files: neither may be lost."""
-    out = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        kill_at(patch, owner, name, call, after=after)
-        with pytest.raises(Kill):
-            train(full_config(corpus), out)
-    train(full_config(corpus), out)
-    assert_same_run(out, finished)
-
-
-@pytest.mark.parametrize(
-    ("module", "name"), [("tasks.translation.task", "tokenise"), ("tensors.models", "EncoderDecoder")]
-)
-def test_a_run_interrupted_during_its_preparation_starts_again(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str
+def test_a_run_killed_while_it_prepares_or_saves_ends_like_an_uninterrupted_run(
+    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, call: int, after: bool
 ) -> None:
     out = tmp_path / "run"
-    owner = importlib.import_module(f"manyheads.{module}")
     with monkeypatch.context() as patch:
-        kill_at(patch, owner, name, 1, after=True)
+        kill_at(patch, path, call, after=after)
         with pytest.raises(Kill):
             train(full_config(corpus), out)
-    assert (out / "cache").is_dir()
-    train(full_config(corpus), out)
-    assert_same_run(out, finished)
-
-
-def test_a_run_killed_between_its_first_files_starts_again(
-    corpus: Path, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of two tokenizers, the language profiles, the environment and the configuration, the last is missing."""
-    out, owner = tmp_path / "run", importlib.import_module("manyheads.checkpoint.directory")
-    with monkeypatch.context() as patch:
-        kill_at(patch, owner, "write_atomically", 4, after=True)
-        with pytest.raises(Kill):
-            train(full_config(corpus), out)
-    assert not RunDirectory(out).exists
     train(full_config(corpus), out)
     assert_same_run(out, finished)
 
@@ -417,18 +387,10 @@ def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_
     for step in (8, 16, 24):
         load_weights(translator.model, run.checkpoints.weights(step), "the checkpoint")
         outputs = translator.translate([source for source, _, _ in logged[step]], beam_size=1)
-        assert [one.translation for one in outputs] == [output for _, _, output in logged[step]], step
+        assert [translation.translation for translation in outputs] == [output for _, _, output in logged[step]], (
+            step
+        )
     assert len({str(samples) for samples in logged.values()}) > 1, "the outputs change"
-
-
-def test_a_log_line_cut_by_a_kill_is_dropped(corpus: Path, finished: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    with pytest.raises(KeyboardInterrupt):
-        train(full_config(corpus), out, listener=Interrupting(step=3))
-    with (out / "metrics.jsonl").open("a", encoding="utf-8") as file:
-        file.write('{"kind": "step", "st')
-    train(full_config(corpus), out)
-    assert_same_run(out, finished)
 
 
 def test_a_full_disk_ends_training_and_the_same_call_resumes(
@@ -450,10 +412,6 @@ def test_a_full_disk_ends_training_and_the_same_call_resumes(
     assert_same_run(out, finished)
 
 
-def no_space(*_: object, **__: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 @pytest.mark.parametrize(("store", "what"), [(TextStore, "the text"), (TokenStore, "the token ids")])
 def test_a_disk_that_is_full_when_text_is_stored_is_named(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: type, what: str
@@ -463,39 +421,33 @@ def test_a_disk_that_is_full_when_text_is_stored_is_named(
         train(make_config(corpus), tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [("model.safetensors", "truncated"), ("optimizer.safetensors", "missing"), ("state.json", "truncated")],
-)
-def test_a_damaged_checkpoint_is_named_and_training_resumes_from_the_previous_one(
-    corpus: Path, finished: Path, copied: Path, name: str, damage: str
-) -> None:
-    path = copied / "checkpoints" / "step-12" / name
-    content = path.read_bytes()
-    path.unlink()
-    if damage == "truncated":
-        path.write_bytes(content[:-20])
-    listener = CollectingListener()
-    train(full_config(corpus), copied, listener=listener)
-    (warning,) = [text for text in listener.messages if text.startswith("warning")]
-    assert str(path) in warning
-    assert "resuming after step 8" in listener.messages
-    assert_same_run(copied, finished)
-
-
-@pytest.mark.parametrize("name", ["model", "optimizer"])
-def test_a_checkpoint_with_nan_is_not_the_last_good_one(
-    corpus: Path, finished: Path, copied: Path, name: str
-) -> None:
-    checkpoints = TrainingRun(copied).checkpoints
+def make_nan(run: Path, part: str) -> None:
+    """Save the last checkpoint again, with NaN in its weights or moments."""
+    checkpoints = TrainingRun(run).checkpoints
     checkpoint = checkpoints.read(12)
-    weights = getattr(checkpoint, name)
-    next(tensor for tensor in weights.values() if tensor.is_floating_point() and tensor.ndim)[0] = math.nan
+    tensors = getattr(checkpoint, part).values()
+    next(tensor for tensor in tensors if tensor.is_floating_point() and tensor.ndim)[0] = math.nan
     checkpoints.save(checkpoint, keep=2)
+
+
+DAMAGES: list[tuple[str, Callable[[Path], object]]] = [
+    ("model.safetensors", lambda run: os.truncate(run / LAST / "model.safetensors", 300)),
+    ("optimizer.safetensors", lambda run: (run / LAST / "optimizer.safetensors").unlink()),
+    ("state.json", lambda run: os.truncate(run / LAST / "state.json", 300)),
+    ("model.safetensors", lambda run: make_nan(run, "model")),
+    ("optimizer.safetensors", lambda run: make_nan(run, "optimizer")),
+]
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_training_resumes_from_the_previous_one(
+    corpus: Path, finished: Path, copied: Path, name: str, damage: Callable[[Path], object]
+) -> None:
+    damage(copied)
     listener = CollectingListener()
     train(full_config(corpus), copied, listener=listener)
     (warning,) = [text for text in listener.messages if text.startswith("warning")]
-    assert f"step-12/{name}.safetensors cannot be used" in warning
+    assert str(copied / LAST / name) in warning
     assert "resuming after step 8" in listener.messages
     assert_same_run(copied, finished)
 
@@ -507,7 +459,7 @@ def test_a_cache_that_was_changed_between_runs_is_made_again(
     path = copied / "cache" / name
     content = path.read_bytes()
     path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
-    shutil.rmtree(copied / "checkpoints" / "step-12")
+    shutil.rmtree(copied / LAST)
     train(full_config(corpus), copied)
     assert_same_run(copied, finished)
     assert path.read_bytes() == content

@@ -253,3 +253,14 @@ class PageDriver:
 
     def close(self) -> None:
         self.context.close()
+
+
+@contextmanager
+def driving(browser: Browser, address: str, **options: Any) -> Iterator[PageDriver]:
+    """Drive a page that must report no fault."""
+    driver = PageDriver(browser, address, **options)
+    try:
+        yield driver
+        assert driver.faults == []
+    finally:
+        driver.close()

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
+from tests.serving.browser import open_browser
 from tests.serving.process import (
     Server,
     endless_translator,
@@ -13,6 +15,12 @@ from tests.serving.process import (
     train_once,
     train_translator,
 )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -95,13 +95,13 @@ def body_of(rng: random.Random, kind: str) -> bytes:
         found = json.dumps(parameters, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
     elif "multipart" in kind:
         parts = [
-            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{one}\r\n'
-            for name, one in parameters.items()
+            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in parameters.items()
         ]
         found = ("".join(parts) + "--x--\r\n").encode("utf-8", "surrogatepass")
     else:
         found = urlencode(
-            {name: str(one).encode("utf-8", "surrogatepass") for name, one in parameters.items()}
+            {name: str(value).encode("utf-8", "surrogatepass") for name, value in parameters.items()}
         ).encode()
     if rng.random() < 0.25 and found:
         index = rng.randrange(len(found))
@@ -119,7 +119,7 @@ def requests(seed: int, count: int) -> Iterator[bytes]:
         kind, method, path = rng.choice(KINDS), rng.choice(METHODS), rng.choice(PATHS)
         content = body_of(rng, kind) if method not in ("GET", "HEAD") or rng.random() < 0.3 else b""
         if rng.random() < 0.2:
-            pairs = [(name, str(one).encode("utf-8", "surrogatepass")) for name, one in fields(rng).items()]
+            pairs = [(name, str(value).encode("utf-8", "surrogatepass")) for name, value in fields(rng).items()]
             path += "?" + urlencode(pairs)
         elif rng.random() < 0.05:
             path = rng.choice(ADDRESSES)
@@ -165,20 +165,20 @@ def main() -> None:
         with server.client() as client:
             alive = client.get("/health").status_code == 200
         code, faults = server.end(), server.text.count("fault ")
-    wrong = [one for one in found if one.status >= 500 or one.status == 0]
+    wrong = [answer for answer in found if answer.status >= 500 or answer.status == 0]
     figures = {
         "requests": len(found),
         "seed": arguments.seed,
         "seconds": round(seconds, 1),
-        "statuses": dict(sorted(Counter(one.status for one in found).items())),
-        "slowest": round(max(one.seconds for one in found), 3),
+        "statuses": dict(sorted(Counter(answer.status for answer in found).items())),
+        "slowest": round(max(answer.seconds for answer in found), 3),
         "faults in the log": faults,
         "healthy after it": alive,
         "exit code": code,
     }
     print(json.dumps(figures))
-    for one in wrong[:3]:
-        print(one.status, f"{one.seconds:.1f} s", one.sent[:2_000], file=sys.stderr)
+    for answer in wrong[:3]:
+        print(answer.status, f"{answer.seconds:.1f} s", answer.sent[:2_000], file=sys.stderr)
     sys.exit(bool(wrong or faults or code or not alive))
 
 

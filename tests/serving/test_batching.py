@@ -39,7 +39,15 @@ class Doubling:
                 return list(payloads)
         if 13 in payloads:
             raise ArithmeticError("13")
-        return [2 * one for one in payloads]
+        return [2 * payload for payload in payloads]
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Wait until a condition holds, at most 30 seconds."""
+    end = monotonic() + 30
+    while not condition():
+        assert monotonic() < end
+        sleep(0.001)
 
 
 @pytest.fixture
@@ -77,15 +85,8 @@ def test_a_batch_respects_the_token_budget_including_padding(batcher: Batcher) -
         assert waiting[0] in batch
         assert len(batch) == 1 or max(item.size for item in batch) * len(batch) <= 100
         waiting = [item for item in waiting if item not in batch]
-    assert [
-        item.payload
-        for item in _choose_batch([QueueItem(group, size, size, RequestHandle()) for size in sizes], 36)
-    ] == [
-        7,
-        7,
-        8,
-        9,
-    ]
+    waiting = [QueueItem(group, size, size, RequestHandle()) for size in sizes]
+    assert [item.payload for item in _choose_batch(waiting, 36)] == [7, 7, 8, 9]
 
 
 def test_the_oldest_item_is_first_and_other_groups_are_not_mixed_in(batcher: Batcher) -> None:
@@ -99,12 +100,10 @@ def test_an_item_that_cannot_be_computed_fails_alone(batcher: Batcher) -> None:
     group = Doubling()
     blocker = threading.Thread(target=batcher.compute_all, args=(items(group, [0]),))
     blocker.start()
-    while not batcher.computing:
-        sleep(0.001)
+    wait_until(lambda: batcher.computing)
     with ThreadPoolExecutor(8) as pool:
         futures = [pool.submit(batcher.compute_all, items(group, [number])) for number in (11, 12, 13, 14, 15)]
-        while len(batcher.waiting) < 5:
-            sleep(0.001)
+        wait_until(lambda: len(batcher.waiting) == 5)
         group.released.set()
         found = [future.exception() or future.result() for future in futures]
     blocker.join()
@@ -117,17 +116,14 @@ def test_a_cancelled_request_is_removed_from_the_queue_and_from_its_batch(batche
     group, handle = Doubling(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(batcher.compute_all, items(group, [1], handle))
-        while not batcher.computing:
-            sleep(0.001)
+        wait_until(lambda: batcher.computing)
         waiting = pool.submit(batcher.compute_all, items(group, [2], handle))
-        while not batcher.waiting:
-            sleep(0.001)
+        wait_until(lambda: batcher.waiting)
         handle.cancel()
         for future in (running, waiting):
             with pytest.raises(RequestCancelled):
                 future.result(5)
-    while batcher.computing:
-        sleep(0.001)
+    wait_until(lambda: not batcher.computing)
     assert group.cancelled_payloads == [1]  # cancelled while it was computed
     assert group.batches == [[1]]  # the other one never started
     with pytest.raises(RequestCancelled):
@@ -193,7 +189,7 @@ class Steps:
                 if remaining[index] <= 0 or index in cancelled():
                     del remaining[index]
                     on_result(index, 2 * payloads[index])
-        self.batches = [one for one in self.batches if one[1]]
+        self.batches = [batch for batch in self.batches if batch[1]]
 
 
 def released_stepping_group() -> Stepping:
@@ -202,19 +198,11 @@ def released_stepping_group() -> Stepping:
     return group
 
 
-def becomes_idle(batcher: Batcher) -> bool:
-    """Return whether the batcher becomes idle soon: a result is set before its item is removed."""
-    end = monotonic() + 30
-    while batcher.computing and monotonic() < end:
-        sleep(0.001)
-    return not batcher.computing
-
-
 def submit(pool: ThreadPoolExecutor, batcher: Batcher, new_items: Sequence[QueueItem]) -> Future[list[int]]:
     """Submit items, and wait until each is waiting, is being computed, or is done."""
     future = pool.submit(batcher.compute_all, new_items)
-    while not all(item in batcher.waiting or item in batcher.computing or item.future.done() for item in new_items):
-        sleep(0.0005)
+    for item in new_items:
+        wait_until(lambda item=item: item in batcher.waiting or item in batcher.computing or item.future.done())
     return future
 
 
@@ -222,8 +210,7 @@ def test_a_later_item_is_added_to_the_running_batch_and_ends_when_it_is_ready(ba
     group = released_stepping_group()
     with ThreadPoolExecutor(3) as pool:
         long = submit(pool, batcher, items(group, [100]))
-        while not group.steps:
-            sleep(0.001)
+        wait_until(lambda: group.steps)
         short = submit(pool, batcher, items(group, [3, 4]))
         assert short.result() == [6, 8]
         assert not long.done()
@@ -255,7 +242,7 @@ def test_after_a_failed_step_only_the_faulty_item_fails(batcher: Batcher) -> Non
             second.result()
         assert (mixed[0].future.result(), mixed[2].future.result()) == (10, 12)
         assert batcher.compute_all(items(group, [7])) == [14]  # the worker continues
-    assert becomes_idle(batcher)
+    wait_until(lambda: not batcher.computing)
 
 
 def test_a_batch_that_cannot_begin_fails_and_the_worker_continues(batcher: Batcher) -> None:
@@ -269,7 +256,7 @@ def test_a_batch_that_cannot_begin_fails_and_the_worker_continues(batcher: Batch
     with pytest.raises(ArithmeticError):
         batcher.compute_all(items(Failing(), [1, 2]))
     assert batcher.compute_all(items(released_stepping_group(), [7])) == [14]
-    assert becomes_idle(batcher)
+    wait_until(lambda: not batcher.computing)
 
 
 def submit_and_add(
@@ -277,11 +264,9 @@ def submit_and_add(
 ) -> tuple[Future[list[int]], Future[list[int]]]:
     """Submit an item of 100 steps, and one that is added to its batch; return both requests."""
     first = submit(pool, batcher, items(group, [100]))
-    while not group.steps:
-        sleep(0.001)
+    wait_until(lambda: group.steps)
     second = submit(pool, batcher, [later])
-    while len(group.added) < 2:
-        sleep(0.001)
+    wait_until(lambda: len(group.added) == 2)
     return first, second
 
 
@@ -292,7 +277,7 @@ def test_an_added_item_that_is_cancelled_while_a_step_fails_is_removed(batcher: 
         handle.cancelled = True  # the state inside `cancel` before the futures get their error
         group.fails = True
         assert first.result() == [200]
-        assert becomes_idle(batcher)
+        wait_until(lambda: not batcher.computing)
         handle.cancel()
         with pytest.raises(RequestCancelled):
             second.result()
@@ -318,7 +303,7 @@ def test_an_added_item_that_is_cancelled_between_two_checks_is_removed(batcher: 
         with pytest.raises(RequestCancelled):
             second.result()
         assert first.result() == [200]
-    assert becomes_idle(batcher)
+    wait_until(lambda: not batcher.computing)
 
 
 def test_the_oldest_waiting_item_is_not_overtaken_by_items_that_could_be_added(batcher: Batcher) -> None:
@@ -326,8 +311,7 @@ def test_the_oldest_waiting_item_is_not_overtaken_by_items_that_could_be_added(b
     with ThreadPoolExecutor(3) as pool:
         (first,) = items(group, [30])
         submit(pool, batcher, [first])
-        while not group.steps:
-            sleep(0.001)
+        wait_until(lambda: group.steps)
         waiting = submit(pool, batcher, items(other, [2]))
         later = submit(pool, batcher, items(group, [2]))
         assert waiting.result() == [4]
@@ -341,12 +325,11 @@ def test_items_are_added_only_within_the_token_budget(batcher: Batcher) -> None:
     group = released_stepping_group()
     with ThreadPoolExecutor(9) as pool:
         futures = [submit(pool, batcher, items(group, [40], size=60))]
-        while not group.steps:
-            sleep(0.001)
+        wait_until(lambda: group.steps)
         futures.append(submit(pool, batcher, items(group, [5], size=41)))  # 100 tokens are allowed
         sleep(0.03)
         assert group.added == [[40]]
-        assert [one.result() for one in futures] == [[80], [10]]
+        assert [future.result() for future in futures] == [[80], [10]]
         assert group.added == [[40], [5]]
 
 
@@ -354,14 +337,12 @@ def test_two_workers_divide_the_items() -> None:
     batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.0), released_stepping_group()
     with ThreadPoolExecutor(9) as pool:
         futures = [submit(pool, batcher, items(group, [60]))]
-        while not group.steps:
-            sleep(0.001)
+        wait_until(lambda: group.steps)
         futures.append(submit(pool, batcher, items(group, [61])))
-        while batcher.busy < 2:
-            sleep(0.001)
+        wait_until(lambda: batcher.busy == 2)
         assert group.added == [[60], [61]]  # not added, because a worker was free
         futures.append(submit(pool, batcher, items(group, [20] * 8)))
-        assert [one.result()[0] for one in futures] == [120, 122, 40]
+        assert [future.result()[0] for future in futures] == [120, 122, 40]
     assert sorted(map(len, group.added)) == [1, 1, 4, 4]
     batcher.close(5)
 
@@ -370,10 +351,9 @@ def test_no_item_is_added_to_a_batch_while_a_worker_is_free() -> None:
     batcher, group = Batcher(workers=2, max_tokens=10_000, max_wait=0.05), released_stepping_group()
     with ThreadPoolExecutor(9) as pool:
         futures = [submit(pool, batcher, items(group, [100]))]
-        while not group.steps:
-            sleep(0.001)
+        wait_until(lambda: group.steps)
         futures.append(submit(pool, batcher, items(group, [3, 4, 5])))  # the free worker waits for more
-        assert [one.result()[0] for one in futures] == [200, 6]
+        assert [future.result()[0] for future in futures] == [200, 6]
     assert group.added == [[100], [3, 4, 5]]
     batcher.close(5)
 
@@ -382,12 +362,11 @@ def test_a_cancelled_request_is_removed_from_a_continuous_batch(batcher: Batcher
     group, handle = released_stepping_group(), RequestHandle()
     with ThreadPoolExecutor(2) as pool:
         running = submit(pool, batcher, items(group, [10_000], handle))
-        while not group.steps:
-            sleep(0.001)
+        wait_until(lambda: group.steps)
         handle.cancel()
         with pytest.raises(RequestCancelled):
             running.result(5)
-    assert becomes_idle(batcher)
+    wait_until(lambda: not batcher.computing)
     assert group.steps < 1_000
 
 
@@ -395,7 +374,7 @@ def test_a_translation_does_not_depend_on_the_other_texts_of_its_batch() -> None
     translator = make_translator()
     texts = ["abc", "abcdefgh ij", "ba", "hgf edc ba ab", "jjjj", "a", "cab abc", "ghi"]
     options = [SearchOptions(split="sentences", alignment=bool(index % 2)) for index in range(len(texts))]
-    separate = [translator.translate([text], options=one)[0] for text, one in zip(texts, options, strict=True)]
+    separate = [translator.translate([text], options=own)[0] for text, own in zip(texts, options, strict=True)]
     batcher = Batcher(workers=2, max_tokens=400, max_wait=0.05)
     with ThreadPoolExecutor(len(texts)) as pool:
 

@@ -15,9 +15,9 @@ def test_texts_are_classified_as_the_run_classifies_them(server: Server) -> None
     with server.client() as client:
         found = client.post("/classify", json={"q": TEXTS, "model": "reviews"}).json()
         single = client.post("/classify", data={"q": TEXTS[0]}).json()
-    assert [one["label"] for one in found] == [one.label for one in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert one["probabilities"] == approx(other.probabilities)
+    assert [result["label"] for result in found] == [result.label for result in expected]
+    for document, other in zip(found, expected, strict=True):
+        assert document["probabilities"] == approx(other.probabilities)
     assert single["label"] == found[0]["label"]
     assert single["probabilities"] == approx(found[0]["probabilities"])
 

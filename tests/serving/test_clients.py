@@ -25,7 +25,7 @@ SENTENCE = GERMAN[0]
 def expected(translator_run: Path) -> dict[str, str]:
     """Return the translation of each sentence by the run itself."""
     found = Translator.load(translator_run, device="cpu").translate(GERMAN)
-    texts = {one.source: one.translation for one in found}
+    texts = {translation.source: translation.translation for translation in found}
     assert len(set(texts.values())) > len(texts) // 2
     return texts
 
@@ -35,7 +35,7 @@ def test_libretranslatepy_translates_detects_and_lists(server: Server, expected:
     assert client.translate(SENTENCE, "de", "en") == expected[SENTENCE] != ""
     assert client.detect(SENTENCE)[0]["language"] == "de"
     assert client.detect(ENGLISH[0])[0]["language"] == "en"
-    assert [(one["code"], one["name"], one["targets"]) for one in client.languages()] == [
+    assert [(language["code"], language["name"], language["targets"]) for language in client.languages()] == [
         ("de", "German", ["de", "en"]),
         ("en", "English", ["en"]),
     ]
@@ -55,7 +55,7 @@ def test_the_end_mark_and_the_small_first_letter_of_the_source_are_kept(tmp_path
     for option in ("--match-source", "--no-match-source"):
         with serving(option, tmp_path / "de-en") as server:
             client = libretranslatepy.LibreTranslateAPI(server.url)
-            found[option] = [client.translate(one, "de", "en") for one in texts]
+            found[option] = [client.translate(text, "de", "en") for text in texts]
     question, exclamation, sentence, label, small = found["--match-source"]
     assert (question[-1], exclamation[-1], sentence[-1]) == ("?", "!", ".")
     assert label[0].isupper()
@@ -71,7 +71,7 @@ def test_an_address_with_a_slash_at_its_end_is_the_same(server: Server, expected
     client.url += "/"  # libretranslatepy appends a slash only where there is none
     assert client.translate(SENTENCE, "de", "en") == expected[SENTENCE]
     assert client.detect(SENTENCE)[0]["language"] == "de"
-    assert [one["code"] for one in client.languages()] == ["de", "en"]
+    assert [language["code"] for language in client.languages()] == ["de", "en"]
     with server.client() as discourse:  # endpoint + "/translate"
         form = {"q": SENTENCE, "source": "de", "target": "en"}
         assert discourse.post(f"{server.url}//translate", data=form).json() == {
@@ -114,9 +114,9 @@ def test_mastodon_sends_html_in_a_list_and_reads_the_language_of_each(
     found = answer.json()
     assert answer.status_code == 200
     assert found["translatedText"] == [f"<p>{expected[SENTENCE]}</p>", *body["q"][1:]]
-    assert [one["language"] for one in found["detectedLanguage"]] == ["de", "en", "en"]
+    assert [detected["language"] for detected in found["detectedLanguage"]] == ["de", "en", "en"]
     assert found["detectedLanguage"][0]["confidence"] > 50
-    assert all(one["targets"] for one in languages)
+    assert all(language["targets"] for language in languages)
 
 
 def test_discourse_sends_forms_with_an_empty_key(server: Server, expected: dict[str, str]) -> None:
@@ -129,7 +129,7 @@ def test_discourse_sends_forms_with_an_empty_key(server: Server, expected: dict[
 
 def test_weblate_requests_the_languages_and_sends_a_form(server: Server, expected: dict[str, str]) -> None:
     with server.client(headers={"User-Agent": "Weblate/5.13"}) as client:
-        assert {one["code"] for one in client.get("/languages").json()} == {"de", "en"}
+        assert {language["code"] for language in client.get("/languages").json()} == {"de", "en"}
         form = {"api_key": "None", "q": SENTENCE, "source": "de", "target": "en"}
         assert client.post("/translate", data=form).json()["translatedText"] == expected[SENTENCE]
 

@@ -19,7 +19,7 @@ def test_the_client_of_openai_gets_the_samples_of_the_run(server: Server) -> Non
 
     generator = Generator.load(run_of(server, "writer"), device="cpu")
     options = GenerateOptions(sampling=Sampling(temperature=0.8, seed=7), samples=2, max_tokens=20)
-    expected = [sample for one in generator.generate(PROMPTS, options) for sample in one.samples]
+    expected = [sample for generation in generator.generate(PROMPTS, options) for sample in generation.samples]
     with (
         httpx.Client(trust_env=False) as own,
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0, http_client=own) as client,
@@ -27,17 +27,19 @@ def test_the_client_of_openai_gets_the_samples_of_the_run(server: Server) -> Non
         found = client.completions.create(
             model="writer", prompt=PROMPTS, n=2, max_tokens=20, temperature=0.8, seed=7
         )
-        assert [one.text for one in found.choices] == [sample.text for sample in expected]
-        assert [one.index for one in found.choices] == list(range(6))
-        assert found.usage.completion_tokens == sum(len(one.tokens) - (one.ended == "end") for one in expected)
+        assert [choice.text for choice in found.choices] == [sample.text for sample in expected]
+        assert [choice.index for choice in found.choices] == list(range(6))
+        assert found.usage.completion_tokens == sum(
+            len(sample.tokens) - (sample.ended == "end") for sample in expected
+        )
         assert [model.id for model in client.models.list()] == ["writer"]
         greedy = client.completions.create(model="writer", prompt=PROMPTS[0], max_tokens=30, temperature=0)
         stream = client.completions.create(
             model="writer", prompt=PROMPTS[0], max_tokens=30, temperature=0, stream=True
         )
         events = list(stream)
-        assert "".join(one.choices[0].text for one in events) == greedy.choices[0].text
-        assert [one.choices[0].finish_reason for one in events[:-1]] == [None] * (len(events) - 1)
+        assert "".join(event.choices[0].text for event in events) == greedy.choices[0].text
+        assert [event.choices[0].finish_reason for event in events[:-1]] == [None] * (len(events) - 1)
         assert events[-1].choices[0].finish_reason == greedy.choices[0].finish_reason
         assert len(events) > 3
         with pytest.raises(openai.BadRequestError, match="logprobs is not supported"):
@@ -57,7 +59,7 @@ def test_a_completion_ends_before_a_stop_text_and_may_begin_with_the_prompt(serv
         )
     assert lines[-1] == "data: [DONE]"
     events = [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
-    assert "".join(one["choices"][0]["text"] for one in events) == whole["text"][:end]
+    assert "".join(event["choices"][0]["text"] for event in events) == whole["text"][:end]
     assert events[-1]["choices"][0]["finish_reason"] == "stop"
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Download, Page
-from tests.serving.browser import PageDriver, open_browser, open_modules, serve_files
+from tests.serving.browser import PageDriver, driving, open_modules, serve_files
 from tests.tolerances import printed, within
 
 from manyheads.inference.inspect import inspect
@@ -26,12 +26,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def modules(browser: Browser) -> Iterator[Page]:
     with open_modules(browser) as page:
         yield page
@@ -41,9 +35,8 @@ def modules(browser: Browser) -> Iterator[Page]:
 def page(browser: Browser, translator_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageDriver]:
     path = tmp_path_factory.mktemp("views") / "page.html"
     path.write_text(html_document(translator_run, pack_run(translator_run, "fp32")), encoding="utf-8")
-    found = PageDriver(browser, path.as_uri())
-    yield found
-    found.close()
+    with driving(browser, path.as_uri()) as found:
+        yield found
 
 
 @pytest.fixture
@@ -76,22 +69,9 @@ def test_the_whole_model_goes_from_the_text_to_the_next_token(
         titles.append(current_step(driver))
         assert driver.page.locator(".block.now").count() > 0
         assert len(driver.page.locator(".whole-detail p").first.inner_text()) > 20
-    expected = [
-        "Pieces",
-        "Queries, keys, values",
-        "Scores",
-        "Feed-forward",
-        "Masked self-attention",
-        "Cross-attention",
-        "Logits",
-    ]
-    assert [title for title in titles if title in expected] == [
-        *expected[:4],
-        "Masked self-attention",
-        "Cross-attention",
-        "Feed-forward",
-        "Logits",
-    ]
+    encoder = ["Pieces", "Queries, keys, values", "Scores", "Feed-forward"]
+    decoder = ["Masked self-attention", "Cross-attention", "Feed-forward", "Logits"]
+    assert [title for title in titles if title in {*encoder, *decoder}] == [*encoder, *decoder]
     first, second = inspection.predictions[:2]
     assert f"→ {first.piece.replace('▁', '␣')}" in driver.page.locator(".whole").inner_text()
     next_step.click()  # the token is read, and the next one is written

@@ -12,10 +12,10 @@ from tests.serving.process import Server
 def test_no_request_causes_an_internal_error_or_hangs(server: Server) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda sent: send(server.port, sent), requests(seed=1, count=250)))
-    wrong = [one for one in found if one.status >= 500 or one.status == 0]
+    wrong = [answer for answer in found if answer.status >= 500 or answer.status == 0]
     assert not wrong, wrong[0]
-    assert sum(one.status == 200 for one in found) > 25  # some requests are valid
-    assert max(one.seconds for one in found) < 10
+    assert sum(answer.status == 200 for answer in found) > 25  # some requests are valid
+    assert max(answer.seconds for answer in found) < 10
     with server.client() as client:
         assert client.get("/health").status_code == 200
     assert "fault" not in server.text

@@ -14,9 +14,9 @@ from tests.serving.process import GERMAN, Server
 from tests.tolerances import approx, sampled, within
 
 from manyheads.inference.inspect import inspect, inspect_loaded
-from manyheads.inference.inspect_options import InspectOptions
+from manyheads.inference.inspect_options import Changes, InspectOptions
 from manyheads.inference.translation.translator import Translator
-from manyheads.inspection.isolation import _isolate
+from manyheads.inspection.isolation import isolated_with_changes
 from manyheads.views.codec import from_json_values
 from manyheads.views.documents import ClassificationInspection, Inspection, TranslationInspection
 from manyheads.views.parts import HeadSteps
@@ -42,7 +42,7 @@ def inspect_translation(client: httpx.Client, **body: object) -> TranslationInsp
 
 def test_the_models_are_listed_with_the_facts_that_the_page_needs(client: httpx.Client) -> None:
     document = client.get("/api/models").json()
-    assert [(one["name"], one["task"]) for one in document["models"]] == [
+    assert [(model["name"], model["task"]) for model in document["models"]] == [
         ("de-en", "translation"), ("reviews", "classification"), ("writer", "language-modeling"),
     ]  # fmt: skip
     translator = document["models"][0]
@@ -62,10 +62,12 @@ def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_r
     )
     assert isinstance(own, TranslationInspection)
     assert found.target == own.target
-    assert [one.text for one in found.hypotheses] == [one.text for one in own.hypotheses]
-    for one, other in zip(found.attention, own.attention, strict=True):
-        assert one.weights == within(other.weights, 2e-5)
-        np.testing.assert_array_equal(one.mask, other.mask)
+    assert [hypothesis.text for hypothesis in found.hypotheses] == [
+        hypothesis.text for hypothesis in own.hypotheses
+    ]
+    for attention, other in zip(found.attention, own.attention, strict=True):
+        assert attention.weights == within(other.weights, 2e-5)
+        np.testing.assert_array_equal(attention.mask, other.mask)
     assert found.beam is not None
     assert own.beam is not None
     assert [node.state for node in found.beam.nodes] == [node.state for node in own.beam.nodes]
@@ -77,7 +79,7 @@ def test_a_prefix_is_continued_and_a_given_target_is_inspected(client: httpx.Cli
     alternative = first.predictions[0].alternatives[0]
     other = inspect_translation(client, q=GERMAN[0], prefix=[alternative.id])
     assert other.target.tokens[0].id == alternative.id
-    assert [one.forced for one in other.predictions][:2] == [True, False]
+    assert [prediction.forced for prediction in other.predictions][:2] == [True, False]
     assert other.beam is not None
     read = inspect_translation(client, q=GERMAN[0], target="the cat sings")
     assert (read.target.text, read.forced, read.beam) == ("the cat sings", True, None)
@@ -129,32 +131,32 @@ def test_sentences_are_translated_separately_and_joined(client: httpx.Client, tr
     found = post(client, "translate", model="de-en", q=text, beam=4)
     translator = Translator.load(translator_run)
     own = translator.translate([f"{GERMAN[0]}.", f"{GERMAN[9]}!"], beam_size=4, n_best=4)
-    assert [one["source"] for one in found["sentences"]] == [f"{GERMAN[0]}.", f"{GERMAN[9]}!"]
+    assert [sentence["source"] for sentence in found["sentences"]] == [f"{GERMAN[0]}.", f"{GERMAN[9]}!"]
     assert found["translation"] == f"  {own[0].translation}\n\n\t{own[1].translation} "
-    for one, other in zip(found["sentences"], own, strict=True):
-        assert [line["text"] for line in one["hypotheses"]] == [line.text for line in other.hypotheses]
-        scores = [line["score"] for line in one["hypotheses"]]
+    for sentence, other in zip(found["sentences"], own, strict=True):
+        assert [line["text"] for line in sentence["hypotheses"]] == [line.text for line in other.hypotheses]
+        scores = [line["score"] for line in sentence["hypotheses"]]
         assert scores == approx([line.score for line in other.hypotheses])
         assert scores == sorted(scores, reverse=True)
 
 
 def test_sampling_probabilities_follow_temperature_and_top_k(client: httpx.Client) -> None:
     plain = post(client, "next", model="writer", q="ANNA:")
-    assert sum(one["probability"] for one in plain["tokens"]) <= 1 + 1e-9
+    assert sum(token["probability"] for token in plain["tokens"]) <= 1 + 1e-9
     cold = post(client, "next", model="writer", q="ANNA:", temperature=0.5, top_k=3)
-    assert (cold["kept"], [one["share"] > 0 for one in cold["tokens"]][:4]) == (3, [True, True, True, False])
-    assert sum(one["share"] for one in cold["tokens"]) == pytest.approx(1)
+    assert (cold["kept"], [token["share"] > 0 for token in cold["tokens"]][:4]) == (3, [True, True, True, False])
+    assert sum(token["share"] for token in cold["tokens"]) == pytest.approx(1)
     first, second = cold["tokens"][:2]
     squared = (first["probability"] / second["probability"]) ** 2
     assert first["share"] / second["share"] == pytest.approx(squared)
-    assert all(one["text"] == one["piece"] for one in plain["tokens"] if one["piece"].isalnum())
+    assert all(token["text"] == token["piece"] for token in plain["tokens"] if token["piece"].isalnum())
 
 
 def test_the_generated_text_is_sampled_with_these_probabilities(client: httpx.Client) -> None:
     document = post(client, "next", model="writer", q="ANNA:", top_k=2)
     asked = {"model": "writer", "q": "ANNA:", "top_k": 2, "write": 1}
     drawn = [post(client, "next", **asked, seed=seed)["text"] for seed in range(60)]
-    expected = {one["text"]: one["share"] for one in document["tokens"][:2]}
+    expected = {token["text"]: token["share"] for token in document["tokens"][:2]}
     assert set(drawn) <= set(expected)
     for text, share in expected.items():
         assert drawn.count(text) / len(drawn) == sampled(share, len(drawn))
@@ -173,7 +175,7 @@ def test_the_model_is_described_with_its_source_code(client: httpx.Client, trans
 def test_curves_are_read_again_for_each_request(client: httpx.Client, translator_run: Path) -> None:
     (run,) = client.get("/api/curves", params={"model": "de-en"}).json()["runs"]
     assert run["steps"] == 200
-    assert {"train_loss", "valid_loss"} <= {one["name"] for one in run["series"]}
+    assert {"train_loss", "valid_loss"} <= {curve["name"] for curve in run["series"]}
     content = (translator_run / "metrics.jsonl").read_bytes()
     try:
         (translator_run / "metrics.jsonl").unlink()
@@ -235,11 +237,14 @@ def test_inspections_at_the_same_time_are_independent(client: httpx.Client, serv
 
 def test_an_isolated_model_shares_the_weights_but_not_the_observers(translator_run: Path) -> None:
     translator = Translator.load(translator_run)
-    other = _isolate(translator)
-    assert isinstance(other, Translator)
-    assert [id(one) for one in other.model.parameters()] == [id(one) for one in translator.model.parameters()]
-    assert not {id(one) for one in other.model.modules()} & {id(one) for one in translator.model.modules()}
-    assert other.translate(GERMAN[:3]) == replace(translator, engine=translator.torch_engine).translate(GERMAN[:3])
+    with isolated_with_changes(translator, Changes()) as isolated:
+        assert isinstance(isolated, Translator)
+        own, shared = ([*map(id, found.model.parameters())] for found in (isolated, translator))
+        assert own == shared
+        own, others = ({*map(id, found.model.modules())} for found in (isolated, translator))
+        assert not own & others
+        expected = replace(translator, engine=translator.torch_engine).translate(GERMAN[:3])
+        assert isolated.translate(GERMAN[:3]) == expected
 
 
 def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> None:
@@ -250,11 +255,12 @@ def test_a_cancelled_inspection_ends_at_its_next_step(translator_run: Path) -> N
         asked.append(len(asked))
         return [0] if len(asked) > 2 else []
 
-    found = inspect_loaded(_isolate(translator, cancelled), GERMAN[0], InspectOptions(occlusion=False))
+    with isolated_with_changes(translator, Changes(), cancelled) as isolated:
+        found = inspect_loaded(isolated, GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(found, TranslationInspection)
     whole = inspect_loaded(translator, GERMAN[0], InspectOptions(occlusion=False))
     assert isinstance(whole, TranslationInspection)
     assert 1 < len(found.target.tokens) <= 4 < len(whole.target.tokens)
-    other = _isolate(translator, lambda: [0])
-    assert isinstance(other, Translator)
-    assert [one.translation for one in other.translate(GERMAN[:3])] == ["", "", ""]
+    with isolated_with_changes(translator, Changes(), lambda: [0]) as isolated:
+        assert isinstance(isolated, Translator)
+        assert [translation.translation for translation in isolated.translate(GERMAN[:3])] == ["", "", ""]

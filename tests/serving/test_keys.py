@@ -16,8 +16,12 @@ from manyheads.serving import keys as module
 from manyheads.serving.keys import KeyFile, KeyRing
 
 
-def test_a_key_is_found_and_no_other_text_is(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "keys.json")
+@pytest.fixture
+def file(tmp_path: Path) -> KeyFile:
+    return KeyFile(tmp_path / "keys.json")
+
+
+def test_a_key_is_found_and_no_other_text_is(file: KeyFile) -> None:
     secrets = [file.add(f"client {number}") for number in range(3)]
     assert len(set(secrets)) == 3
     ring = KeyRing(file)
@@ -29,8 +33,7 @@ def test_a_key_is_found_and_no_other_text_is(tmp_path: Path) -> None:
     assert [ring.find(text) for text in wrong] == [None] * len(wrong)
 
 
-def test_the_file_does_not_hold_the_key_and_is_for_its_owner_only(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "keys.json")
+def test_the_file_does_not_hold_the_key_and_is_for_its_owner_only(file: KeyFile) -> None:
     secret = file.add("one")
     text = file.path.read_text()
     assert secret not in text
@@ -39,8 +42,7 @@ def test_the_file_does_not_hold_the_key_and_is_for_its_owner_only(tmp_path: Path
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
-def test_a_change_by_root_keeps_the_owner_of_the_file(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "keys.json")
+def test_a_change_by_root_keeps_the_owner_of_the_file(file: KeyFile) -> None:
     file.add("one")
     os.chown(file.path, 12_345, 12_345)
     file.add("two")
@@ -48,25 +50,23 @@ def test_a_change_by_root_keeps_the_owner_of_the_file(tmp_path: Path) -> None:
     assert (file.path.stat().st_uid, file.path.stat().st_gid) == (12_345, 12_345)
 
 
-def test_every_key_is_compared_in_constant_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = KeyFile(tmp_path / "keys.json")
+def test_every_key_is_compared_in_constant_time(file: KeyFile, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = [file.add(str(number)) for number in range(4)]
     ring, seen = KeyRing(file), list[str]()
 
     real = hmac.compare_digest
 
-    def compare(one: str, other: str) -> bool:
-        seen.append(one)
-        return real(one, other)
+    def compare(stored: str, sent: str) -> bool:
+        seen.append(stored)
+        return real(stored, sent)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     ring.find(secrets[0])
     assert len(seen) == 4
 
 
-def test_a_running_server_notices_added_and_removed_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_server_notices_added_and_removed_keys(file: KeyFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_RELOAD_SECONDS", 0.0)
-    file = KeyFile(tmp_path / "keys.json")
     old = file.add("old")
     ring = KeyRing(file)
     new = file.add("new")
@@ -79,10 +79,9 @@ def test_a_running_server_notices_added_and_removed_keys(tmp_path: Path, monkeyp
 
 
 def test_a_server_notices_a_removed_key_although_time_and_inode_are_as_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: KeyFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_RELOAD_SECONDS", 0.0)
-    file = KeyFile(tmp_path / "keys.json")
     secret = file.add("old")
     status = file.path.stat()
     ring = KeyRing(file)
@@ -92,8 +91,7 @@ def test_a_server_notices_a_removed_key_although_time_and_inode_are_as_before(
     assert ring.find(secret) is None
 
 
-def test_changes_at_the_same_time_are_all_made(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "keys.json")
+def test_changes_at_the_same_time_are_all_made(file: KeyFile, tmp_path: Path) -> None:
     for number in range(4):
         file.add(f"old {number}")
 
@@ -108,10 +106,9 @@ def test_changes_at_the_same_time_are_all_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="links of POSIX")
-def test_a_key_file_behind_a_link_is_changed_and_the_link_stays(tmp_path: Path) -> None:
+def test_a_key_file_behind_a_link_is_changed_and_the_link_stays(file: KeyFile, tmp_path: Path) -> None:
     (tmp_path / "secrets").mkdir()
     (tmp_path / "keys.json").symlink_to("secrets/keys.json")
-    file = KeyFile(tmp_path / "keys.json")
     file.add("one")
     file.add("two")
     assert file.path.is_symlink()
@@ -133,8 +130,7 @@ def test_a_file_of_another_format_is_refused_with_its_name(tmp_path: Path, text:
         KeyFile(tmp_path / "keys.json").read()
 
 
-def test_the_names_of_keys_are_unique(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "keys.json")
+def test_the_names_of_keys_are_unique(file: KeyFile) -> None:
     file.add("one")
     with pytest.raises(UsageError, match="has a key named one"):
         file.add("one")

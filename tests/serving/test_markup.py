@@ -14,7 +14,7 @@ from manyheads.serving.markup.tag_projection import project_tags
 
 
 def blocks(source: str) -> list[Block]:
-    return [one for one in _read_blocks(source) if isinstance(one, Block)]
+    return [block for block in _read_blocks(source) if isinstance(block, Block)]
 
 
 def with_tags(source: str, text: str, links: str | None) -> str:
@@ -47,7 +47,7 @@ def with_tags(source: str, text: str, links: str | None) -> str:
     ],
 )  # fmt: skip
 def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]) -> None:
-    assert read_html(source).texts == [text for text in texts if any(one.isalpha() for one in text)]
+    assert read_html(source).texts == [text for text in texts if any(letter.isalpha() for letter in text)]
 
 
 INLINE_ELEMENTS = (
@@ -169,7 +169,7 @@ TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", "
 @example("</>")
 def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
     pieces = _read_blocks(source)
-    assert "".join(one.raw if isinstance(one, Block) else one for one in pieces) == source
+    assert "".join(piece.raw if isinstance(piece, Block) else piece for piece in pieces) == source
 
 
 @settings(max_examples=150)
@@ -182,7 +182,7 @@ def test_every_tag_occurs_exactly_once_and_the_text_is_the_translation(
     source: str, text: str, links: list[tuple[int, int]]
 ) -> None:
     for block in blocks(source):
-        found = project_tags(block, text, " ".join(f"{one}-{other}" for one, other in links))
+        found = project_tags(block, text, " ".join(f"{word}-{other}" for word, other in links))
         assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", block.raw))
         assert re.sub("<[^<>]*>", "", found).split() == text.split() or "".join(
             re.sub("<[^<>]*>", "", found).split()

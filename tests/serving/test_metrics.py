@@ -68,14 +68,16 @@ def test_requests_are_counted_by_method_route_and_status(metrics: Metrics) -> No
 
 def test_a_bucket_counts_the_requests_that_are_not_slower(metrics: Metrics) -> None:
     seconds = [0.005, 0.0051, 0.3, 29.0, 31.0]
-    for one in seconds:
-        metrics.count_request("POST", "/detect", 200, one)
+    for seconds_taken in seconds:
+        metrics.count_request("POST", "/detect", 200, seconds_taken)
     counts = {
         float(sample.labels["le"]): sample.value
         for sample in families(metrics)["manyheads_request_seconds"].samples
         if sample.name.endswith("_bucket")
     }
-    assert counts == {limit: sum(one <= limit for one in seconds) for limit in (*_BUCKETS, math.inf)}
+    assert counts == {
+        limit: sum(seconds_taken <= limit for seconds_taken in seconds) for limit in (*_BUCKETS, math.inf)
+    }
     assert value(metrics, "request_seconds_count", route="/detect") == len(seconds)
     assert value(metrics, "request_seconds_sum", route="/detect") == pytest.approx(sum(seconds))
 

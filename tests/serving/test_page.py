@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import Browser
 from tests.runs.parts import make_config, write_corpus
-from tests.serving.browser import PageDriver, open_browser, open_modules, serve_below
+from tests.serving.browser import PageDriver, driving, open_modules, serve_below
 from tests.serving.process import Server, serving, train_classifier, train_language_model, train_once
 from tests.tolerances import printed, within
 
@@ -30,15 +30,11 @@ from manyheads.web.html_page import stand_alone
 from manyheads.web.scripts import PAGE, built_script
 
 SENTENCE = "der Mann isst heute Brot"
+LONG = f"{SENTENCE} der Hund spielt und die Katze schläft und das Pferd singt {SENTENCE}"
 VIEWS = ("translate", "whole", "words", "alignment", "attention", "steps", "beam", "training", "model", "card")
 STANDALONE_VIEWS = tuple(view for view in VIEWS if view not in ("translate", "steps"))  # these two need the server
 NAMESPACES = ("2000/svg", "1998/Math/MathML")
 CHARTS = ".chart, .matrix, .picture, .tree, .alignment, .bars, .heads, .token-bar, .strips"
-# Combinations of language, width and colour scheme, for which all accessibility rules are checked.
-COMBINATIONS = [
-    pytest.param("en", 1280, "light", marks=[pytest.mark.slow, pytest.mark.weekly]),
-    ("ko", 390, "dark"),
-]
 
 
 def train_reverse_direction(folder: Path) -> Path:
@@ -70,16 +66,9 @@ def address(runs: tuple[Path, ...], suggestions: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def shared_driver(browser: Browser, address: str) -> Iterator[PageDriver]:
-    found = PageDriver(browser, address)
-    yield found
-    found.close()
+    with driving(browser, address) as found:
+        yield found
 
 
 @pytest.fixture
@@ -88,6 +77,10 @@ def driver(shared_driver: PageDriver) -> Iterator[PageDriver]:
     yield shared_driver
     faults, shared_driver.faults = shared_driver.faults, []  # those of one test are not those of the next
     assert faults == []
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
 
 
 def test_both_languages_have_the_same_strings() -> None:
@@ -121,60 +114,52 @@ def test_every_symbol_of_the_paper_has_a_name_in_both_languages(runs: tuple[Path
 
 
 @pytest.mark.parametrize(
-    ("language", "width", "scheme", "accessible"),
+    ("language", "width", "scheme", "text", "accessible"),
     [
-        ("ko", 390, "dark", ("translate", "attention")),  # the rules take seconds a view
-        pytest.param("ko", 390, "dark", VIEWS, marks=[pytest.mark.slow, pytest.mark.weekly]),
-        pytest.param("en", 1280, "light", VIEWS, marks=pytest.mark.slow),
+        ("ko", 390, "dark", SENTENCE, ("translate", "attention")),  # the rules take seconds a view
+        pytest.param("ko", 390, "dark", SENTENCE, VIEWS, marks=[pytest.mark.slow, pytest.mark.weekly]),
+        pytest.param("en", 1280, "light", SENTENCE, VIEWS, marks=pytest.mark.slow),
+        pytest.param("en", 390, "light", LONG, (), marks=pytest.mark.slow),
     ],
 )
-def test_every_view_of_a_translator_is_accessible_and_without_faults(
-    browser: Browser, address: str, language: str, width: int, scheme: str, accessible: tuple[str, ...]
+def test_every_view_of_a_translator_fits_the_window_is_accessible_and_without_faults(
+    browser: Browser, address: str, language: str, width: int, scheme: str, text: str, accessible: tuple[str, ...]
 ) -> None:
-    driver = PageDriver(browser, address, language=language, width=width, scheme=scheme)
-    for view in VIEWS:
-        driver.open(view, q=SENTENCE)
-        driver.check(view, rules=view in accessible)
-    driver.close()
+    with driving(browser, address, language=language, width=width, scheme=scheme) as driver:
+        for view in VIEWS:
+            driver.open(view, q=text)
+            driver.check(view, rules=view in accessible)
 
 
 def test_the_tabs_of_a_narrow_window_are_one_row_that_scrolls_to_the_current_one(
     browser: Browser, address: str
 ) -> None:
-    driver = PageDriver(browser, address, language="ko", width=390)
-    for view in (VIEWS[-1], VIEWS[0]):
-        driver.open(view, q=SENTENCE)
-        tabs = [tab.bounding_box() for tab in driver.page.locator("[role=tab]").all()]
-        assert len({tab["y"] for tab in tabs if tab}) == 1
-        current = driver.page.locator("[role=tab][aria-selected=true]").bounding_box()
-        assert current
-        assert 0 <= current["x"] <= 390 - current["width"]
-        driver.check(f"tabs-{view}")
-    driver.close()
+    with driving(browser, address, language="ko", width=390) as driver:
+        for view in (VIEWS[-1], VIEWS[0]):
+            driver.open(view, q=SENTENCE)
+            tabs = [tab.bounding_box() for tab in driver.page.locator("[role=tab]").all()]
+            assert len({tab["y"] for tab in tabs if tab}) == 1
+            current = driver.page.locator("[role=tab][aria-selected=true]").bounding_box()
+            assert current
+            assert 0 <= current["x"] <= 390 - current["width"]
+            driver.check(f"tabs-{view}")
 
 
-@pytest.mark.slow
-def test_every_view_of_a_long_text_fits_a_narrow_window(browser: Browser, address: str) -> None:
-    driver = PageDriver(browser, address, width=390)
-    for view in VIEWS:
-        driver.open(view, q=f"{SENTENCE} der Hund spielt und die Katze schläft und das Pferd singt {SENTENCE}")
-        driver.check(f"{view}-long")
-    driver.close()
-
-
-@pytest.mark.parametrize(("language", "width", "scheme"), COMBINATIONS)
+@pytest.mark.parametrize(
+    ("language", "width", "scheme"),
+    [pytest.param("en", 1280, "light", marks=[pytest.mark.slow, pytest.mark.weekly]), ("ko", 390, "dark")],
+)
 def test_other_tasks_have_their_own_first_view(
     browser: Browser, address: str, language: str, width: int, scheme: str
 ) -> None:
-    driver = PageDriver(browser, address, language=language, width=width, scheme=scheme)
-    for view in ("classify", "attention"):
-        driver.open(view, model="reviews", q="a really lovely film")
-        driver.check(f"{view}-classifier", rules=view == "classify")
-    assert driver.page.locator("[role=tab]").count() == 7
-    for view in ("continue", "words", "steps"):
-        driver.open(view, model="writer", q="ANNA:")
-        driver.check(f"{view}-writer", rules=view != "words")
-    driver.close()
+    with driving(browser, address, language=language, width=width, scheme=scheme) as driver:
+        for view in ("classify", "attention"):
+            driver.open(view, model="reviews", q="a really lovely film")
+            driver.check(f"{view}-classifier", rules=view == "classify")
+        assert driver.page.locator("[role=tab]").count() == 7
+        for view in ("continue", "words", "steps"):
+            driver.open(view, model="writer", q="ANNA:")
+            driver.check(f"{view}-writer", rules=view != "words")
 
 
 def test_a_text_is_translated_while_it_is_typed_and_in_the_other_direction(driver: PageDriver) -> None:
@@ -186,7 +171,7 @@ def test_a_text_is_translated_while_it_is_typed_and_in_the_other_direction(drive
     assert driver.page.locator(".translation").inner_text() == "the dog runs"
     assert driver.page.locator("#count").inner_text() != before
     table = driver.figure("translate.alternatives").locator("tbody tr")
-    scores = [float(one.replace("−", "-")) for one in table.locator("td:nth-child(3)").all_inner_texts()]
+    scores = [number(text) for text in table.locator("td:nth-child(3)").all_inner_texts()]
     assert scores == sorted(scores, reverse=True)
     assert table.nth(0).locator("td").nth(1).inner_text() == "the dog runs"
     assert table.nth(1).locator("u").count() > 0
@@ -230,7 +215,7 @@ def test_the_numbers_are_those_of_the_inspection(driver: PageDriver, runs: tuple
     for row, values in enumerate(weights):
         cells = rows.nth(row).locator("td").all_inner_texts()[1:]
         assert cells[row + 1 :] == ["masked"] * (len(values) - row - 1)
-        shown = [float(cell.replace("−", "-")) for cell in cells[: row + 1]]
+        shown = [number(cell) for cell in cells[: row + 1]]
         assert shown == printed(values[: row + 1], 4)
 
 
@@ -240,7 +225,7 @@ def test_the_decoder_shows_that_a_row_reads_up_to_the_token_before(driver: PageD
     assert panel.locator(".corner").inner_text().endswith("token predicted")
     assert panel.locator("caption").inner_text().endswith("token read")
     columns = panel.locator("thead th").all_inner_texts()
-    rows = [one.split(" → ") for one in panel.locator("tbody th").all_inner_texts()]
+    rows = [text.split(" → ") for text in panel.locator("tbody th").all_inner_texts()]
     assert [before for before, _ in rows] == columns
     assert [predicted for _, predicted in rows[:-1]] == columns[1:]
     sentence = f"the row of {rows[1][1]} reads up to {rows[1][0]}, the token before it"
@@ -326,10 +311,6 @@ def test_two_heads_are_compared_and_the_padding_is_masked(driver: PageDriver) ->
     assert driver.page.locator(".matrix").first.locator(".masked").count() == 3 * rows
 
 
-def number(text: str) -> float:
-    return float(text.replace("−", "-"))
-
-
 def test_the_difference_of_two_heads_has_a_scale_about_zero(driver: PageDriver, runs: tuple[Path, ...]) -> None:
     weights = inspect(runs[0], SENTENCE).attention[2].weights[0]  # type: ignore[attr-defined]
     driver.open("attention", q=SENTENCE, kind="cross", layer=0, head=0, other="0.1")
@@ -352,23 +333,22 @@ def test_axes_are_named_by_side_and_language_and_heads_by_their_tokens(
         ("en", ["German", "English"], "Source (German)", "Target (English)"),
         ("ko", ["독일어", "영어"], "소스 (독일어)", "타깃 (영어)"),
     ):
-        driver = PageDriver(browser, address, language=language)
-        driver.open("translate")
-        assert driver.page.locator(".side-head").all_inner_texts() == names
-        driver.open("attention", q="der Hund", kind="cross")
-        large = driver.figure("attention.cross")
-        assert large.locator("caption").inner_text().startswith(source)
-        assert large.locator(".corner").inner_text().startswith(target)
-        heads = driver.figure("attention.all")
-        assert source in heads.locator(".note").last.inner_text()
-        assert heads.locator(".thumbnail .names").first.locator("span").all_inner_texts() == pieces
-        assert heads.locator(".names.beside").count() == len(found.attention[2].weights)  # type: ignore[attr-defined]
-        for name in (".matrix thead th > span", ".names.above > span"):  # otherwise Hangul would be upside down
-            orientation = driver.page.locator(name).first.evaluate("e => getComputedStyle(e).textOrientation")
-            assert orientation == "sideways"
-        driver.open("alignment", q="der Hund")
-        assert driver.figure("alignment.links").locator(".axis").all_inner_texts() == [source, target]
-        driver.close()
+        with driving(browser, address, language=language) as driver:
+            driver.open("translate")
+            assert driver.page.locator(".side-head").all_inner_texts() == names
+            driver.open("attention", q="der Hund", kind="cross")
+            large = driver.figure("attention.cross")
+            assert large.locator("caption").inner_text().startswith(source)
+            assert large.locator(".corner").inner_text().startswith(target)
+            heads = driver.figure("attention.all")
+            assert source in heads.locator(".note").last.inner_text()
+            assert heads.locator(".thumbnail .names").first.locator("span").all_inner_texts() == pieces
+            assert heads.locator(".names.beside").count() == len(found.attention[2].weights)  # type: ignore[attr-defined]
+            for name in (".matrix thead th > span", ".names.above > span"):  # otherwise Hangul would be upside down
+                orientation = driver.page.locator(name).first.evaluate("e => getComputedStyle(e).textOrientation")
+                assert orientation == "sideways"
+            driver.open("alignment", q="der Hund")
+            assert driver.figure("alignment.links").locator(".axis").all_inner_texts() == [source, target]
 
 
 def test_the_page_has_the_colours_of_the_pictures() -> None:
@@ -475,11 +455,11 @@ def test_the_effect_of_a_change_is_told_in_words_scores_and_cells(
     driver.open("attention", q=SENTENCE, kind="encoder", layer=0, head=0, off="cross.0.0")
     translator = Translator.load(runs[0])
     with isolated_with_changes(translator, Changes((HeadName("cross", 0, 0),))) as changed:
-        scores = [one.translate([SENTENCE])[0].score for one in (translator, changed)]  # type: ignore[union-attr]
+        scores = [model.translate([SENTENCE])[0].score for model in (translator, changed)]  # type: ignore[union-attr]
     cells = driver.page.locator("#effect .note")
     cells.wait_for()
     shown = driver.page.locator(".effect td:last-child").all_inner_texts()
-    assert [number(one) for one in shown] == printed(scores, 3)
+    assert [number(text) for text in shown] == printed(scores, 3)
     size = len(inspect(runs[0], SENTENCE).attention[0].weights[0, 0])  # type: ignore[attr-defined]
     assert f": 0 of {size**2} in this picture, 0 of " in cells.inner_text(), "the encoder precedes cross-attention"
     driver.open("attention", q=SENTENCE, kind="encoder", layer=0, head=0, positions=0)
@@ -525,8 +505,8 @@ def test_a_temperature_changes_the_probabilities(driver: PageDriver, runs: tuple
     driver.open("words", q=SENTENCE, at=1, temperature=2)
     found = inspect_translation(Translator.load(runs[0]), SENTENCE, InspectOptions(temperature=2.0))
     shown = driver.figure("words.alternatives").locator(".bar-value").all_inner_texts()
-    one = found.predictions[1]
-    expected = [one.probability, *(alternative.probability for alternative in one.alternatives)]
+    second = found.predictions[1]
+    expected = [second.probability, *(alternative.probability for alternative in second.alternatives)]
     assert [number(text.split()[0]) for text in shown] == printed(expected, 3)
     driver.page.get_by_label("Temperature").focus()
     for _ in range(10):
@@ -557,18 +537,16 @@ def test_the_beam_tree_is_shown_step_by_step(driver: PageDriver) -> None:
 
 
 def test_play_shows_the_beam_tree_to_its_end(browser: Browser, address: str) -> None:
-    driver = PageDriver(browser, address)
-    driver.page.emulate_media(reduced_motion="no-preference")
-    driver.page.clock.install()
-    driver.open("beam", q=SENTENCE)
-    driver.page.get_by_role("button", name="Play").click()
-    driver.page.get_by_role("button", name="Pause").wait_for()
-    driver.page.clock.run_for(60_000)
-    driver.page.get_by_role("button", name="Play").wait_for()
-    nodes = driver.page.locator(".tree .node")
-    assert nodes.locator("visible=true").count() == nodes.count()
-    assert driver.faults == []
-    driver.close()
+    with driving(browser, address) as driver:
+        driver.page.emulate_media(reduced_motion="no-preference")
+        driver.page.clock.install()
+        driver.open("beam", q=SENTENCE)
+        driver.page.get_by_role("button", name="Play").click()
+        driver.page.get_by_role("button", name="Pause").wait_for()
+        driver.page.clock.run_for(60_000)
+        driver.page.get_by_role("button", name="Play").wait_for()
+        nodes = driver.page.locator(".tree .node")
+        assert nodes.locator("visible=true").count() == nodes.count()
 
 
 def test_every_chart_has_a_table_and_can_be_saved(driver: PageDriver) -> None:
@@ -589,16 +567,14 @@ def test_every_chart_has_a_table_and_can_be_saved(driver: PageDriver) -> None:
 def test_an_address_restores_its_view(driver: PageDriver, browser: Browser, address: str) -> None:
     driver.open("attention", q=SENTENCE, kind="decoder", layer=0, head=1)
     link = driver.page.url
-    other = PageDriver(browser, address)
-    other.page.goto(link)
-    other.wait_for_view("attention")
-    assert other.page.locator(".figure h2").first.inner_text() == "Decoder self-attention, layer 0, head 1"
-    other.page.locator("#tab-beam").click()
-    other.wait_for_view("beam")
-    other.page.go_back()
-    other.wait_for_view("attention")
-    assert other.faults == []
-    other.close()
+    with driving(browser, address) as other:
+        other.page.goto(link)
+        other.wait_for_view("attention")
+        assert other.page.locator(".figure h2").first.inner_text() == "Decoder self-attention, layer 0, head 1"
+        other.page.locator("#tab-beam").click()
+        other.wait_for_view("beam")
+        other.page.go_back()
+        other.wait_for_view("attention")
 
 
 def test_language_and_colours_can_be_switched(driver: PageDriver) -> None:
@@ -657,15 +633,14 @@ def test_a_standalone_page_needs_no_server(browser: Browser, runs: tuple[Path, .
     hostile_text = "der Hund </script><script>alert(1)</script><img src=x onerror=alert(2)> läuft"
     found = inspect(runs[0], hostile_text)
     path.write_text(stand_alone(runs[0], found), encoding="utf-8")
-    driver = PageDriver(browser, path.as_uri())
-    driver.context.set_offline(True)
-    for view in STANDALONE_VIEWS:
-        driver.open(view)
-        driver.check(f"{view}-alone", rules=view == "words")
-    assert driver.page.locator("[role=tab]").count() == len(STANDALONE_VIEWS)
-    driver.open("words")
-    assert "<script>alert(1)</script>" in driver.page.locator(".about-source").inner_text()
-    driver.close()
+    with driving(browser, path.as_uri()) as driver:
+        driver.context.set_offline(True)
+        for view in STANDALONE_VIEWS:
+            driver.open(view)
+            driver.check(f"{view}-alone", rules=view == "words")
+        assert driver.page.locator("[role=tab]").count() == len(STANDALONE_VIEWS)
+        driver.open("words")
+        assert "<script>alert(1)</script>" in driver.page.locator(".about-source").inner_text()
 
 
 STANDALONE = [(2, "a really lovely film", 6), (3, None, 3)]
@@ -678,14 +653,12 @@ def test_the_command_writes_a_standalone_page(
     path = tmp_path / "page.html"
     arguments = [] if text is None else [text]
     assert manyheads(["-q", "inspect", str(runs[index]), *arguments, "-o", str(path)]) == 0
-    driver = PageDriver(browser, path.as_uri(), language="ko")
-    driver.page.goto(f"{path.as_uri()}?lang=ko")
-    driver.page.locator("#panel[aria-busy=false] .figure").first.wait_for()
-    assert driver.page.locator("[role=tab]").count() == views
-    if text is not None:
-        assert text in driver.page.locator(".about").inner_text()
-    assert driver.faults == []
-    driver.close()
+    with driving(browser, path.as_uri(), language="ko") as driver:
+        driver.page.goto(f"{path.as_uri()}?lang=ko")
+        driver.page.locator("#panel[aria-busy=false] .figure").first.wait_for()
+        assert driver.page.locator("[role=tab]").count() == views
+        if text is not None:
+            assert text in driver.page.locator(".about").inner_text()
 
 
 def test_a_standalone_page_opens_in_the_language_of_the_command(
@@ -719,23 +692,21 @@ def test_text_from_right_to_left_is_shown_from_right_to_left(
     run, text, texts = train_once(tmp_path_factory, train_right_to_left), "אבג דה", list[str]()
     path = tmp_path / "page.html"
     path.write_text(stand_alone(run, inspect(run, text, InspectOptions(target="فقك قف"))), encoding="utf-8")
-    driver = PageDriver(browser, path.as_uri())
-    for view in ("whole", "words"):
-        driver.open(view)
-        texts += driver.page.locator(".whole text").all_text_contents()
-        tokens = driver.page.locator(".tokens .token")
-        first, second = (tokens.nth(i).bounding_box() for i in (0, 1))
-        assert first is not None
-        assert second is not None
-        assert first["x"] > second["x"]
-        tokens.first.focus()
-        driver.page.keyboard.press("ArrowLeft")
-        assert driver.focused("[...e.parentNode.children].indexOf(e)") == 1
-    assert driver.page.locator(".about-source").first.evaluate("e => getComputedStyle(e).direction") == "rtl"
-    assert f"\u2067{text}\u2069" in texts
-    assert any(re.fullmatch(r"\u2067.*\u200e</s>\u200e\u2069", shown) for shown in texts)
-    assert driver.faults == []
-    driver.close()
+    with driving(browser, path.as_uri()) as driver:
+        for view in ("whole", "words"):
+            driver.open(view)
+            texts += driver.page.locator(".whole text").all_text_contents()
+            tokens = driver.page.locator(".tokens .token")
+            first, second = (tokens.nth(i).bounding_box() for i in (0, 1))
+            assert first is not None
+            assert second is not None
+            assert first["x"] > second["x"]
+            tokens.first.focus()
+            driver.page.keyboard.press("ArrowLeft")
+            assert driver.focused("[...e.parentNode.children].indexOf(e)") == 1
+        assert driver.page.locator(".about-source").first.evaluate("e => getComputedStyle(e).direction") == "rtl"
+        assert f"\u2067{text}\u2069" in texts
+        assert any(re.fullmatch(r"\u2067.*\u200e</s>\u200e\u2069", shown) for shown in texts)
 
 
 @pytest.mark.parametrize("path", ["", "/a/translate"])
@@ -744,29 +715,27 @@ def test_the_explorer_has_a_form_for_every_operation_and_sends_it(
 ) -> None:
     """Use the server at its own address, and below a path of a reverse proxy."""
     with serve_below(address, path) if path else nullcontext(address) as root:
-        use_explorer(browser, root)
-
-
-def use_explorer(browser: Browser, root: str) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    specification = page.request.get(f"{root}spec").json()
-    (server,) = specification["servers"]
-    languages = urljoin(f"{root}spec", server["url"]).removesuffix("/") + "/languages"
-    assert page.request.get(languages).json()[0]["code"] == "de"
-    page.goto(f"{root}docs")
-    page.locator("#operations details").first.wait_for()
-    operations = page.locator("#operations details")
-    assert operations.count() == len(specification["paths"])
-    form = operations.filter(has_text="/translate").first
-    form.locator("summary").click()
-    names = form.locator("[name]").evaluate_all("elements => elements.map(element => element.name)")
-    assert names == ["q", "source", "target", "format", "alternatives", "glossary"]
-    form.locator("textarea[name=q]").fill(SENTENCE)
-    form.locator("select[name=source]").select_option("de")
-    form.locator("select[name=target]").select_option("en")
-    form.locator("button").click()
-    form.locator("pre", has_text="translatedText").wait_for(timeout=30_000)
-    assert form.locator("pre").inner_text().startswith("200 after ")
-    assert page.locator("main").evaluate("e => getComputedStyle(e).maxWidth") != "none", "the style sheet is loaded"
-    context.close()
+        context = browser.new_context()
+        page = context.new_page()
+        specification = page.request.get(f"{root}spec").json()
+        (server,) = specification["servers"]
+        languages = urljoin(f"{root}spec", server["url"]).removesuffix("/") + "/languages"
+        assert page.request.get(languages).json()[0]["code"] == "de"
+        page.goto(f"{root}docs")
+        page.locator("#operations details").first.wait_for()
+        operations = page.locator("#operations details")
+        assert operations.count() == len(specification["paths"])
+        form = operations.filter(has_text="/translate").first
+        form.locator("summary").click()
+        names = form.locator("[name]").evaluate_all("elements => elements.map(element => element.name)")
+        assert names == ["q", "source", "target", "format", "alternatives", "glossary"]
+        form.locator("textarea[name=q]").fill(SENTENCE)
+        form.locator("select[name=source]").select_option("de")
+        form.locator("select[name=target]").select_option("en")
+        form.locator("button").click()
+        form.locator("pre", has_text="translatedText").wait_for(timeout=30_000)
+        assert form.locator("pre").inner_text().startswith("200 after ")
+        assert page.locator("main").evaluate("e => getComputedStyle(e).maxWidth") != "none", (
+            "the style sheet is loaded"
+        )
+        context.close()

@@ -73,8 +73,14 @@ def body(text: str, source: str, target: str, **fields: Any) -> dict[str, Any]:
 
 def test_every_direction_and_its_pivot_are_listed(server: Server) -> None:
     with server.client() as client:
-        listed = {one["code"]: (one["targets"], one.get("pivots")) for one in client.get("/languages").json()}
-        names = [(one["name"], one["source"], one["target"]) for one in client.get("/api/models").json()["models"]]
+        listed = {
+            language["code"]: (language["targets"], language.get("pivots"))
+            for language in client.get("/languages").json()
+        }
+        names = [
+            (model["name"], model["source"], model["target"])
+            for model in client.get("/api/models").json()["models"]
+        ]
     assert listed == {
         "en": (["de", "en", "fr"], None),
         "de": (["de", "en", "fr"], {"fr": "en"}),

@@ -172,59 +172,48 @@ def test_sighup_takes_the_runs_anew_without_losing_a_request(translator_run: Pat
             assert client.post("/translate", json=body).json() == before
         finally:
             ended.set()
-        answers = [answer for one in clients for answer in one.result(60)]
+        answers = [answer for client in clients for answer in client.result(60)]
         assert {answer.status_code for answer in answers} == {200}
-        assert {answer.text for answer in answers} == {json.dumps(one) for one in (before, after)}
+        assert {answer.text for answer in answers} == {json.dumps(document) for document in (before, after)}
         assert before != after
         assert server.end() == 0
 
 
-def serve_error(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    code = run(["serve", *map(str, arguments)])
-    return code, capsys.readouterr().err
-
-
-def test_a_taken_port_a_missing_run_and_a_public_host_without_keys_are_refused(
-    translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def taken_port() -> Iterator[int]:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        port = other.getsockname()[1]
-        code, text = serve_error(capsys, translator_run, "--port", port)
-    assert (code, text.count("\n")) == (2, 1)
-    assert f"--port {port} is taken by another program. Choose another port, such as --port {port + 1}" in text
-
-    code, text = serve_error(capsys, tmp_path / "nothing", "--port", 0)
-    assert (code, "is not a directory" in text) == (3, True)
-
-    code, text = serve_error(capsys, translator_run, "--host", "0.0.0.0")
-    assert code == 2
-    assert "manyheads serve keys add" in text
-    assert "--public" in text
-
-    code, text = serve_error(capsys, translator_run, "--host", "203.0.113.7", "--public", "--port", 0)
-    assert code == 2
-    assert "cannot be had" in text
-
-    code, text = serve_error(capsys, translator_run, "--keys", tmp_path / "keys.json")
-    assert code == 3
-    assert "manyheads serve keys add" in text
+        yield other.getsockname()[1]
 
 
-def test_a_run_that_cannot_be_opened_ends_the_server(
-    translator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    corrupt = shutil.copytree(translator_run, tmp_path / "damaged")
-    (corrupt / "model.safetensors").write_bytes((corrupt / "model.safetensors").read_bytes()[:-100])
-    code, text = serve_error(capsys, corrupt, "--port", 0)
-    assert code == 3
-    assert "error:" in text
-    assert "Traceback" not in text
-
-    code, text = serve_error(capsys, translator_run, translator_run, "--port", 0)
-    assert code == 2
-    assert "de-en, and so does a run before it" in text
+@pytest.mark.parametrize(
+    ("command", "code", "messages"),
+    [
+        (
+            "{run} --port {port}",
+            2,
+            ["--port {port} is taken by another program. Choose another port, such as --port {next}"],
+        ),
+        ("{folder}/nothing --port 0", 3, ["is not a directory"]),
+        ("{run} --host 0.0.0.0", 2, ["manyheads serve keys add", "--public"]),
+        ("{run} --host 203.0.113.7 --public --port 0", 2, ["cannot be had"]),
+        ("{run} --keys {folder}/keys.json", 3, ["manyheads serve keys add"]),
+        ("{folder}/damaged --port 0", 3, ["model.safetensors is damaged"]),
+        ("{run} {run} --port 0", 2, ["de-en, and so does a run before it"]),
+    ],
+)
+def test_a_server_that_cannot_start_says_why(
+    command: str, code: int, messages: list[str], translator_run: Path, taken_port: int, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    damaged = shutil.copytree(translator_run, tmp_path / "damaged") / "model.safetensors"
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    values = {"run": translator_run, "folder": tmp_path, "port": taken_port, "next": taken_port + 1}
+    assert run(["serve", *command.format(**values).split()]) == code
+    error = capsys.readouterr().err
+    assert all(message.format(**values) in error for message in messages)
+    assert "Traceback" not in error
 
 
 def test_a_public_server_names_its_limits_and_keeps_an_idle_connection_as_long_as_it_is_told(

@@ -47,7 +47,7 @@ def test_every_reference_names_a_schema_and_every_schema_is_used() -> None:
 
 def test_the_limits_of_the_server_are_in_the_document() -> None:
     fields = body_of("/translate", "application/json")
-    text, texts = (resolved(one) for one in fields["q"]["oneOf"])
+    text, texts = (resolved(schema) for schema in fields["q"]["oneOf"])
     assert (text["maxLength"], texts["maxItems"], fields["alternatives"]["maximum"]) == (1_009, 53, 7)
     assert fields["source"]["enum"] == ["auto", "de", "en"]
     assert fields["target"]["enum"] == ["de", "en"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -105,7 +106,7 @@ def test_a_list_is_answered_with_a_list_and_the_language_of_each_text(server: Se
     status, found = post(server, "/translate", {"q": [*GERMAN[:3], ENGLISH[0]], "source": "auto", "target": "en"})
     assert status == 200
     assert found["translatedText"] == [*single, ENGLISH[0]]
-    assert [one["language"] for one in found["detectedLanguage"]] == ["de", "de", "de", "en"]
+    assert [detected["language"] for detected in found["detectedLanguage"]] == ["de", "de", "de", "en"]
     assert "alternatives" not in found
 
 
@@ -123,9 +124,13 @@ def test_a_text_in_a_script_of_no_served_language_is_returned_unchanged(server: 
     texts = ["불을 끄는 소방관들", f"{SENTENCE} 강아지", "Hund 강아지가 눈밭을 뛰어다닌다"]
     status, found = post(server, "/translate", {"q": texts, "source": "auto", "target": "en"})
     assert status == 200
-    assert [one["language"] for one in found["detectedLanguage"]] == ["en", "de", "en"]
-    assert [one["confidence"] == 0 for one in found["detectedLanguage"]] == [True, False, True]
-    assert [one == text for one, text in zip(found["translatedText"], texts, strict=True)] == [True, False, True]
+    assert [detected["language"] for detected in found["detectedLanguage"]] == ["en", "de", "en"]
+    assert [detected["confidence"] == 0 for detected in found["detectedLanguage"]] == [True, False, True]
+    assert [translation == text for translation, text in zip(found["translatedText"], texts, strict=True)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_text_in_an_unknown_script_is_not_translated_from_the_language_that_the_answer_names() -> None:
@@ -136,19 +141,28 @@ def test_a_text_in_an_unknown_script_is_not_translated_from_the_language_that_th
     assert found == {"translatedText": "강아지", "detectedLanguage": {"confidence": 0.0, "language": "en"}}
 
 
+@contextmanager
+def service_of(translator: Translator) -> Iterator[Any]:
+    """Yield what a route needs of a server with this translator."""
+    batcher = Batcher(workers=1, max_tokens=10_000, max_wait=0.0)
+    yield SimpleNamespace(
+        models=Models(translators={("de", "en"): translator}),
+        batcher=batcher,
+        settings=ServeSettings(),
+        metrics=SimpleNamespace(count_texts=lambda *counts: None),
+    )
+    batcher.close(5)
+
+
 @pytest.mark.parametrize(("kind", "table"), [("text", PARTS), ("html", HTML_PARTS)])
 def test_what_comes_out_of_300_documents_has_their_structure(kind: str, table: dict[str, list[str]]) -> None:
     """The model drops everything but words."""
     translator, texts = word_translator(), documents(table)
-    settings, metrics = ServeSettings(), SimpleNamespace(count_texts=lambda *counts: None)
-    batcher = Batcher(workers=1, max_tokens=10_000, max_wait=0.0)
-    models = Models(translators={("de", "en"): translator})
-    service: Any = SimpleNamespace(models=models, batcher=batcher, settings=settings, metrics=metrics)
     query = _TranslationRequest(texts, is_list=True, source="de", target="en", html=kind == "html", alternatives=0)
-    assert _translations(service, query, RequestHandle())["translatedText"] == texts
-    batcher.close(5)
+    with service_of(translator) as service:
+        assert _translations(service, query, RequestHandle())["translatedText"] == texts
     shown = [_translate_sentences(translator, text, 1, SearchOptions())["translation"] for text in texts]
-    assert shown == [one.translation for one in translator.translate(texts)], (
+    assert shown == [translation.translation for translation in translator.translate(texts)], (
         "the page divides a text as the server"
     )
 
@@ -166,12 +180,6 @@ def test_a_text_has_the_fields_of_all_stages_such_as_the_level_of_the_confidence
     """A long part that is sure outweighs a short one that is not; text that is copied has no level."""
     confidence = ConfidenceModel(0.5, (0.0, 0.0, 0.0, -0.2), 0.0, (0.4, 0.48))
     translator = replace(word_translator(), confidence=confidence, stages=(*STAGES, PartCounts))
-    service: Any = SimpleNamespace(
-        models=Models(translators={("de", "en"): translator}),
-        batcher=Batcher(workers=1, max_tokens=10_000, max_wait=0.0),
-        settings=ServeSettings(),
-        metrics=SimpleNamespace(count_texts=lambda *counts: None),
-    )
     unsure = "a, , , , , , , , , , , b"
     texts = ["Ein Hund läuft", unsure, f"<p>{unsure}</p><p>{'Ein Hund läuft ' * 20}</p>", "12"]
 
@@ -179,12 +187,12 @@ def test_a_text_has_the_fields_of_all_stages_such_as_the_level_of_the_confidence
         query = _TranslationRequest(texts, is_list=is_list, source="de", target="en", html=True, alternatives=0)
         return _translations(service, query, RequestHandle())
 
-    found = answer(texts, is_list=True)
-    assert found["confidenceLevel"] == ["high", "low", "high", None]
-    assert found["parts"] == [1, 1, 2, 0]
-    assert answer(texts[:1], is_list=False)["confidenceLevel"] == "high"
-    assert "confidenceLevel" not in answer(texts[3:], is_list=False)
-    service.batcher.close(5)
+    with service_of(translator) as service:
+        found = answer(texts, is_list=True)
+        assert found["confidenceLevel"] == ["high", "low", "high", None]
+        assert found["parts"] == [1, 1, 2, 0]
+        assert answer(texts[:1], is_list=False)["confidenceLevel"] == "high"
+        assert "confidenceLevel" not in answer(texts[3:], is_list=False)
 
 
 def test_alternatives_of_a_list_are_a_list_of_lists_without_the_first(server: Server) -> None:
@@ -201,16 +209,9 @@ def test_the_server_and_the_command_line_give_the_same_text(
     """Each line of a text, with white space around it, without a letter, of several sentences or too long."""
     long = " ".join(GERMAN)
     lines = [
-        f"  {GERMAN[0]}",
-        "",
-        "***",
-        "| --- | :-: |\u3164",
-        f"\t{GERMAN[1]} {GERMAN[2]} ",
-        "```",
-        " 12:30",
-        long,
+        f"  {GERMAN[0]}", "", "***", "| --- | :-: |\u3164", f"\t{GERMAN[1]} {GERMAN[2]} ", "```", " 12:30", long,
         "3,50 €",
-    ]
+    ]  # fmt: skip
     (tmp_path / "in.txt").write_text("\n".join([*lines, "   ", ""]))
     assert (
         manyheads(["translate", str(translator_run), str(tmp_path / "in.txt"), "-o", str(tmp_path / "out.txt")])
@@ -329,15 +330,20 @@ def test_a_suggestion_is_stored_with_the_output_and_a_hash_of_the_key(
         assert "suggestion not stored" in server.text
         assert "the man" not in server.text
     digest = hashlib.sha256(secret.encode()).hexdigest()
-    assert [(one.correction, one.key) for one in found] == [("the man", digest[:12]), ("the\nman", digest[:12])]
-    assert {(one.languages, one.source, one.output) for one in found} == {(("de", "en"), SENTENCE, output)}
+    assert [(suggestion.correction, suggestion.key) for suggestion in found] == [
+        ("the man", digest[:12]),
+        ("the\nman", digest[:12]),
+    ]
+    assert {(suggestion.languages, suggestion.source, suggestion.output) for suggestion in found} == {
+        (("de", "en"), SENTENCE, output)
+    }
     assert damaged == []
 
 
 def test_detection_is_sorted_by_confidence_and_has_no_answer_for_other_scripts(server: Server) -> None:
     _, found = post(server, "/detect", {"q": SENTENCE})
-    assert [set(one) for one in found] == [{"confidence", "language"}] * len(found)
-    confidences = [one["confidence"] for one in found]
+    assert [set(detected) for detected in found] == [{"confidence", "language"}] * len(found)
+    confidences = [detected["confidence"] for detected in found]
     assert confidences == sorted(confidences, reverse=True)
     assert 50 < confidences[0] <= 100
     for text in ("안녕하세요", "12345"):

@@ -35,8 +35,8 @@ def translate(run: Path, precision: str) -> str:
         found = Translator.load(run, precision=precision).translate(known["sources"])
     except ManyheadsError as error:
         return f"refused: {error}"
-    assert precision != "fp32" or [one.translation for one in found] == known["translations"]
-    difference = max(abs(one.score - score) for one, score in zip(found, known["scores"], strict=True))
+    assert precision != "fp32" or [output.translation for output in found] == known["translations"]
+    difference = max(abs(output.score - score) for output, score in zip(found, known["scores"], strict=True))
     assert difference < TOLERANCES[precision], difference
     return f"scores differ by {difference:.1e}"
 
@@ -47,7 +47,7 @@ def update(folder: Path) -> str:
     config = config.model_copy(update={"data": config.data.model_copy(update={"root": str(folder / "corpus")})})
     train(config, folder / "run", listener=CollectingListener())
     known = expected(GOLDEN[-1])["losses"]
-    losses = {str(one["step"]): one["loss"] for one in metrics(folder / "run") if one["kind"] == "step"}
+    losses = {str(record["step"]): record["loss"] for record in metrics(folder / "run") if record["kind"] == "step"}
     difference = max(abs(losses[step] - known[step]) for step in known)
     assert difference < 1e-3, difference
     return f"losses differ by {difference:.1e}"

@@ -65,4 +65,4 @@ def test_the_demo_trains_a_translator_of_90_bleu_that_is_shown_again_translates_
         )
         page.locator("#tab-card").click()
         page.get_by_text("Scores on 500 sentences of its test set, beam 3: BLEU 9").wait_for()
-    assert sum(one["translation"] == pair.target for one, pair in zip(found, pairs, strict=True)) >= 45
+    assert sum(output["translation"] == pair.target for output, pair in zip(found, pairs, strict=True)) >= 45

@@ -176,14 +176,14 @@ class Training:
 
     def assert_same(self, other: Training) -> None:
         """Compare weights, losses and validations bit for bit."""
-        expected, found = (load_file(one.run.path / "model.safetensors") for one in (other, self))
+        expected, found = (load_file(program.run.path / "model.safetensors") for program in (other, self))
         assert expected.keys() == found.keys()
         for name in expected:
             assert torch.equal(expected[name], found[name]), name
-        losses, others = ([(one["step"], one["loss"]) for one in each.records()] for each in (self, other))
+        losses, others = ([(record["step"], record["loss"]) for record in each.records()] for each in (self, other))
         assert losses == others
         validations, others = (
-            [one for one in each.records() if one["kind"] == "validation"] for each in (self, other)
+            [record for record in each.records() if record["kind"] == "validation"] for each in (self, other)
         )
         assert validations == others
 

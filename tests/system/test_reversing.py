@@ -52,8 +52,8 @@ def write_strings(folder: Path, generator: random.Random) -> None:
     ordered = sorted(strings)
     generator.shuffle(ordered)
     for split, part in (("valid", ordered[:200]), ("test", ordered[200:400]), ("train", ordered[400:])):
-        (folder / f"{split}.aa").write_text("".join(f"{one}\n" for one in part))
-        (folder / f"{split}.bb").write_text("".join(f"{one[::-1]}\n" for one in part))
+        (folder / f"{split}.aa").write_text("".join(f"{word}\n" for word in part))
+        (folder / f"{split}.bb").write_text("".join(f"{word[::-1]}\n" for word in part))
 
 
 def manyheads(*arguments: str) -> str:

@@ -123,23 +123,19 @@ def check(command: str, run: Path, capsys: pytest.CaptureFixture[str]) -> Printe
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *(pytest.param(name, marks=pytest.mark.slow) for name in CHECKPOINT)])
+@pytest.mark.parametrize("commands", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)], ids=["quick", "slow"])
 def test_no_command_shows_or_waits_for_what_stands_in_the_place_of_a_file(
-    name: str, kind: str, trained: Path, tmp_path: Path, secret: Path, capsys: pytest.CaptureFixture[str]
+    commands: list[str],
+    name: str,
+    kind: str,
+    trained: Path,
+    tmp_path: Path,
+    secret: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = replaced(trained, tmp_path, name, kind, secret)
-    for command in QUICK:
-        check(command, run, capsys)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", [*FILES, *CHECKPOINT])
-def test_neither_does_one_that_takes_longer(
-    name: str, kind: str, trained: Path, tmp_path: Path, secret: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = replaced(trained, tmp_path, name, kind, secret)
-    for command in SLOW:
+    for command in commands:
         check(command, run, capsys)
 
 

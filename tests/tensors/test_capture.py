@@ -94,7 +94,7 @@ def test_capturing_weights_changes_no_bit_of_the_output() -> None:
         assert torch.equal(capture(classifier, TEXT).logits, classifier(TEXT)[0])
         assert torch.equal(capture(generator, TEXT).logits, generator(TEXT)[0])
     modules = [*translator.modules(), *classifier.modules(), *generator.modules()]
-    assert all(vars(one).get("observer") is None for one in modules)
+    assert all(vars(module).get("observer") is None for module in modules)
 
 
 def test_masks_are_those_of_the_model_and_masked_positions_get_no_weight() -> None:
@@ -102,9 +102,9 @@ def test_masks_are_those_of_the_model_and_masked_positions_get_no_weight() -> No
     assert decoder.mask.tolist() == torch.ones(4, 4).tril().tolist()
     assert encoder.mask.tolist() == [[1, 1, 1, 1, 1, 0, 0]] * 7
     assert cross.mask.tolist() == [[1, 1, 1, 1, 1, 0, 0]] * 4
-    for one in (encoder, decoder, cross):
-        assert not (one.weights * (one.mask == 0)).any()
-        assert one.weights.sum(-1) == approx(1)
+    for captured in (encoder, decoder, cross):
+        assert not (captured.weights * (captured.mask == 0)).any()
+        assert captured.weights.sum(-1) == approx(1)
 
 
 def test_entropy_is_0_for_one_token_and_the_logarithm_of_their_number_for_equal_ones() -> None:

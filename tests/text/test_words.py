@@ -140,11 +140,6 @@ def test_words_have_no_subword_sampling() -> None:
         german_tokenizer(GERMAN).sample(GERMAN, 1)
 
 
-def test_a_text_in_place_of_a_list_is_refused_by_word_tokenizers() -> None:
-    with pytest.raises(UsageError, match="list of texts"):
-        german_tokenizer(GERMAN).encode("Hund")
-
-
 def test_an_error_without_spacy_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtraError, match=r'pip install "manyheads\[words\]"'):

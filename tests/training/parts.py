@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
@@ -184,7 +184,18 @@ class TrainerHarness:
         return [snapshot.state["progress"]["step"] for snapshot, _ in self.saved]
 
 
-def weights(model: EncoderDecoder) -> dict[str, Tensor]:
+def record_gradients(harness: TrainerHarness) -> list[dict[str, Tensor]]:
+    """Return a list to which each update adds the gradients that it is about to apply."""
+    caught: list[dict[str, Tensor]] = []
+
+    def record(*_: object) -> None:
+        caught.append({name: p.grad.clone() for name, p in harness.model.named_parameters() if p.grad is not None})
+
+    harness.trainer.updater.optimizer.register_step_pre_hook(record)
+    return caught
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 

@@ -63,7 +63,7 @@ def original_probabilities(model: Any, tokenizer: Any, texts: list[str]) -> np.n
 
 
 def probabilities_of(classifier: Classifier, texts: list[str]) -> np.ndarray:
-    return np.array([list(one.probabilities.values()) for one in classifier.classify(texts)])
+    return np.array([list(result.probabilities.values()) for result in classifier.classify(texts)])
 
 
 # --- encoders ---
@@ -117,8 +117,8 @@ def test_a_student_is_initialized_with_evenly_spread_layers_of_its_teacher(tmp_p
 def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
     folders: Any, text: Path, tmp_path: Path, training_seed: int
 ) -> None:
-    rows = [("good" if label == "1" else "bad", one) for label, one in examples(200)]
-    (text / "other.tsv").write_text("".join(f"{label}\t{one}\n" for label, one in rows), encoding="utf-8")
+    rows = [("good" if label == "1" else "bad", example) for label, example in examples(200)]
+    (text / "other.tsv").write_text("".join(f"{label}\t{example}\n" for label, example in rows), encoding="utf-8")
     config = labelled_config(
         text,
         data={"train": "other", "valid": 0.2, "drop_overlap": False},
@@ -137,14 +137,24 @@ def test_a_classifier_of_other_classes_has_a_new_head_and_learns(
     assert all(not torch.equal(weights[name], before[name]) for name in before)
 
 
+@pytest.mark.parametrize("imported", [False, True])
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_pooler_of_the_first_token_is_new_for_mean_pooling(pooling: str, text: Path, tmp_path: Path) -> None:
-    write_folder(tmp_path / "bare", "bert")
-    model = {"init_from": str(tmp_path / "bare"), "pooling": pooling, "dropout": 0.0}
+def test_a_pooler_of_the_first_token_is_new_for_mean_pooling(
+    pooling: str, imported: bool, text: Path, tmp_path: Path
+) -> None:
+    """A head that an import made up does not determine the pooling."""
+    origin = tmp_path / "bare"
+    write_folder(origin, "bert")
+    if imported:
+        import_model(str(origin), tmp_path / "imported", labels=["0", "1"])
+        origin = tmp_path / "imported"
+    model = {"init_from": str(origin), "pooling": pooling, "dropout": 0.0}
     report = training_report(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "run", "from ")
     pooler = "pooler.weight, pooler.bias, " if pooling == "mean" else ""
-    left = "pooler.bias, pooler.weight" if pooling == "mean" else "none"
-    assert report.endswith(f"new: {pooler}output.weight, output.bias; not used: {left}")
+    assert f"new: {pooler}output.weight, output.bias; not used: " in report
+    unused = report.partition("not used: ")[2]
+    assert ("pooler.bias, pooler.weight" in unused) == (pooling == "mean")
+    assert RunDirectory(tmp_path / "run").config().model.pooling == pooling
 
 
 def test_masked_language_modeling_continues_with_the_head_and_the_mask_of_bert(
@@ -245,7 +255,7 @@ def test_training_from_a_gpt2_and_from_its_imported_run_has_the_same_losses(
         assert any(message.startswith(f"as in {origin}: d_model = 30") for message in listener.messages)
         lines = (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         records = [json.loads(line) for line in lines]
-        losses[origin.name] = [one["loss"] for one in records if one["kind"] == "validation"]
+        losses[origin.name] = [record["loss"] for record in records if record["kind"] == "validation"]
         assert losses[origin.name][-1] < losses[origin.name][0]
     first, second = losses.values()
     assert first == second
@@ -365,18 +375,6 @@ def test_a_head_that_was_never_trained_is_warned_of_before_classification(
     assert Classifier.load(tmp_path / "tuned").warning is None
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_head_that_was_never_trained_does_not_determine_the_pooling(
-    pooling: str, text: Path, tmp_path: Path
-) -> None:
-    write_folder(tmp_path / "bare", "bert")  # with a pooler that reads the first token
-    import_model(str(tmp_path / "bare"), tmp_path / "run", labels=["0", "1"])
-    model = {"init_from": str(tmp_path / "run"), "pooling": pooling, "dropout": 0.0}
-    report = training_report(labelled_config(text, model=model, training=NO_LEARNING), tmp_path / "tuned", "from ")
-    assert Classifier.load(tmp_path / "tuned").config.model.pooling == pooling
-    assert ("new: pooler.weight, pooler.bias, output.weight, output.bias;" in report) == (pooling == "mean")
-
-
 def test_an_encoder_without_a_head_requires_labels(tmp_path: Path) -> None:
     write_folder(tmp_path / "bert", "bert")
     with pytest.raises(RunError, match=r"an encoder without a head: it classifies nothing.*--labels A,B"):
@@ -479,18 +477,20 @@ def test_a_replaced_vocabulary_keeps_the_rows_of_the_pieces_and_symbols_that_it_
     languages: Path, tmp_path: Path
 ) -> None:
     model = {"init_from": str(languages / "both"), "init_vocabulary": "replace", "dropout": 0.0}
-    train(make_languages_config(languages / "text", model=model, training=NO_LEARNING), tmp_path / "run")
-    rows = []
-    for path in (languages / "both", tmp_path / "run"):
-        matrix = load_file(path / "model.safetensors")["source_embedding.tokens.weight"]
-        rows.append(
-            dict(zip(Translator.load(path).tokenizers.target.pieces(range(len(matrix))), matrix, strict=True))
+    config = make_languages_config(languages / "text", model=model, training=NO_LEARNING)
+    report = training_report(config, tmp_path / "run", "from ")
+    for name in ("source_embedding.tokens.weight", "output.bias"):
+        assert f"{name} (" in report.partition("resized: ")[2]
+        before, after = (
+            dict(zip(Translator.load(run).tokenizers.target.pieces(range(len(rows))), rows, strict=True))
+            for run in (languages / "both", tmp_path / "run")
+            for rows in [RunDirectory(run).weights()[name]]
         )
-    shared = rows[0].keys() & rows[1].keys()
-    assert {"<to-de>", "<to-en>", "▁the"} <= shared
-    assert "<to-fr>" in rows[1]
-    for piece in shared:
-        assert_close(rows[1][piece], rows[0][piece])
+        shared = before.keys() & after.keys()
+        assert {"<to-de>", "<to-en>", "▁the"} <= shared
+        assert "<to-fr>" in after
+        for piece in shared:
+            assert_close(after[piece], before[piece])
 
 
 def test_a_run_of_one_direction_that_starts_from_one_of_several_has_the_symbol_of_its_target(
@@ -504,10 +504,16 @@ def test_a_run_of_one_direction_that_starts_from_one_of_several_has_the_symbol_o
     assert after.translate(texts)[0].translation == before.translate(texts)[0].translation
 
 
-def test_a_vocabulary_for_each_side_is_refused_for_several_languages(languages: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_for_each_side_is_refused_for_several_languages_and_for_one_matrix(
+    languages: Path, tmp_path: Path
+) -> None:
     separate = {"vocab_size": 45, "joint": False}
     config = make_config(languages / "text", tokenizer=separate, model={"tied_embeddings": "decoder"})
     train(config, tmp_path / "separate")
     model = {"init_from": str(tmp_path / "separate")}
     with pytest.raises(ConfigError, match=r"data\.pairs share one vocabulary, but tokenizer\.joint = false"):
         train(make_languages_config(languages / "text", model=model), tmp_path / "run")
+    model = {"init_from": str(languages / "de-en"), "init_vocabulary": "replace", "tied_embeddings": "decoder"}
+    characters = make_config(languages / "text", tokenizer={"kind": "characters", "joint": False}, model=model)
+    with pytest.raises(ConfigError, match=r'tied_embeddings = "all" needs one vocabulary'):
+        train(characters, tmp_path / "run")

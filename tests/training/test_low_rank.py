@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 from tests.tolerances import assert_close
+from tests.training.test_layerwise import make_classifier
 from torch import Tensor, nn
 from torch.nn import functional
 
-from manyheads.config.schema import ModelConfig, TrainingConfig
+from manyheads.config.schema import TrainingConfig
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.training.layerwise import freeze_for_lora
 from manyheads.training.low_rank import LowRank
 from manyheads.training.optimizer import build_optimizer, optimizer_tensors
 
 CPU = torch.device("cpu")
-SHAPE = ModelConfig(d_model=8, d_ff=16, num_heads=2, num_encoder_layers=2, norm="post", dropout=0)
 ADAM = {"lr": 0.02, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.1}
 
 
@@ -69,11 +69,6 @@ def test_a_step_is_the_same_where_products_are_in_bf16() -> None:
                 optimizer.step()
         stepped.append(weight.detach())
     assert torch.equal(*stepped)
-
-
-def make_classifier() -> TextClassifier:
-    torch.manual_seed(1)
-    return TextClassifier(SHAPE, size=11, classes=3)
 
 
 def make_optimizer(model: TextClassifier, rank: int = 2) -> torch.optim.Optimizer:

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from tests.tolerances import approx, assert_close
-from tests.training.parts import PairUpdates, TrainerHarness, random_pairs, tiny_model, weights
+from tests.training.parts import PairUpdates, TrainerHarness, random_pairs, record_gradients, tiny_model, weights
 from torch import Tensor
 
 from manyheads.errors import TrainingError
@@ -31,16 +31,6 @@ def limit_rows(harness: TrainerHarness, rows: int) -> list[int]:
     return tried
 
 
-def gradients(harness: TrainerHarness) -> list[dict[str, Tensor]]:
-    caught: list[dict[str, Tensor]] = []
-    harness.trainer.updater.optimizer.register_step_pre_hook(
-        lambda *_: caught.append(
-            {n: p.grad.clone() for n, p in harness.model.named_parameters() if p.grad is not None}
-        )
-    )
-    return caught
-
-
 @pytest.mark.parametrize("times", [0, 1, 2, 5])
 def test_halving_keeps_the_pairs_and_cuts_the_padding(times: int) -> None:
     batch = PairUpdates(*random_pairs(11)).batch(range(11))
@@ -62,7 +52,7 @@ def test_the_gradient_of_halves_is_that_of_the_whole(rows: int) -> None:
         return TrainerHarness(tiny_model(), PairUpdates(*random_pairs(14), size=7), steps=3, clip_norm=None)
 
     whole, limited = harness(), harness()
-    expected, found = gradients(whole), gradients(limited)
+    expected, found = record_gradients(whole), record_gradients(limited)
     whole.trainer.run()
     tried = limit_rows(limited, rows)
     limited.trainer.run()
@@ -80,7 +70,7 @@ def test_gradients_of_a_failed_backward_pass_are_dropped() -> None:
         return TrainerHarness(tiny_model(), PairUpdates(*random_pairs(6), size=6), steps=1, clip_norm=None)
 
     whole, limited = harness(), harness()
-    expected, found = gradients(whole), gradients(limited)
+    expected, found = record_gradients(whole), record_gradients(limited)
     whole.trainer.run()
     calls = 0
 

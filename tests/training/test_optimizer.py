@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from tests.tolerances import assert_close
+from tests.training.parts import weights
 from torch import Tensor, nn
 
 from manyheads.config.schema import ModelConfig, TrainingConfig
@@ -34,10 +35,6 @@ def step(model: nn.Module, optimizer: torch.optim.Optimizer, seed: int) -> None:
     optimizer.zero_grad()
     model(torch.randn(11, 5, generator=rng)).square().mean().backward()
     optimizer.step()
-
-
-def weights(model: nn.Module) -> dict[str, Tensor]:
-    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
 def paper_adam(parameters: list[Tensor], gradients: list[list[Tensor]], config: TrainingConfig) -> list[Tensor]:

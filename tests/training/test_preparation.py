@@ -58,8 +58,8 @@ def all_batches(found: CorpusUpdates, epoch: int) -> list[list[Batch]]:
     return [found.batches(epoch, position, pairs) for position, pairs in enumerate(found.epoch(epoch))]
 
 
-def equal_batches(one: list[list[Batch]], other: list[list[Batch]]) -> bool:
-    flat, also = list(chain.from_iterable(one)), list(chain.from_iterable(other))
+def equal_batches(first: list[list[Batch]], second: list[list[Batch]]) -> bool:
+    flat, also = list(chain.from_iterable(first)), list(chain.from_iterable(second))
     return len(flat) == len(also) and all(
         torch.equal(a.source, b.source) and torch.equal(a.target_in, b.target_in)
         for a, b in zip(flat, also, strict=True)
@@ -69,10 +69,10 @@ def equal_batches(one: list[list[Batch]], other: list[list[Batch]]) -> bool:
 def texts(found: CorpusUpdates, batches: list[list[Batch]]) -> list[tuple[str, str]]:
     source, target = tokenizers_of(found).source, tokenizers_of(found).target
     return sorted(
-        (source.decode(one), target.decode(other))
+        (source.decode(source_ids), target.decode(target_ids))
         for parts in batches
         for batch in parts
-        for one, other in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True)
+        for source_ids, target_ids in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True)
     )
 
 
@@ -112,7 +112,7 @@ def test_subwords_of_the_same_pairs_differ_in_another_epoch_or_position(corpus: 
     found = updates(make_config(corpus, tokenizer={"sampling": 0.3}), tmp_path)
     pairs = np.arange(20)
     rows = [found.batches(epoch, position, pairs)[0].source for epoch, position in ((0, 0), (0, 1), (1, 0))]
-    assert not any(torch.equal(rows[one], rows[other]) for one, other in ((0, 1), (0, 2), (1, 2)))
+    assert not any(torch.equal(rows[first], rows[second]) for first, second in ((0, 1), (0, 2), (1, 2)))
 
 
 def test_subwords_of_the_two_sides_are_sampled_independently(corpus: Path, tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_subwords_of_the_two_sides_are_sampled_independently(corpus: Path, tmp_p
     found = updates(make_config(same, tokenizer={"sampling": 0.3}), tmp_path / "run")
     rows = [pair for parts in all_batches(found, 0) for batch in parts
             for pair in zip(batch.source.tolist(), batch.target_out.tolist(), strict=True)]  # fmt: skip
-    clean = [([t for t in one if t != PAD], [t for t in other if t != PAD]) for one, other in rows]
-    assert sum(one != other for one, other in clean) > len(clean) / 3
+    clean = [([t for t in source if t != PAD], [t for t in target if t != PAD]) for source, target in rows]
+    assert sum(source != target for source, target in clean) > len(clean) / 3
 
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
@@ -233,7 +233,9 @@ def test_the_fingerprint_is_that_of_the_text_and_not_of_the_files(tmp_path: Path
 def two_corpora(tmp_path: Path, **data: Any) -> tuple[Config, CorpusUpdates]:
     """Return the configuration and the updates of two corpora: 36 pairs, and 6 others in separate files."""
     folder = write_corpus(tmp_path / "corpus")
-    write_split(folder, "extra", [(f"{one} und mehr", f"{other} and more") for one, other in SENTENCES[:6]])
+    write_split(
+        folder, "extra", [(f"{german} und mehr", f"{english} and more") for german, english in SENTENCES[:6]]
+    )
     config = make_config(folder, data={"more": [("extra.de", "extra.en")], **data})
     return config, updates(config, tmp_path / "run")
 
@@ -271,7 +273,10 @@ def test_pairs_that_are_dropped_for_their_length_shift_no_other_pair(tmp_path: P
     """Texts, corpora and line numbers stay those of their pairs."""
     folder = write_corpus(tmp_path / "corpus")
     long = [(" ".join(["die Katze schläft"] * n), " ".join(["the cat sleeps"] * n)) for n in (30, 31, 32)]
-    main, extra = SENTENCES[:5], [(f"{one} und mehr", f"{other} and more") for one, other in SENTENCES[5:8]]
+    main, extra = (
+        SENTENCES[:5],
+        [(f"{german} und mehr", f"{english} and more") for german, english in SENTENCES[5:8]],
+    )
     write_split(folder, "train", [*long[:2], *main[:2], long[2], *main[2:]])
     write_split(folder, "extra", extra)
     config = make_config(

@@ -92,18 +92,16 @@ def rates_after(schedule: Schedule, *losses: float) -> list[float]:
     return found
 
 
-def test_a_plateau_lowers_the_rate_after_patience_validations() -> None:
-    assert rates_after(plateau(), 2.0, 2.0, 2.1, 2.0, 2.0, 2.0, 2.0) == pytest.approx(
-        [1, 1, 1, 0.9, 0.9, 0.9, 0.81]
-    )
-
-
-def test_a_better_loss_resets_the_patience_of_the_plateau() -> None:
-    assert rates_after(plateau(), 2.0, 2.0, 2.0, 1.9, 1.95, 1.95, 1.95) == pytest.approx([1, 1, 1, 1, 1, 1, 0.9])
-
-
-def test_a_plateau_compares_with_the_best_loss_and_not_with_the_last() -> None:
-    assert rates_after(plateau(patience=2), 1.0, 3.0, 2.0) == pytest.approx([1, 1, 0.9])
+@pytest.mark.parametrize(
+    ("patience", "losses", "expected"),
+    [
+        pytest.param(3, [2, 2, 2.1, 2, 2, 2, 2], [1, 1, 1, 0.9, 0.9, 0.9, 0.81], id="after-patience-validations"),
+        pytest.param(3, [2, 2, 2, 1.9, 1.95, 1.95, 1.95], [1, 1, 1, 1, 1, 1, 0.9], id="better-loss-resets"),
+        pytest.param(2, [1, 3, 2], [1, 1, 0.9], id="compares-with-the-best"),
+    ],
+)
+def test_a_plateau_lowers_the_rate(patience: int, losses: list[float], expected: list[float]) -> None:
+    assert rates_after(plateau(patience), *losses) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULES if name != "plateau"])

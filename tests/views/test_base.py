@@ -40,12 +40,12 @@ COLOUR_VISION = {
 
 
 def views(inspections: list[Inspection]) -> list[tuple[Inspection, str]]:
-    return [(one, view) for one in inspections for view in one.views]
+    return [(inspection, view) for inspection in inspections for view in inspection.views]
 
 
 def test_every_view_is_a_complete_svg_without_external_resources(all_inspections: list[Inspection]) -> None:
-    for one, view in views(all_inspections):
-        text = one.render(Picture(view), "svg").decode()
+    for inspection, view in views(all_inspections):
+        text = inspection.render(Picture(view), "svg").decode()
         root = ElementTree.fromstring(text)
         assert root.tag == f"{SVG}svg"
         assert not re.search(r"href|url\(|<script|<style|@import|<image|<foreign", text), view
@@ -69,8 +69,8 @@ def test_axes_of_attention_and_alignment_are_named_by_side_and_language(found: T
 
 
 def test_signed_values_have_a_scale_about_zero(all_inspections: list[Inspection]) -> None:
-    for one, view in ((all_inspections[0], "occlusion"), (all_inspections[3], "positions")):
-        maps = [chart for chart in one.charts(Picture(view)) if isinstance(chart, HeatMap)]
+    for inspection, view in ((all_inspections[0], "occlusion"), (all_inspections[3], "positions")):
+        maps = [chart for chart in inspection.charts(Picture(view)) if isinstance(chart, HeatMap)]
         assert maps
         for chart in maps:
             assert chart.signed
@@ -96,7 +96,7 @@ def test_csv_holds_the_values_of_the_json(found: TranslationInspection) -> None:
     assert np.array([row[1:] for row in rows[1:]], float) == printed(expected, 6)
     probabilities = list(csv.DictReader(io.StringIO(found.render(Picture("probabilities"), "csv").decode())))
     assert [float(row["probability"]) for row in probabilities] == printed(
-        [one.probability for one in found.predictions], 6
+        [prediction.probability for prediction in found.predictions], 6
     )
 
 
@@ -108,9 +108,9 @@ def test_hostile_text_is_shown_and_not_interpreted(all_inspections: list[Inspect
         def view_functions(self) -> dict[str, Any]:
             return {"one": lambda _: [chart, chart.data]}
 
-    one = object.__new__(Hostile)
-    svg, table = (one.render(Picture(), form).decode() for form in ("svg", "csv"))
-    for text in (svg, "\n".join(one.lines())):
+    inspection = object.__new__(Hostile)
+    svg, table = (inspection.render(Picture(), form).decode() for form in ("svg", "csv"))
+    for text in (svg, "\n".join(inspection.lines())):
         assert "\x1b" not in text
         assert "\u202e" not in text
     assert not [mark for mark in ElementTree.fromstring(svg).iter() if "script" in mark.tag]
@@ -126,7 +126,7 @@ def test_a_cell_that_a_spreadsheet_would_compute_is_escaped() -> None:
 def test_control_characters_become_visible_symbols() -> None:
     assert visible("a\nb\tc\x00\u2028\u202ed가\u0301") == "a↵b⇥c\ufffd\ufffd\ufffdd가\u0301"
     assert visible("\ufffe\uffff") == "\ufffd\ufffd"
-    assert [shown(one) for one in (None, 3, 1234567, 0.123456, "a\n")] == ["", "3", "1,234,567", "0.1235", "a↵"]
+    assert [shown(value) for value in (None, 3, 1234567, 0.123456, "a\n")] == ["", "3", "1,234,567", "0.1235", "a↵"]
 
 
 # --- in a terminal ---
@@ -159,8 +159,8 @@ def test_a_table_is_cut_to_the_width_and_no_further_than_needed() -> None:
 
 
 def test_every_view_can_be_printed(all_inspections: list[Inspection]) -> None:
-    for one, view in views(all_inspections):
-        lines = one.lines(Picture(view))
+    for inspection, view in views(all_inspections):
+        lines = inspection.lines(Picture(view))
         assert len(lines) > 3
         assert all("\n" not in line for line in lines)
 
@@ -215,8 +215,8 @@ def test_every_format_is_bytes(found: TranslationInspection, name: str) -> None:
 
 
 def test_a_notebook_shows_the_first_view_of_every_inspection(all_inspections: list[Inspection]) -> None:
-    for one in all_inspections:
-        assert one._repr_svg_().encode() == one.render(Picture(one.views[0]), "svg")
+    for inspection in all_inspections:
+        assert inspection._repr_svg_().encode() == inspection.render(Picture(inspection.views[0]), "svg")
 
 
 # --- colours and numbers ---

@@ -79,7 +79,7 @@ def test_every_branch_equals_that_of_the_reference_implementation(beam_size, n_b
         options = {"beam_size": beam_size, "n_best": n_best, "length_penalty": 1.0, "limit": limit}
         tree = recorded_tree(table, **options)
         states = {
-            tuple(one.id for one in tree.path(node.number)): (node.state, pytest.approx(node.total))
+            tuple(step.id for step in tree.path(node.number)): (node.state, pytest.approx(node.total))
             for node in tree.nodes
         }
         assert reference_states(table, **options) == states
@@ -119,7 +119,9 @@ def test_a_pruned_branch_names_the_total_that_it_lacked() -> None:
     assert pruned
     for node in pruned:
         kept = [
-            one.total for one in tree.nodes if one.step == node.step and one.id != EOS and one.state != "pruned"
+            other.total
+            for other in tree.nodes
+            if other.step == node.step and other.id != EOS and other.state != "pruned"
         ]
         assert node.threshold == pytest.approx(min(kept))
         assert node.total <= node.threshold

@@ -39,7 +39,7 @@ def read(*records: dict[str, Any] | bytes) -> RunCurves:
 
 def test_each_number_is_a_point_of_its_curve() -> None:
     found = read(step(10), step(20), validation(20), step(30), validation(30, best=False))
-    assert {one.name: (one.steps, one.values) for one in found.series} == {
+    assert {series.name: (series.steps, series.values) for series in found.series} == {
         "train_loss": ((10, 20, 30), (0.5, 0.25, 5 / 30)),
         "learning_rate": ((10, 20, 30), (1.0, 2.0, 3.0)),
         "gradient_norm": ((10, 20, 30), (1.5, 1.5, 1.5)),
@@ -49,7 +49,7 @@ def test_each_number_is_a_point_of_its_curve() -> None:
         "bleu": ((20, 30), (40.0, 50.0)),
     }
     assert (found.steps, found.total_steps, found.best_step, found.unreadable) == (30, 100, 20, 0)
-    assert [(one.step, one.output) for one in found.samples] == [(20, "a20"), (30, "a30")]
+    assert [(sample.step, sample.output) for sample in found.samples] == [(20, "a20"), (30, "a30")]
 
 
 def test_a_truncated_last_line_and_invalid_lines_are_counted_and_left_out() -> None:
@@ -65,9 +65,8 @@ def test_a_truncated_last_line_and_invalid_lines_are_counted_and_left_out() -> N
 def test_values_that_are_no_numbers_are_no_points() -> None:
     found = read(step(10, nll=None, gradient_norm="x"), step(20, learning_rate=True))
     assert found.of("gradient_norm") is not None
-    assert [one.steps for one in found.series if one.name in ("train_loss", "gradient_norm", "learning_rate")] == [
-        (10,), (20,), (20,),
-    ]  # fmt: skip
+    names = ("train_loss", "gradient_norm", "learning_rate")
+    assert [series.steps for series in found.series if series.name in names] == [(10,), (20,), (20,)]
 
 
 def test_a_step_that_was_repeated_after_a_resume_has_the_later_value() -> None:
@@ -89,9 +88,9 @@ def test_a_run_without_validations_or_without_records_can_be_shown() -> None:
 def test_entropies_are_a_row_for_each_head() -> None:
     entropy = {"cross": [[1.0, 0.5], [0.25, 0.125]]}
     found = read(validation(20, attention_entropy=entropy), validation(40, attention_entropy=entropy))
-    one = found.of("attention_entropy/cross/1/0")
-    assert one is not None
-    assert (one.steps, one.values) == ((20, 40), (0.25, 0.25))
+    entropies = found.of("attention_entropy/cross/1/0")
+    assert entropies is not None
+    assert (entropies.steps, entropies.values) == ((20, 40), (0.25, 0.25))
     shown = Curves((found,))
     (chart,) = shown.charts(Picture("attention-entropy"))
     assert isinstance(chart, HeatMap)
@@ -157,7 +156,7 @@ def test_a_real_run_of_an_old_version_is_drawn() -> None:
     for view in ("loss", "perplexity", "scores", "learning-rate", "gradient-norm", "speed", "samples"):
         assert view in found.views
         assert found.lines(Picture(view))
-    assert [one.name for one in curves([GOLDEN, GOLDEN]).runs] == [str(GOLDEN), str(GOLDEN)]
+    assert [run.name for run in curves([GOLDEN, GOLDEN]).runs] == [str(GOLDEN), str(GOLDEN)]
 
 
 def test_a_path_that_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.views.svg.drawing import texts
 from bitext.languages import _ENGLISH_NAMES
 from manyheads import views as inspection
 from manyheads.errors import UsageError
-from manyheads.views import beam_tree, curves, views, words
+from manyheads.views import beam_tree, curves, picture, words
 from manyheads.views.base import Document
 from manyheads.views.curves import Curves
 from manyheads.views.documents import Inspection
@@ -46,15 +46,15 @@ def literals() -> Iterator[str]:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("localize", "names_of"):
                 for value in node.args:
                     options = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
-                    yield from (one.value for one in options if isinstance(one, ast.Constant))
+                    yield from (option.value for option in options if isinstance(option, ast.Constant))
 
 
 def test_every_text_of_the_code_is_in_the_table() -> None:
     table = words._words_of("ko")
     titles = {text for title, unit, _ in curves._VIEWS.values() for text in (title, unit)}
     tables = [
-        views.KIND_TITLES,
-        views._MASK_NOTES,
+        picture.KIND_TITLES,
+        picture._MASK_NOTES,
         beam_tree.STOPS,
         beam_tree._REASONS,
         curves._CURVE_NAMES,

@@ -90,7 +90,7 @@ def test_a_damaged_model_is_refused_with_the_reason() -> None:
 def test_a_node_process_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     model = scrambled_model().float()
     monkeypatch.setattr(check, "_SECONDS", 0.5)
-    monkeypatch.setattr(check, "built_script", lambda name: "setInterval(() => 0, 1000)")
+    monkeypatch.setattr(check, "model_script", lambda name: "setInterval(() => 0, 1000)")
     with pytest.raises(ParityError, match=r"did not compute the model within 0\.5 seconds"):
         compare(pack(model), reference(model, Samples(ROWS, "")))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from tests.web.text.browser import node
 
-from manyheads.web.scripts import BUILT, EXPLORER, WEB, built_script
+import bitext
+from manyheads.web.scripts import BUILT, EXPLORER, MODEL_SCRIPTS, WEB, built_script, model_script
 
 
 def test_no_module_was_changed_after_the_scripts_were_built() -> None:
@@ -18,14 +21,22 @@ def test_no_module_was_changed_after_the_scripts_were_built() -> None:
     found = {
         path.relative_to(WEB).as_posix(): sha256(path.read_bytes()).hexdigest()
         for path in WEB.rglob("*.js")
-        if path.parent != EXPLORER
+        if path.parent != EXPLORER and path.name not in MODEL_SCRIPTS
     }
     assert found == sums, "run: npm ci && npm run build"
 
 
+def test_the_python_files_that_comments_name_exist() -> None:
+    roots = (WEB.parent, WEB.parent.parent, Path(bitext.__file__).parent.parent)
+    sources = [path for path in (*WEB.rglob("*.js"), WEB / "types.d.ts") if path.parent != BUILT]
+    names = {name for path in sources for name in re.findall(r"[\w/]+/\w+\.py\b", path.read_text(encoding="utf-8"))}
+    assert len(names) > 20
+    assert [name for name in sorted(names) if not any((root / name).is_file() for root in roots)] == []
+
+
 @pytest.mark.parametrize("name", ["page.js", "worker.js"])
 def test_a_script_has_no_imports_and_can_be_embedded_in_a_page(name: str) -> None:
-    script = built_script(name)
+    script = model_script(name) if name in MODEL_SCRIPTS else built_script(name)
     assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
     assert "</script" not in script.lower()
     assert "<!--" not in script

@@ -19,7 +19,6 @@ from tests.web.text.browser import (
     Browser,
     first_difference,
     joined_surrogates,
-    open_browser,
     quick_texts,
     random_ids,
     stable_characters,
@@ -158,14 +157,8 @@ SPECIAL_WORDS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
-
-
 @pytest.mark.parametrize(
-    "language", ["en", "de+en", "ru", *(pytest.param(one, marks=pytest.mark.slow) for one in ("de", "es"))]
+    "language", ["en", "de+en", "ru", *(pytest.param(code, marks=pytest.mark.slow) for code in ("de", "es"))]
 )
 def test_words_are_segmented_as_by_spacy(browser: Browser, language: str) -> None:
     pytest.importorskip("spacy")

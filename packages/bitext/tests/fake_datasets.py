@@ -1,9 +1,10 @@
-"""A fake of the package datasets, and rows."""
+"""A fake of the package datasets, the package itself with a cache of its own, and rows."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -63,3 +64,11 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Any:
         return hub
 
     return install_fake
+
+
+@pytest.fixture
+def datasets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return the package where it is installed, with an empty cache."""
+    module = pytest.importorskip("datasets")
+    monkeypatch.setattr(module.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    return module

@@ -61,24 +61,6 @@ def test_the_report_counts_a_text_and_the_overlaps_of_a_folder_of_splits(
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ("clean corpus.de", 2, "Missing option '-o'"),
-        ("clean corpus.de corpus.en -o out --loss 3", 2, "error: loss = 3.0 is no share"),
-        ("clean corpus.de corpus.en -o out --off colour", 2, "'colour' is not one of"),
-        ("clean corpus.de nothing.en -o out", 2, "The languages cannot be told"),
-        ("clean corpus.de corpus.fr -o out", 3, "error: There is no file corpus.fr"),
-        ("report nothing", 2, "nothing alone is no parallel text"),
-    ],
-)
-def test_a_mistake_is_one_message_with_its_exit_code(
-    words: str, code: int, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(words.split()) == code
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("failure", "code", "message"),
     [
         (KeyboardInterrupt(), 130, "interrupted"),

@@ -63,6 +63,12 @@ def test_corpora_of_an_index_are_listed_and_fetched(capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        ("clean corpus.de", 2, "Missing option '-o'"),
+        ("clean corpus.de corpus.en -o out --loss 3", 2, "error: loss = 3.0 is no share"),
+        ("clean corpus.de corpus.en -o out --off colour", 2, "'colour' is not one of"),
+        ("clean corpus.de nothing.en -o out", 2, "The languages cannot be told"),
+        ("clean corpus.de corpus.fr -o out", 3, "error: There is no file corpus.fr"),
+        ("report nothing", 2, "nothing alone is no parallel text"),
         ("convert corpus.de -o out", 2, "corpus.de: a format that is not known"),
         ("convert corpus.tsv -o out --columns de", 2, "'de' does not name two columns"),
         ("convert corpus.tsv -o out --name ../x", 2, '"../x" cannot name files'),

@@ -19,7 +19,7 @@ from bitext.errors import DataError, UsageError, WriteError
 from bitext.executors import open_executor
 from bitext.formats.text import TextRequest
 from bitext.shards import _ShardRun
-from bitext.sources import TextSource, read_sources
+from bitext.sources import read_sources
 from bitext.split import SplitOptions, split_corpus
 from formats.test_moses import README, TEXT, make_archive
 
@@ -197,10 +197,3 @@ def test_existing_files_are_not_overwritten_by_a_conversion() -> None:
     with pytest.raises(UsageError, match=r"^Both texts have the language de and deu\."):
         convert_files(["c.de", "c.en"], Path("new"), ConvertOptions("x", TextRequest("de", "deu")))
     assert [path.name for path in Path("out").iterdir()] == ["x.de.xz"]
-
-
-def test_a_source_survives_writing_and_reading_its_note() -> None:
-    result = convert_files(["opus.zip"], Path("out"), ConvertOptions("x"))
-    assert read_sources(result.files) == list(result.sources)
-    assert isinstance(result.sources[0], TextSource)
-    assert json.loads(json.dumps(result.to_json()))["pairs"] == 2

@@ -8,7 +8,6 @@ import pytest
 
 from bitext.discover import find_text
 from bitext.errors import DataError, UsageError
-from bitext.file_names import languages_of_files
 
 
 def write_files(root: Path, *names: str) -> Path:
@@ -16,33 +15,6 @@ def write_files(root: Path, *names: str) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x\n", encoding="utf-8")
     return root
-
-
-@pytest.mark.parametrize(
-    ("names", "languages"),
-    [
-        (("corpus.de", "corpus.en"), ("de", "en")),
-        (("corpus.en.gz", "corpus.de.xz"), ("en", "de")),
-        (("europarl-v7.de-en.de", "europarl-v7.de-en.en"), ("de", "en")),
-        (("corpus.de.txt", "corpus.en.txt"), ("de", "en")),
-        (("코퍼스.ko", "코퍼스.en"), ("ko", "en")),
-        (("a.pt-BR", "a.zh_Hans"), ("pt-BR", "zh_Hans")),
-        (("corpus.de-en.tsv",), ("de", "en")),
-        (("corpus.zh-Hant-TW", "corpus.deu_Latn"), ("zh-Hant-TW", "deu_Latn")),
-        (("corpus.eng_Latn-zho_Hans.tsv",), ("eng_Latn", "zho_Hans")),
-        (("corpus_zh_CN-en.tsv",), ("zh_CN", "en")),
-        (("en-es-419.jsonl",), ("en", "es-419")),
-        (("zh_cn-en.tsv",), None),
-        (("source.txt", "target.txt"), None),
-        (("train.src", "train.tgt"), None),
-        (("one.de", "two.en"), None),
-        (("corpus.tsv",), None),
-    ],
-)
-def test_languages_are_the_parts_in_which_two_names_differ(
-    names: tuple[str, ...], languages: tuple[str, str] | None
-) -> None:
-    assert languages_of_files([Path("my text") / name for name in names]) == languages
 
 
 def test_text_with_splits_is_found_with_the_names_of_its_splits(tmp_path: Path) -> None:

@@ -238,6 +238,12 @@ def make_zip(**members: str) -> bytes:
     return buffer.getvalue()
 
 
+def damaged_zip() -> bytes:
+    content = bytearray(make_zip(**{"kor.txt": "".join(f"{n**3}\t{n**5}\n" for n in range(999))}))
+    content[400:420] = b"\x00" * 20
+    return bytes(content)
+
+
 def unpack(folder: Path, content: bytes) -> str:
     (folder / "kor-eng.zip").write_bytes(content)
     return unpack_sentences(folder, archive="kor-eng.zip", member="kor.txt", language="ko", one_in=4)
@@ -284,21 +290,15 @@ def test_only_known_members_of_an_archive_are_written(tmp_path: Path) -> None:
     [
         (b"no zip at all", r"kor-eng\.zip is no zip file"),
         (make_zip(**{"kor.txt": "a\tb\n" * 999})[:60], r"kor-eng\.zip is no zip file"),
+        (damaged_zip(), r"kor-eng\.zip is no zip file that can be read"),
         (make_zip(**{"deu.txt": "a\tb"}), r"holds no kor\.txt; it holds deu\.txt"),
         (make_zip(**{"kor.txt": "a\tb\nno tab\n"}), r"kor\.txt, line 2: no tab"),
     ],
-    ids=["no zip", "cut", "another text", "no tab"],
+    ids=["no zip", "cut", "damaged", "another text", "no tab"],
 )
 def test_an_archive_without_the_expected_text_is_named(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         unpack(tmp_path, content)
-
-
-def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
-    content = bytearray(make_zip(**{"kor.txt": "".join(f"{n**3}\t{n**5}\n" for n in range(999))}))
-    content[400:420] = b"\x00" * 20
-    with pytest.raises(DataError, match=r"kor-eng\.zip is no zip file that can be read"):
-        unpack(tmp_path, bytes(content))
 
 
 def test_no_sentence_is_in_two_splits() -> None:

@@ -18,19 +18,30 @@ def touch(folder: Path, *names: str) -> None:
 @pytest.mark.parametrize(
     ("names", "languages"),
     [
-        (["corpus.de", "corpus.en.gz"], ("de", "en")),
-        (["de.txt", "en.txt"], ("de", "en")),
-        (["corpus.ko-en.tsv"], ("ko", "en")),
-        (["Tatoeba.zho_Hans-eng_Latn.tsv"], ("zho_Hans", "eng_Latn")),
-        (["a.src", "a.tgt"], None),
-        (["a.de", "b.en"], None),
-        (["a.de", "a.en", "a.fr"], None),
+        (("corpus.de", "corpus.en"), ("de", "en")),
+        (("corpus.en.gz", "corpus.de.xz"), ("en", "de")),
+        (("de.txt", "en.txt"), ("de", "en")),
+        (("europarl-v7.de-en.de", "europarl-v7.de-en.en"), ("de", "en")),
+        (("corpus.de.txt", "corpus.en.txt"), ("de", "en")),
+        (("코퍼스.ko", "코퍼스.en"), ("ko", "en")),
+        (("a.pt-BR", "a.zh_Hans"), ("pt-BR", "zh_Hans")),
+        (("corpus.de-en.tsv",), ("de", "en")),
+        (("corpus.zh-Hant-TW", "corpus.deu_Latn"), ("zh-Hant-TW", "deu_Latn")),
+        (("corpus.eng_Latn-zho_Hans.tsv",), ("eng_Latn", "zho_Hans")),
+        (("corpus_zh_CN-en.tsv",), ("zh_CN", "en")),
+        (("en-es-419.jsonl",), ("en", "es-419")),
+        (("zh_cn-en.tsv",), None),
+        (("source.txt", "target.txt"), None),
+        (("train.src", "train.tgt"), None),
+        (("one.de", "two.en"), None),
+        (("corpus.tsv",), None),
+        (("a.de", "a.en", "a.fr"), None),
     ],
 )
 def test_the_languages_are_where_two_names_differ_or_in_one_name(
-    names: list[str], languages: tuple[str, str] | None
+    names: tuple[str, ...], languages: tuple[str, str] | None
 ) -> None:
-    assert languages_of_files([Path(name) for name in names]) == languages
+    assert languages_of_files([Path("my text") / name for name in names]) == languages
 
 
 @pytest.mark.parametrize("name", ["de", "pt-BR", "zho_Hans", "es-419"])

@@ -192,26 +192,17 @@ def test_on_windows_files_are_flushed_and_folders_are_not(tmp_path: Path, monkey
 # --- locks ---
 
 
-def test_a_name_is_locked_for_one_writer_and_the_lock_leaves_no_file(tmp_path: Path) -> None:
-    with files.locked_beside(tmp_path / "out", DataError):
-        with (
-            pytest.raises(DataError, match=r"out is being written by another process\. Wait for it"),
-            files.locked_beside(tmp_path / "out", DataError),
-        ):
-            raise AssertionError
-        with files.locked_beside(tmp_path / "other", DataError):
-            pass
-    assert names(tmp_path) == []
-
-
-def test_what_another_process_writes_is_not_touched_without_its_lock(tmp_path: Path) -> None:
+def test_a_name_is_locked_for_one_writer_whose_draft_stays_and_the_lock_leaves_no_file(tmp_path: Path) -> None:
+    refusal = r"out is being written by another process\. Wait for it"
     with files.locked_beside(tmp_path / "out", DataError), files.drafting(tmp_path / "out") as draft:
         (draft / "work").write_text("hours")
-        with pytest.raises(DataError, match="another process"), files.locked_beside(tmp_path / "out", DataError):
+        with pytest.raises(DataError, match=refusal), files.locked_beside(tmp_path / "out", DataError):
             raise AssertionError
-        with pytest.raises(WriteError, match="another process"), files.locked_output(tmp_path / "out"):
+        with pytest.raises(WriteError, match=refusal), files.locked_output(tmp_path / "out"):
             raise AssertionError
-        assert (draft / "work").read_text() == "hours"
+        with files.locked_beside(tmp_path / "other", DataError):
+            assert (draft / "work").read_text() == "hours"
+    assert names(tmp_path) == []
 
 
 KILLED = """

@@ -10,9 +10,9 @@ import pytest
 
 from bitext.errors import DataError
 from bitext.hub import numbered_rows, open_splits
-from fake_datasets import PAIRS, ROWS, FakeStream, install
+from fake_datasets import PAIRS, ROWS, FakeStream, datasets, install
 
-__all__ = ["install"]
+__all__ = ["datasets", "install"]
 
 
 def read_all(dataset: str, root: Path = Path()) -> list[tuple[str, str, int]]:
@@ -71,13 +71,6 @@ def test_rows_that_fail_while_reading_are_named_by_number(tmp_path: Path, instal
 
 
 # --- the real package, on folders ---
-
-
-@pytest.fixture
-def datasets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    module = pytest.importorskip("datasets")
-    monkeypatch.setattr(module.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    return module
 
 
 def test_a_folder_without_data_is_a_data_error(datasets: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
+import torch
 
 from transformer_doctor import Report, examination
 from transformer_doctor.preparation import Preparation
@@ -16,6 +17,12 @@ from transformer_doctor.preparation import Preparation
 def training_seed(request: pytest.FixtureRequest) -> int:
     """Return the seed of a test that trains a model and judges what it learned: 1, or 1 to MANYHEADS_TEST_SEEDS."""
     return int(request.param)
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers() -> None:
+    """Draw the same random numbers in each test, whichever tests run before it."""
+    torch.manual_seed(3)
 
 
 @pytest.fixture

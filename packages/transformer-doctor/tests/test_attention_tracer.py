@@ -16,7 +16,6 @@ BATCH, HEADS, QUERIES, KEYS, WIDTH = 2, 3, 5, 7, 11
 
 @pytest.mark.parametrize("style", ["masked_fill", "where", "where on weights"])
 def test_an_attention_is_recorded_with_its_sizes_scale_and_mask(style: str) -> None:
-    torch.manual_seed(0)
     query, key, value = (torch.randn(BATCH, HEADS, length, WIDTH) for length in (QUERIES, KEYS, KEYS))
     hidden = torch.zeros(QUERIES, KEYS, dtype=torch.bool)
     hidden[:, -2:] = True
@@ -65,18 +64,14 @@ def scripted(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("leaves", [True, False])
 def test_tracing_changes_no_result_and_raises_no_error(leaves: bool) -> None:
-    torch.manual_seed(0)
     x = torch.randn(BATCH, QUERIES, WIDTH)
     expected = odd_calls(x)
     with AttentionTracer({"source": torch.ones(BATCH, QUERIES, dtype=torch.int64)}, leaves=leaves):
         assert torch.equal(odd_calls(x), expected)
 
 
-@pytest.mark.parametrize(
-    "order", ["heads first", "keys times queries", "folded", "einsum with dots", "rotated", "added"]
-)
+@pytest.mark.parametrize("order", ["heads first", "einsum with dots", "rotated", "added"])
 def test_attentions_written_in_other_orders_leave_the_same_record(order: str) -> None:
-    torch.manual_seed(0)
     query, key, value = (torch.randn(BATCH, HEADS, length, WIDTH) for length in (QUERIES, KEYS, KEYS))
     rows = torch.zeros(BATCH, 1, dtype=torch.int64)
     plain = (query @ key.mT * WIDTH**-0.5).softmax(-1)
@@ -84,12 +79,6 @@ def test_attentions_written_in_other_orders_leave_the_same_record(order: str) ->
         if order == "heads first":
             scores = torch.einsum("bhqe,bhke->hbqk", query, key) * WIDTH**-0.5
             torch.einsum("hbqk,bhke->bqhe", scores.softmax(-1), value)
-        elif order == "keys times queries":
-            scores = key @ query.mT / WIDTH**0.5
-            value.mT @ scores.softmax(-2)
-        elif order == "folded":
-            scores = torch.bmm(query.flatten(0, 1) / WIDTH**0.5, key.flatten(0, 1).mT)
-            torch.bmm(scores.view(BATCH, HEADS, QUERIES, KEYS).softmax(-1).flatten(0, 1), value.flatten(0, 1))
         elif order == "einsum with dots":
             scores = torch.einsum("...qe,...ke->...qk", query * WIDTH**-0.25, key * WIDTH**-0.25)
             torch.einsum("...qk,...ke->...qe", scores.float().softmax(-1).to(value), value)
@@ -110,21 +99,8 @@ def test_attentions_written_in_other_orders_leave_the_same_record(order: str) ->
     torch.testing.assert_close(used.reshape(plain.shape).float(), plain)
 
 
-@pytest.mark.parametrize("axis", ["queries", "other"])
-def test_the_axis_of_the_softmax_is_recorded(axis: str) -> None:
-    query, key = torch.randn(2, BATCH, HEADS, KEYS, WIDTH)  # as many queries as keys
-    with AttentionTracer() as tracer:
-        (query @ key.mT).softmax(-2 if axis == "queries" else 1) @ key
-    assert [attention.softmax_axis for attention in tracer.attentions] == [axis]
-    place = tracer.attentions[0].place
-    assert place is not None
-    assert place.path.endswith("test_attention_tracer.py")
-    assert place.line > 0
-
-
 @pytest.mark.parametrize("part", ["streams_only", "leaves"])
 def test_a_partial_trace_equals_that_part_of_a_full_trace_and_records_no_attention(part: str) -> None:
-    torch.manual_seed(0)
     ids, embedding = torch.randint(9, (BATCH, QUERIES)), torch.nn.Embedding(9, WIDTH)
     project = torch.nn.Linear(WIDTH, WIDTH)
     ends: list[dict[str, bool]] = []

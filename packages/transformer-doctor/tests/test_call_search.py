@@ -32,7 +32,6 @@ def examined(model: nn.Module, **options: Any) -> Report:
 
 @pytest.mark.parametrize("encoding", ["keep", "hide", "added"])
 def test_masks_are_made_as_the_model_reads_them(encoding: str) -> None:
-    torch.manual_seed(3)
     report = examined(call_styles.Masked(encoding))
     assert not {"sees-the-future", "no-source-padding-mask", "not-a-number"} & {*report.names}, report
     remark = report.remarks[0]
@@ -44,7 +43,6 @@ def test_masks_are_made_as_the_model_reads_them(encoding: str) -> None:
 
 @pytest.mark.parametrize("make", [call_styles.OptionalMasks, call_styles.ThreeMasks, call_styles.EncodeDecode])
 def test_masks_are_made_for_other_signatures_too(make: Callable[[], nn.Module]) -> None:
-    torch.manual_seed(3)
     report = examined(make())
     assert report.names == [], report
     assert "masks were made from pad" in report.remarks[0]
@@ -52,7 +50,6 @@ def test_masks_are_made_for_other_signatures_too(make: Callable[[], nn.Module]) 
 
 @ignore_nested_tensor_warning
 def test_a_time_first_model_with_seven_arguments_is_called_correctly() -> None:
-    torch.manual_seed(3)
     report = examined(call_styles.TorchTutorial())
     assert report.names == [], report
     assert TIME_FIRST_REMARK in report.remarks
@@ -61,7 +58,6 @@ def test_a_time_first_model_with_seven_arguments_is_called_correctly() -> None:
 
 
 def test_an_unused_mask_of_a_model_that_uses_its_other_masks_is_named() -> None:
-    torch.manual_seed(3)
     assert examined(call_styles.OptionalMasks(cross=False)).names == ["no-source-padding-mask"]
 
 
@@ -89,7 +85,6 @@ def test_masks_of_an_unknown_encoding_are_requested() -> None:
 def test_unusual_forms_of_call_and_defects_of_such_models_are_found(
     make: Callable[..., nn.Module], remark: str | None
 ) -> None:
-    torch.manual_seed(3)
     report = examined(make(9))
     assert report.names == ["no-source-padding-mask"], report
     assert [text for text in report.remarks if "tokens; longer" not in text] == ([remark] if remark else [])
@@ -97,14 +92,12 @@ def test_unusual_forms_of_call_and_defects_of_such_models_are_found(
 
 @pytest.mark.parametrize(("causal", "names"), [(True, []), (False, ["sees-the-future"])])
 def test_labels_are_given_to_a_language_model_that_scores_the_last_position(causal: bool, names: list[str]) -> None:
-    torch.manual_seed(3)
     report = examined(call_styles.LanguageModel(causal=causal))
     assert report.names == names, report
     assert "the ids are also given as targets, so that every position is scored" in report.remarks
 
 
 def test_segments_are_filled_with_zeros_and_the_kind_is_requested() -> None:
-    torch.manual_seed(3)
     model = call_styles.Segmented()
     with pytest.raises(UsageError, match=r'say what it is: kind="encoder".*kind="decoder"'):
         examined(model)
@@ -131,7 +124,6 @@ class Unordered(call_styles.TorchTutorial):
 def test_time_first_is_not_guessed_where_the_order_of_the_tokens_would_not_matter(
     make: Callable[[], nn.Module],
 ) -> None:
-    torch.manual_seed(3)
     report = examined(make(), kind="encoder", pad=None)
     assert "rows-mixed" in report.names, report
 

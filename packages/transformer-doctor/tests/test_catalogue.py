@@ -7,7 +7,6 @@ import pytest
 from korean_evidence import check_finding_texts
 from transformer_doctor.catalogue import CATALOGUE, explain, in_case, model_finding
 from transformer_doctor.checks.masks import _PHRASES
-from transformer_doctor.errors import UsageError
 from transformer_doctor.texts import FINDING_TEXTS, LANGUAGES, SENTENCES_IN_KOREAN, Language
 
 ALL = [*CATALOGUE.values()]
@@ -27,11 +26,6 @@ def test_every_finding_can_be_explained() -> None:
     for known in ALL:
         assert known in explain(known.name)
         assert "{" not in "\n".join(known.lines())
-
-
-def test_a_misspelt_finding_is_answered_with_similar_names() -> None:
-    with pytest.raises(UsageError, match="did you mean mask-fill"):
-        explain("mask-fil")
 
 
 def test_a_finding_of_a_model_names_a_check_that_reports_list() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import torch
 from torch import Tensor, nn
 
 from specimens.planted import BOS, EOS, PAD, Transformer
@@ -26,7 +25,6 @@ class Sized(nn.Module):
 
 
 def test_sizes_are_those_of_the_embeddings_that_are_looked_up() -> None:
-    torch.manual_seed(0)
     report = examine(Sized(src_pad_idx=3, sos_id=5, longest=0), longest=40)
     assert "vocab_size = (31, 37), guessed from the embeddings that are looked up" in report.remarks
     assert "pad = 3, guessed from src_pad_idx" in report.remarks
@@ -60,7 +58,6 @@ class Pooled(Sized):
 
 
 def test_a_constant_is_the_padding_of_a_model_only_where_the_model_uses_it() -> None:
-    torch.manual_seed(0)
     report = examine(Sized(), longest=40)
     assert not {"no-source-padding-mask", "depends-on-the-batch"} & set(report.names)
     remark = "pad was not guessed from PAD, which the model does not use: if texts are padded, give pad=0"
@@ -72,7 +69,6 @@ def test_a_constant_is_the_padding_of_a_model_only_where_the_model_uses_it() -> 
 
 
 def test_no_mark_is_guessed_when_the_vocabulary_size_is_given() -> None:
-    torch.manual_seed(0)
     report = examine(Transformer(9), vocab_size=23, longest=40)
     assert "guessed" not in " ".join(report.remarks)
     assert "no-source-padding-mask" not in report.names

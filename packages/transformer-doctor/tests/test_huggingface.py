@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 from torch import Tensor, nn
 
 from specimens import peers
@@ -27,7 +26,6 @@ def test_a_masked_language_model_that_generates_is_an_encoder_unless_it_is_a_dec
 
 
 def test_an_unstated_padding_id_is_remarked() -> None:
-    torch.manual_seed(0)
     report = examine(peers.make("gpt2"))
     assert report.remarks[0] == "pad = 22: the configuration states none, and an attention mask hides it"
 
@@ -40,7 +38,6 @@ def test_unstated_vocabulary_sizes_are_those_of_the_embeddings() -> None:
 
 @pytest.mark.parametrize("name", ["bart-classifier", "mt5-classifier"])
 def test_an_encoder_decoder_classifier_reads_one_text_that_ends_with_eos(name: str) -> None:
-    torch.manual_seed(0)
     model = peers.make(name)
     rows: list[Tensor] = []
     model.register_forward_pre_hook(lambda module, args, given: rows.append(given["input_ids"]), with_kwargs=True)

@@ -82,7 +82,7 @@ def test_the_verdict_is_signed_by_model_code_and_versions(
         assert set(document["versions"]) == {"python", "torch", "transformer-doctor"}
         signatures.append((document["model"], document["code"]["submission.py"], document["signature"]))
     assert signatures[0] == signatures[1]
-    assert all(one != other for one, other in zip(signatures[0], signatures[2], strict=True))
+    assert all(first != other for first, other in zip(signatures[0], signatures[2], strict=True))
 
 
 def test_a_model_of_fewer_ids_than_bytes_needs_encode() -> None:

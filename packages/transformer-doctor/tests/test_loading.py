@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from specimens import peers
 from transformer_doctor.command import transformer_doctor
@@ -151,7 +150,6 @@ def test_the_drive_of_a_file_is_not_taken_for_a_module(
 
 
 def test_a_hugging_face_directory_is_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    torch.manual_seed(0)
     peers.make("marian").save_pretrained(tmp_path / "marian")
     code, document = report(capsys, str(tmp_path / "marian"))
     assert (code, document["facts"]) == (0, {"model": "MarianMTModel, 7,786 parameters"})

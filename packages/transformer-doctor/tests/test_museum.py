@@ -7,12 +7,11 @@ from functools import cache
 import pytest
 
 from transformer_doctor.catalogue import CATALOGUE
-from transformer_doctor.errors import UsageError
 from transformer_doctor.museum import EXHIBITS, FIX, TEXTS, Performance, exhibit, perform, play
 from transformer_doctor.texts import LANGUAGES, Language
 
 pytestmark = pytest.mark.usefixtures("few_updates")
-NAMES = [one.name for one in EXHIBITS]
+NAMES = [entry.name for entry in EXHIBITS]
 # Further findings that the line of an exhibit causes.
 FURTHER_FINDINGS = {
     "tested-on-training-data": {"unseeded-split"},
@@ -24,8 +23,8 @@ FURTHER_FINDINGS = {
 @cache
 def performances(name: str) -> tuple[Performance, Performance]:
     """Return the performances of an exhibit as it is and fixed."""
-    one = exhibit(name)
-    return perform(one.source, name), perform(one.fixed_source, name)
+    entry = exhibit(name)
+    return perform(entry.source, name), perform(entry.fixed_source, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,15 +38,15 @@ def test_the_doctor_names_the_defect_and_finds_nothing_after_the_fix(name: str) 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_fix_changes_one_line(name: str) -> None:
-    one = exhibit(name)
-    assert one.source.count(FIX) == 1
-    changed = zip(one.source.split("\n"), one.fixed_source.split("\n"), strict=True)
+    entry = exhibit(name)
+    assert entry.source.count(FIX) == 1
+    changed = zip(entry.source.split("\n"), entry.fixed_source.split("\n"), strict=True)
     assert sum(before != after for before, after in changed) == 1
 
 
 def test_the_eighteen_exhibits_are_catalogued_under_their_numbers() -> None:
-    assert [one.number for one in EXHIBITS] == list(range(1, 19))
-    assert all(CATALOGUE[one.name].exhibit == one.number for one in EXHIBITS)
+    assert [entry.number for entry in EXHIBITS] == list(range(1, 19))
+    assert all(CATALOGUE[entry.name].exhibit == entry.number for entry in EXHIBITS)
     assert {known.exhibit for known in CATALOGUE.values()} - {None} == set(range(1, 19))
 
 
@@ -74,8 +73,3 @@ def test_playing_an_exhibit_shows_the_diagnosis_and_the_fix() -> None:
     assert {f"    - {wrong}", f"    + {correct}"} <= set(lines)
     assert f"    오류: {chosen.name} ({CATALOGUE[chosen.name].texts['ko'].title})" in lines
     assert lines[-1] == "    검사 1개 통과: 고칠 것이 없습니다"
-
-
-def test_an_unknown_exhibit_is_refused() -> None:
-    with pytest.raises(UsageError, match="there is no exhibit 19"):
-        exhibit("19")

@@ -40,7 +40,6 @@ def examined(model: nn.Module, **options: Any) -> Report:
 @pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(("name", "dtype"), covering(product(["bert", "t5", "gpt2"], HALVES)))
 def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dtype) -> None:
-    torch.manual_seed(3)
     report = examined(peers.make(name).to(dtype), kind=None, vocab_size=None)
     assert not report.findings, report
     assert any("examined in float32" in remark for remark in report.remarks)
@@ -65,7 +64,6 @@ def test_half_precision_gives_no_alarm_and_is_stated(name: str, dtype: torch.dty
 def test_defects_are_named_in_every_precision(
     make: type[nn.Module], defects: tuple[int, ...], names: list[str], dtype: torch.dtype
 ) -> None:
-    torch.manual_seed(3)
     assert examined(make(*defects).to(dtype), **MARKS | {"kind": None}).names == names
 
 
@@ -74,7 +72,6 @@ def test_defects_are_named_in_every_precision(
 def test_a_model_that_runs_in_one_precision_only_is_examined_in_that_precision(
     causal: bool, dtype: torch.dtype
 ) -> None:
-    torch.manual_seed(3)
     report = examined(unusual_models.FixedPrecision(dtype, causal=causal))
     assert report.names == ([] if causal else ["sees-the-future"])
     assert any("does not run in float32" in remark for remark in report.remarks)
@@ -100,7 +97,6 @@ def test_scores_that_overflow_in_half_precision_are_named() -> None:
             scores = super().forward(ids)
             return scores + 1e6 * scores - 1e6 * scores.mean()
 
-    torch.manual_seed(3)
     model = Large()
     nn.init.normal_(model.lm_head.weight)
     report = examined(model.half())
@@ -120,7 +116,6 @@ def test_scores_that_overflow_in_half_precision_are_named() -> None:
     ),
 )
 def test_zero_weights_hide_no_defect(zero: tuple[str, ...], causal: bool, dtype: torch.dtype) -> None:
-    torch.manual_seed(3)
     report = examined(unusual_models.NanoGPT(*zero, causal=causal).to(dtype))
     assert report.names == ([] if causal else ["sees-the-future"]), report
     assert any("all zero were given small random numbers" in remark for remark in report.remarks)
@@ -128,7 +123,6 @@ def test_zero_weights_hide_no_defect(zero: tuple[str, ...], causal: bool, dtype:
 
 @pytest.mark.usefixtures("one_length")
 def test_gates_frozen_weights_and_heads_of_encoder_decoders_may_be_zero() -> None:
-    torch.manual_seed(3)
     assert examined(unusual_models.ReZero(causal=False)).names == ["sees-the-future"]
     model = Transformer(9)
     nn.init.zeros_(model.output.weight).requires_grad_(False)
@@ -151,7 +145,6 @@ def test_zero_weights_are_restored_after_an_error_too() -> None:
 
 @pytest.mark.parametrize("where", ["dict", "attribute"])
 def test_state_that_a_model_keeps_between_calls_is_stated_and_restored(where: str) -> None:
-    torch.manual_seed(3)
     model = unusual_models.Stateful(where)
     report = examined(model)
     assert not report.findings, report
@@ -170,14 +163,12 @@ def test_state_that_a_model_keeps_between_calls_is_stated_and_restored(where: st
 def test_models_that_refuse_the_usual_sizes_are_examined_with_others(
     make: type[unusual_models.NanoGPT], remark: str, causal: bool
 ) -> None:
-    torch.manual_seed(3)
     report = examined(make(causal=causal))
     assert report.names == ([] if causal else ["sees-the-future"]), report
     assert any(re.search(remark, each) for each in report.remarks)
 
 
 def test_a_short_length_limit_shortens_the_texts_of_the_checks() -> None:
-    torch.manual_seed(3)
     report = examined(unusual_models.ShortLimit(9), **MARKS | {"kind": None})
     assert report.names == ["no-source-padding-mask", "position-limit"], report
     assert "results do not depend on source padding" in report.asked
@@ -193,7 +184,6 @@ def test_a_short_length_limit_shortens_the_texts_of_the_checks() -> None:
 def test_a_training_step_in_half_precision_is_examined(
     dtype: torch.dtype, defects: tuple[int, ...], names: list[str]
 ) -> None:
-    torch.manual_seed(3)
     model = Transformer().to(dtype)
     trainer = Trainer(model, *defects)
     report = examined(model, **MARKS | {"kind": None}, train_step=trainer.step, collate=trainer.collate)
@@ -204,7 +194,6 @@ def test_a_training_step_in_half_precision_is_examined(
 @pytest.mark.usefixtures("few_updates", "training_alone")
 def test_a_step_that_fails_in_float32_is_examined_in_its_own_precision() -> None:
     """Adam keeps no moments of the step that failed, here at an average of the weights in bfloat16."""
-    torch.manual_seed(3)
     model = Transformer().bfloat16()
     trainer, average = Trainer(model, rate=1e-3), copy.deepcopy(model)
 

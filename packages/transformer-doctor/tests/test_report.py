@@ -21,7 +21,7 @@ def test_findings_are_sorted_by_severity_and_each_defect_is_listed_once() -> Non
         model_finding("rows-mixed", "d"),
     ]
     report = make_report(findings, ["x", "y", "x"])
-    assert [(one.name, one.evidence) for one in report.findings] == [
+    assert [(finding.name, finding.evidence) for finding in report.findings] == [
         ("mask-fill", "c"),
         ("rows-mixed", "d"),
         ("position-limit", "b"),

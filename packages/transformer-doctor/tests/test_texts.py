@@ -21,8 +21,6 @@ from transformer_doctor.texts import (
     translate,
 )
 
-ENGLISH = {"a": {"severity": "error", "title": "one {count}", "cause": "two"}}
-
 
 def test_both_files_of_the_package_hold_the_same_texts() -> None:
     assert tuple(FINDING_TEXTS) == LANGUAGES == ("en", "ko")
@@ -71,17 +69,3 @@ SENTENCES = {
 )
 def test_a_text_is_translated_whole_else_clause_by_clause(text: str, korean: str) -> None:
     assert translate(text, SENTENCES) == korean
-
-
-@pytest.mark.parametrize(
-    ("korean", "names"),
-    [
-        ({"a": {"title": "{count} 하나", "cause": "둘"}}, []),
-        ({"a": {"title": "{count}"}}, ["a.cause"]),
-        ({"a": {"title": "{count}", "cause": "", "cure": ""}}, ["a.cure"]),
-        ({"a": {"cause": "", "title": "{count}"}}, ["the order of the names"]),
-        ({"a": {"title": "{number}", "cause": ""}}, ["a.title"]),
-    ],
-)
-def test_texts_that_differ_are_seen(korean: dict[str, dict[str, str]], names: list[str]) -> None:
-    assert disagreement({"en": ENGLISH, "ko": korean}) == names

@@ -79,7 +79,8 @@ def test_a_watched_training_has_the_same_bits(style: str) -> None:
         models.append(model)
         states.append(torch.get_rng_state())
     assert all(
-        torch.equal(left, right) for left, right in zip(*(one.state_dict().values() for one in models), strict=True)
+        torch.equal(left, right)
+        for left, right in zip(*(model.state_dict().values() for model in models), strict=True)
     )
     assert torch.equal(*states)
     assert [part.training for part in models[0].modules()] == [part.training for part in models[1].modules()]

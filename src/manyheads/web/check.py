@@ -17,7 +17,7 @@ from typing import Any
 
 from manyheads.errors import ParityError
 from manyheads.inference.parity import Parity, Reference, compare
-from manyheads.web.scripts import built_script
+from manyheads.web.scripts import model_script
 
 _OLDEST_NODE = 18
 _SECONDS = 600  # timeout of a comparison
@@ -82,7 +82,7 @@ def _compute_packed(head: str, tensors: bytes, requests: Sequence[dict[str, Any]
         paths[1].write_bytes(tensors)
         paths[2].write_text(json.dumps(requests), encoding="utf-8")
         command = [node, "-", *map(str, paths)]
-        script = built_script("parity.js").encode()
+        script = model_script("parity.js").encode()
         try:
             done = subprocess.run(command, input=script, capture_output=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired as error:

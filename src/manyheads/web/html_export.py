@@ -36,7 +36,7 @@ from manyheads.views.parts import ModelFacts
 from manyheads.web.check import compare_packed, translate_packed
 from manyheads.web.html_page import PageModel, model_document, page_of_run
 from manyheads.web.pack import PackedModel, pack_model
-from manyheads.web.scripts import ENGINE, WEB, built_script
+from manyheads.web.scripts import ENGINE, WEB, model_script
 from manyheads.web.tokenizer import describe_tokenizer
 
 _ROWS = 16  # rows of random ids on which a classifier or a language model is compared
@@ -278,7 +278,7 @@ def html_document(run: Path, model: HtmlModel, *, card: str = "", project: str =
         "weights": {"precision": model.header["precision"], "bytes": model.header["bytes"]},
     }
     parts = list(_chunks(model.packed.block()))
-    packed = PageModel(built_script("worker.js"), model.head(), parts)
+    packed = PageModel(model_script("worker.js"), model.head(), parts)
     return page_of_run(run, about, None, document, None, packed)
 
 
@@ -297,7 +297,7 @@ def _write_module(folder: Path, model: HtmlModel, card: str) -> None:
     head = model.head().encode()
     package = {"name": "manyheads-model", "private": True, "type": "module", "main": _MODULE, "types": _TYPES}
     files = {
-        _MODULE: built_script(_MODULE).encode(),
+        _MODULE: model_script("module.js").encode(),
         _TYPES: (WEB / _TYPES).read_bytes(),
         "package.json": as_json(package),
         "README.md": card.encode(),

@@ -2,9 +2,7 @@
    in manyheads.d.ts.  import { translate } from "./manyheads.js"; const { translation } = await
    translate("Guten Morgen!"); */
 
-import { makePause } from "./tasks/pause.js";
-import { loadPageModel } from "./tasks/requests.js";
-import { fromBase64 } from "./text/utf8.js";
+const { fromBase64, loadPageModel, makePause } = manyheads;
 
 const LENGTH_BYTES = 8; // of the length of the header of model.bin, little-endian
 /** @type {{ [task: string]: string }} */
@@ -30,7 +28,7 @@ class Model {
     this.target = target;
     this.language = language;
     this.labels = labels;
-    this.directions = directions?.map((one) => [one.source, one.target]);
+    this.directions = directions?.map((direction) => [direction.source, direction.target]);
   }
 
   /** Return the loaded model; throw an error if it is closed or its task has another method.
@@ -56,9 +54,9 @@ class Model {
       }
     }
     const translator = /** @type {PageTranslator} */ (this.#check("translate"));
-    return (
-      source || target || this.directions ? translator.to(source, target) : translator
-    ).translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
+    return translator
+      .to(source, target)
+      .translate(String(text), { beam, nBest, signal, alignment: true, pause: this.#pause });
   }
 
   /** Return the classes of a text, the likeliest first; none for a blank text.

@@ -1,14 +1,13 @@
-/* Run by Node.js after an export (web/check.py): recompute the reference outputs of the
-   run for comparison.  Arguments: the paths of { wasm, header } (JSON), of the tensors, and of the
-   requests (JSON), each { source, target, limit } for a translator or { ids } for another model.
-   Prints a list of { scores, output }, the fields of Reference in inference/parity.py. A request {
-   text } is translated greedily as by the page, and its answer is the translation. */
+/* Run by Node.js after an export (web/check.py): recompute the reference outputs of the run for
+   comparison.
 
-import { readFile } from "node:fs/promises";
-import { createEngine } from "./engine/model.js";
-import { bestTokens, translateIds } from "./engine/search.js";
-import { pageModel } from "./tasks/requests.js";
-import { fromBase64 } from "./text/utf8.js";
+   Arguments: the paths of { wasm, header } (JSON), of the tensors, and of the requests (JSON), each
+   { source, target, limit, prefix } for a translator or { ids } for another model. Prints a list of
+   { scores, output }, the fields of Reference in inference/parity.py. A request { text } is
+   translated greedily as by the page, and its answer is the translation. */
+
+const { readFile } = require("node:fs/promises");
+const { bestTokens, createEngine, fromBase64, pageModel, translateIds } = manyheads;
 
 /** Return the log-probabilities (T, V) of logits as T arrays; `suppressed` tokens get -Infinity.
     @type {(model: EngineModel, logits: Float32Array, size: number, suppressed: number[]) =>

@@ -241,9 +241,7 @@ type Span = [start: number, end: number];
 /** The indices of a source word and a target word. */
 type Link = [source: number, target: number];
 
-type Line = import("./text/parts.js").Line;
 type Tokenizer = import("./text/base.js").Tokenizer;
-type SourceModel = import("./text/sourcemodel.js").SourceModel;
 
 interface Tokenizers {
   source: Tokenizer;
@@ -307,23 +305,60 @@ interface LiteralKind {
   layout: boolean;
 }
 
-/** A part of a line with literals inside (inference/translation/literals.py); their spans are offsets in the part.
- */
+/** A part of a line with literals inside (inference/translation/literals.py); their spans are
+    offsets in the part. */
 interface Sentence {
   start: number;
   text: string;
   literals: Span[];
 }
 
+/** The built script that stands before worker.js, module.js and parity.js. */
+declare const manyheads: typeof import("./model.js");
+
+type Line = import("./translation/parts.js").Line;
+type Part = import("./translation/parts.js").Part;
+type Splitter = import("./translation/parts.js").Splitter;
+type SourceModel = import("./translation/unliketraining.js").SourceModel;
+type Translation = import("./manyheads.js").Translation;
+/** A translation without the fields that a stage adds. */
+type PlainTranslation = Omit<Translation, "confidence" | "confidence_level">;
+
 interface SplitterOptions {
   tokenizer: Tokenizer;
   language: string;
-  split: "auto" | "sentences" | "none";
+  split?: "auto" | "sentences" | "none";
   trainedLength: number;
   longest: number;
-  literals: LiteralKind[];
+  spansToTranslate?: (line: string) => Span[];
   lowerCapitals?: boolean;
   target?: string;
+}
+
+/** A feature of a translation, as in inference/translation/stages.py. */
+interface Stage {
+  /** Options of the splitter that depend on the settings of the feature. */
+  splitting?: Partial<SplitterOptions>;
+  /** Return a line as it is to be searched. */
+  before?(draft: Draft): Draft;
+  /** Return whether an output of a part may stay. */
+  accepts?(part: Part, output: Output): boolean;
+  /** Return a line as it is to be searched again, because no output of a part was accepted. */
+  change?(draft: Draft): Draft;
+  /** Return the warnings about a line by their names. */
+  warnings?(draft: Draft): { [name: string]: boolean };
+  /** Return fields to add to a translation, which has the warnings of all stages. */
+  fields?(translation: PlainTranslation, draft: Draft): object;
+}
+
+/** A line on the way to its translation. */
+interface Draft {
+  line: Line;
+  options: SearchOptions;
+  /** The outputs of each part, best first. */
+  outputs: Output[][];
+  /** The same line cut at its literals, if these have placeholders in `line`. */
+  cut?: Draft;
 }
 
 interface SymbolPair {

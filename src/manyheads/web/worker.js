@@ -1,11 +1,9 @@
 /* The worker of an exported page: it runs the model off the main thread, so that the page stays
-   responsive.  Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64,
+   responsive. Messages to it: { wasm, header } and then { chunk } parts of the tensors in base64,
    Blobs in order, and { ready: true }; { id, path, body } requests; { cancel: id }. Messages from
    it: { loaded: true } or { failed: message }; { id, result } or { id, error }. */
 
-import { fromBase64 } from "./text/utf8.js";
-import { makePause } from "./tasks/pause.js";
-import { answerRequest, loadPageModel } from "./tasks/requests.js";
+const { answerRequest, fromBase64, loadPageModel, makePause } = manyheads;
 
 /** @type {Blob[]} */
 const chunks = [];

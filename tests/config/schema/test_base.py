@@ -33,7 +33,7 @@ class _Whole(Section):
 def refused(**values: Any) -> list[tuple[Any, ...]]:
     with pytest.raises(SettingsError) as caught:
         _Whole(**values)
-    return [(one.path, one.reason) for one in caught.value.wrong]
+    return [(mistake.path, mistake.reason) for mistake in caught.value.wrong]
 
 
 def test_values_get_the_types_of_their_settings() -> None:

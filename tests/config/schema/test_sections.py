@@ -42,8 +42,8 @@ def test_every_number_and_every_text_of_a_configuration_has_limits() -> None:
 
 
 def test_every_number_of_a_plan_has_limits() -> None:
-    found = [one for kind in KINDS.values() for one in unlimited(kind.model_json_schema(), kind.__name__)]
-    assert [one for one in found if "'type': 'string'" not in one] == []
+    found = [text for kind in KINDS.values() for text in unlimited(kind.model_json_schema(), kind.__name__)]
+    assert [text for text in found if "'type': 'string'" not in text] == []
 
 
 @pytest.mark.parametrize("value", WILD, ids=lambda value: str(value)[:9])

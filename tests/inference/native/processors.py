@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.portable import processor_flags
+from tools.portable import processor_flags
 
 from manyheads.inference.native import build
 
@@ -108,10 +108,10 @@ def difference(found: list[str], expected: list[str]) -> float:
     """Return the largest difference of two lists of numbers; infinity where tokens, words or bits differ."""
     if len(found) != len(expected):
         return float("inf")
-    numbers = [(one, other) for one, other in zip(found, expected, strict=True) if one != other]
-    if any("." not in one or "." not in other for one, other in numbers):
+    numbers = [(word, other) for word, other in zip(found, expected, strict=True) if word != other]
+    if any("." not in word or "." not in other for word, other in numbers):
         return float("inf")
-    return max((abs(float(one) - float(other)) for one, other in numbers), default=0.0)
+    return max((abs(float(word) - float(other)) for word, other in numbers), default=0.0)
 
 
 def main() -> None:

@@ -205,7 +205,7 @@ def test_a_score_that_is_not_a_number_sets_the_status_nan(code) -> None:
     options = BeamOptions(2, 1, EOS, 0, 0, norms.ctypes.data)
     beam = begin_beam(options, 3, Step(source_length=1))
     values, ids = np.array([-0.5, -1.0, np.nan], dtype=np.float32), np.array([5, 6, 7])
-    arrays = (ctypes.c_void_p(one.ctypes.data) for one in (values, ids))
+    arrays = (ctypes.c_void_p(array.ctypes.data) for array in (values, ids))
     code.advance(ctypes.byref(beam.struct), ctypes.byref(options), *arrays)
     assert beam.struct.status == BeamStatus.BEAM_NAN
 
@@ -251,9 +251,11 @@ def test_a_whole_search_has_the_outputs_of_torch(name: str, constrained: bool) -
     found = engine.search(rows, options, constraints)
     expected = TorchEngine([translator.model]).search(rows, options, constraints)
     for outputs, others in zip(found, expected, strict=True):
-        assert [(one.tokens, one.ended) for one in outputs] == [(one.tokens, one.ended) for one in others]
-        for one, other in zip(outputs, others, strict=True):
-            assert one.token_scores == approx(other.token_scores)
+        assert [(hypothesis.tokens, hypothesis.ended) for hypothesis in outputs] == [
+            (hypothesis.tokens, hypothesis.ended) for hypothesis in others
+        ]
+        for hypothesis, other in zip(outputs, others, strict=True):
+            assert hypothesis.token_scores == approx(other.token_scores)
     if constrained:
         assert engine.search(rows, options) != found, "the constraints change outputs"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tests.inference.native.test_model import packed
 from tests.model.samples import TARGET_SIZE, language_model, scrambled_model
 
-from manyheads.decoding.prepare import pack_native
 from manyheads.inference.native import build, interface
 from manyheads.inference.native.beams import NativeBeams
 from manyheads.inference.native.interface import InterfaceError, check_interface
@@ -53,7 +53,9 @@ def test_a_field_of_another_type_is_refused_by_name(path, monkeypatch) -> None:
             ("score", ctypes.c_double),
         )
 
-    monkeypatch.setattr(interface, "STRUCTS", [Output, *(one for one in STRUCTS if one.__name__ != "Output")])
+    monkeypatch.setattr(
+        interface, "STRUCTS", [Output, *(struct for struct in STRUCTS if struct.__name__ != "Output")]
+    )
     message = "Output.log_prob is 4 bytes (float) at byte 12 in C, 4 bytes (int32) at byte 12 in Python"
     assert build._open_library(path) == (None, message)
 
@@ -89,8 +91,7 @@ def test_a_misspelt_field_is_an_error(struct) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("token", [-1, TARGET_SIZE, 2**40])
 def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -> None:
-    model = pack_native(scrambled_model().float())
-    assert model is not None
+    model = packed(scrambled_model().float())
     with pytest.raises(ValueError, match=rf"token id {token}"):
         model.encode(np.array([4, token, 5]), np.array([3]))
     beams = NativeBeams(model, OPTIONS)
@@ -111,8 +112,7 @@ def test_a_token_id_outside_of_the_vocabulary_is_refused_with_its_range(token) -
     ],
 )
 def test_a_beam_with_lengths_outside_of_its_arrays_is_refused(field, value, message) -> None:
-    model = pack_native(scrambled_model().float())
-    assert model is not None
+    model = packed(scrambled_model().float())
     beams = NativeBeams(model, OPTIONS)
     beams.add([[5, 6]], never_cancelled, lambda index, outputs: None)
     setattr(beams.running[0].struct.step, field, value)

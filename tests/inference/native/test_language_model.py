@@ -65,4 +65,4 @@ def test_a_run_writes_in_c_as_with_torch_beyond_its_window(tmp_path: Path, model
             assert (sample.text, sample.ended) == (right.text, right.ended)
             assert sample.token_scores == approx(right.token_scores)
     right = next_tokens(generator, PROMPTS[1], Sampling())
-    assert [one.id for one in following.tokens] == [one.id for one in right.tokens]
+    assert [token.id for token in following.tokens] == [token.id for token in right.tokens]

@@ -47,12 +47,17 @@ PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8", "bf16", "fp32", "in
 VARIANTS_IN_A_PRECISION = [*zip(VARIANTS.values(), PRECISIONS, strict=True)]
 
 
+def packed(model: nn.Module, precision: Precision = "fp32") -> NativeModel:
+    """Return a model packed for the C code."""
+    native = pack_native(model, precision)
+    assert native is not None
+    return native
+
+
 def native_and_reference(precision: Precision = "fp32", **changes: object) -> tuple[NativeModel, EncoderDecoder]:
     """Return a model packed for the C code, and the model itself."""
     model = scrambled_model(**changes).float()
-    native = pack_native(model, precision)
-    assert native is not None
-    return native, model
+    return packed(model, precision), model
 
 
 def search(
@@ -156,9 +161,9 @@ def test_the_encoder_computes_the_memory_of_the_model(variant, precision) -> Non
         rows = [random_ids(1, length, TARGET_SIZE, seed=length)[0].tolist() for length in lengths]
         memory, found = model.encode(pad_rows(rows, PAD))[0], iter(native.read(rows))
         for layer in model.decoder_layers:
-            for right, one in zip(layer.keys_values(memory), found, strict=False):
+            for right, sentences in zip(layer.keys_values(memory), found, strict=False):
                 for number, length in enumerate(lengths):
-                    sentence = torch.from_numpy(one[number, :, :length])
+                    sentence = torch.from_numpy(sentences[number, :, :length])
                     if precision == "int8":
                         assert sentence.numpy() == in_int8(right[number, :, :length].numpy())
                     else:
@@ -184,8 +189,7 @@ def test_activations_are_those_of_torch_for_small_and_for_large_numbers(activati
     model = scrambled_model(activation=activation).float()
     for layer in (*model.encoder_layers, *model.decoder_layers):
         layer.feed_forward.expand.weight.mul_(size)
-    native = pack_native(model)
-    assert native is not None
+    native = packed(model)
     check_scores(native, model.double())
 
 
@@ -195,8 +199,7 @@ def test_activations_are_those_of_torch_for_small_and_for_large_numbers(activati
 def test_nan_in_the_weights_is_an_error(parameter, options) -> None:
     model = scrambled_model().float()
     model.get_parameter(parameter)[0] = torch.nan
-    native = pack_native(model)
-    assert native is not None
+    native = packed(model)
     with pytest.raises(OverflowedError):
         search(native, options)
 
@@ -246,8 +249,7 @@ def test_the_best_tokens_are_those_of_a_softmax_with_ties_in_order_of_their_ids(
     bias[EOS] = -1e4  # no output ends: all are cut after their first token
     model.output.weight.zero_()
     model.output.bias.copy_(bias)
-    native = pack_native(model)
-    assert native is not None
+    native = packed(model)
     options = SearchOptions(beam_size=6, n_best=6, length_penalty=1.0, max_length_ratio=0.0, max_length_offset=1)
     values, ids = best_tokens(bias.log_softmax(0)[None], 6, (PAD, BOS))
     for outputs in search(native, options):
@@ -282,8 +284,7 @@ def test_a_tied_embedding_is_read_from_the_output_layer_with_the_bits_of_a_copy(
     assert (native.decoder.embedding is None) == (shared and tied != "none")
     pack = PackedWeights.embedding
     monkeypatch.setattr(PackedWeights, "embedding", lambda *arguments: pack(*arguments[:3], Linear()))
-    copied = pack_native(copy.deepcopy(model), precision)
-    assert copied is not None
+    copied = packed(copy.deepcopy(model), precision)
     assert copied.encoder.embedding
     assert copied.decoder.embedding
     for found, expected in zip(native.read(ROWS), copied.read(ROWS), strict=True):

@@ -34,6 +34,7 @@ def test_attention_and_alternatives_are_those_of_torch(layer, positions) -> None
             [token for token, _ in pairs] for pairs in other.alternatives
         ]
         values, expected = (
-            np.array([[value for _, value in pairs] for pairs in one.alternatives]) for one in (own, other)
+            np.array([[value for _, value in pairs] for pairs in hypothesis.alternatives])
+            for hypothesis in (own, other)
         )
         assert_close(torch.from_numpy(values), torch.from_numpy(expected), dtype=torch.float32)

@@ -59,7 +59,7 @@ def test_the_tokens_of_a_word_decode_to_the_word(kind, text) -> None:
     numbers = word_numbers(tokenizer, ids)
     assert len(numbers) == len(ids)
     for number, word in enumerate(tokenizer.decode(ids).split()):
-        own = [one for one, belongs in zip(ids, numbers, strict=True) if belongs == number]
+        own = [token for token, belongs in zip(ids, numbers, strict=True) if belongs == number]
         assert tokenizer.decode(own).strip() == word
 
 
@@ -130,7 +130,7 @@ def test_an_artificial_alignment_is_recovered(data) -> None:
     attention[:, -1] = 0.9  # the end mark gets most weight, and is ignored
     attention[-1] = 5.0  # the row of the end mark is ignored
     for row, word in enumerate(target):
-        columns = [column for column, one in enumerate(source) if one == expected[word]]
+        columns = [column for column, place in enumerate(source) if place == expected[word]]
         attention[row, columns] += 0.6 / len(columns)
     assert word_alignment(attention.tolist(), source, target) == [
         (word, number) for number, word in enumerate(expected)

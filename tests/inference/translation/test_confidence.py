@@ -23,8 +23,8 @@ def outputs(count: int, seed: int = 1) -> tuple[list[OutputMeasures], list[float
         OutputMeasures(-rng.random(), rng.random(), 3 + rng.random(), rng.gauss(0.2, 0.3)) for _ in range(count)
     ]
     chrf = [
-        0.4 + 0.3 * one.log_probability + 0.2 * one.probability - 0.1 * abs(one.length_ratio - 0.2)
-        for one in measured
+        0.4 + 0.3 * measures.log_probability + 0.2 * measures.probability - 0.1 * abs(measures.length_ratio - 0.2)
+        for measures in measured
     ]
     return measured, [value + rng.gauss(0, 0.02) for value in chrf]
 
@@ -32,7 +32,7 @@ def outputs(count: int, seed: int = 1) -> tuple[list[OutputMeasures], list[float
 def test_the_fit_orders_new_outputs_by_their_chrf_and_meets_its_size() -> None:
     model = fit_confidence(*outputs(200))
     measured, chrf = outputs(300, seed=2)
-    estimates = [model.estimate(one) for one in measured]
+    estimates = [model.estimate(measures) for measures in measured]
     assert sum(estimates) / len(estimates) == within(sum(chrf) / len(chrf), 0.02)
     pairs = [(first, second) for first in range(0, 300, 3) for second in range(1, 300, 7)]
     agreeing = [(chrf[a] > chrf[b]) == (estimates[a] > estimates[b]) for a, b in pairs]
@@ -42,7 +42,7 @@ def test_the_fit_orders_new_outputs_by_their_chrf_and_meets_its_size() -> None:
 def test_a_fifth_of_the_fitted_outputs_is_low_and_half_of_them_high() -> None:
     measured, chrf = outputs(200)
     model = fit_confidence(measured, chrf)
-    levels = [model.level(model.estimate(one)) for one in measured]
+    levels = [model.level(model.estimate(measures)) for measures in measured]
     assert [levels.count(name) / 200 for name in ("low", "medium", "high")] == within([0.2, 0.3, 0.5], 0.02)
 
 
@@ -75,7 +75,7 @@ def test_where_few_validation_outputs_are_bad_few_outputs_are_called_unsure(bad:
     model = fit_confidence(
         measured, [0.9] * (200 - bad) + [0.5] * bad if bad else [1 - 0.001 * n for n in range(200)]
     )
-    found = [model.level(model.estimate(one)) for one in measured]
+    found = [model.level(model.estimate(measures)) for measures in measured]
     assert [found.count(name) for name in ("low", "medium", "high")] == within(levels, 2)
 
 

@@ -24,8 +24,8 @@ def test_groups_translate_like_all_texts_at_once(translator: Translator, monkeyp
     sources = ["", *(source for source, _ in SENTENCES), " "]
     counted: list[int] = []
     found = translate_in_groups(translator, sources, counted.append, beam_size=2)
-    for one, other in zip(found, translator.translate(sources, beam_size=2), strict=True):
-        assert_same(one, other)
+    for translation, alone in zip(found, translator.translate(sources, beam_size=2), strict=True):
+        assert_same(translation, alone)
     assert counted == [7] * 7 + [1]
 
 

@@ -50,24 +50,24 @@ def test_the_result_of_every_search_depends_on_its_line_alone(search) -> None:
         )
         assert_same(found, expected)
         assert found.alignment == expected.alignment
-        for one in found.hypotheses:
-            assert one.text.startswith(prefix)
-            assert not set(one.tokens[len(prefix) :]) & set(phrases)
+        for hypothesis in found.hypotheses:
+            assert hypothesis.text.startswith(prefix)
+            assert not set(hypothesis.tokens[len(prefix) :]) & set(phrases)
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_scores_are_the_teacher_forced_scores_of_the_output(search) -> None:
     translator = make_translator(end_bias=1.0)
     for found in translator.translate(lines(6), **search):
-        for one in found.hypotheses:
+        for hypothesis in found.hypotheses:
             ids = [
                 EOS if piece == "</s>" else 0 if piece == "<unk>" else encode(translator, piece)
-                for piece in one.tokens
+                for piece in hypothesis.tokens
             ]
             ended = ids[-1] == EOS
             expected = teacher_forced(translator, found.source, ids[: len(ids) - ended], ended=ended)
-            assert one.token_scores == approx(expected.tolist())
-            assert one.log_probability == pytest.approx(sum(one.token_scores))
+            assert hypothesis.token_scores == approx(expected.tolist())
+            assert hypothesis.log_probability == pytest.approx(sum(hypothesis.token_scores))
 
 
 def encode(translator: Translator, piece: str) -> int:
@@ -83,7 +83,7 @@ def test_required_phrases_are_in_every_candidate_in_any_batch() -> None:
     for text, phrases, found, without in zip(texts, required, batched, unconstrained, strict=True):
         (expected,) = translator.translate([text], n_best=3, required=[phrases])
         assert_same(found, expected)
-        assert all(phrase in one.text for one in found.hypotheses for phrase in phrases)
+        assert all(phrase in hypothesis.text for hypothesis in found.hypotheses for phrase in phrases)
         assert "missing-phrase" not in found.warnings
         if not any(phrases):
             assert_same(found, without)
@@ -108,14 +108,16 @@ def test_attention_and_alternatives_are_those_of_the_model() -> None:
     for layer in (0, 1, -1):
         search = make_options(alignment=True, attention_layer=layer, alternatives=3)
         for row, hypotheses in zip(ids, translator.engine.search(ids, search), strict=True):
-            for one in hypotheses:
-                source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *one.tokens]])
+            for hypothesis in hypotheses:
+                source, target = torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *hypothesis.tokens]])
                 _, _, cross = capture(model, source, target).attention
-                assert_close(torch.tensor(one.attention), cross.of(layer, None)[: len(one.token_scores)])
+                assert_close(
+                    torch.tensor(hypothesis.attention), cross.of(layer, None)[: len(hypothesis.token_scores)]
+                )
                 with torch.no_grad():
                     log_probs = model(source, target)[0].log_softmax(-1)
                 for position, (token, alternatives) in enumerate(
-                    zip([*one.tokens, EOS], one.alternatives or (), strict=False)
+                    zip([*hypothesis.tokens, EOS], hypothesis.alternatives or (), strict=False)
                 ):
                     row_of = log_probs[position].tolist()
                     others = [i for i in range(len(row_of)) if i not in (token, PAD, BOS)]
@@ -127,11 +129,6 @@ def test_attention_and_alternatives_are_those_of_the_model() -> None:
 def make_options(**changes: Any) -> SearchOptions:
     defaults = {"beam_size": 3, "n_best": 2, "length_penalty": 1.0, "max_length_ratio": 2.0, "max_length_offset": 5}
     return SearchOptions(**(defaults | {"batch_tokens": 300} | changes))
-
-
-def test_an_attention_layer_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"attention layer 3 does not exist: the decoder has 1"):
-        make_translator().translate(["a"], options=SearchOptions(attention_layer=3, alignment=True))
 
 
 # --- invalid options ---
@@ -147,17 +144,21 @@ def test_an_attention_layer_that_does_not_exist_is_refused() -> None:
         ({"prefixes": ["a" * MAX_POSITIONS, ""]}, "the longest output of this model is 40"),
         ({"n_best": 0}, "n_best = 0"),
         ({"options": SearchOptions(sampling=Sampling()), "required": [["a"], []]}, "not by sampling"),
+        (
+            {"options": SearchOptions(attention_layer=3, alignment=True)},
+            "attention layer 3 does not exist: the decoder has 1",
+        ),
     ],
     ids=str,
 )
-def test_invalid_constraints_and_counts_are_refused(search, message) -> None:
+def test_options_that_do_not_fit_the_model_or_the_lines_are_refused(search, message) -> None:
     with pytest.raises(UsageError, match=message):
         make_translator().translate(["abc", "def"], **search)
 
 
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises(UsageError, match="words"):
-        make_translator().translate(["a"], options=SearchOptions(split="words"))
+        SearchOptions(split="words")
 
 
 # --- ensembles ---
@@ -167,8 +168,8 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(tmp_path: Path) -> None
     run = save_run(make_translator(), tmp_path / "run")
     expected = Translator.load(run, device="cpu").translate(lines(), n_best=3)
     both = Translator.load(run, device="cpu", ensemble=[run, run])
-    for found, one in zip(both.translate(lines(), n_best=3), expected, strict=True):
-        assert_same(found, one)
+    for found, translation in zip(both.translate(lines(), n_best=3), expected, strict=True):
+        assert_same(found, translation)
 
 
 def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_an_ensemble_scores_with_the_mean_of_probabilities(tmp_path: Path) -> No
         if len(ids) < len(best.tokens):
             continue
         ended = ids[-1] == EOS
-        rows = [teacher_forced(one, found.source, ids[: len(ids) - ended], ended=ended) for one in singles]
+        rows = [teacher_forced(single, found.source, ids[: len(ids) - ended], ended=ended) for single in singles]
         expected = torch.stack(rows).exp().mean(0).log()
         assert best.token_scores == approx(expected.tolist())
         assert len(best.alternatives or []) == len(best.tokens)

@@ -81,7 +81,7 @@ def test_a_model_that_changes_nothing_gives_the_text(text, split, trained_length
 def test_each_line_of_a_text_is_split_as_if_it_were_alone(text, split, settings) -> None:
     options = {"copy_literals": settings, "lower_capitals": settings}
     text = text.replace("```", "``")  # blocks of code have several lines
-    parts = [part for one in _LINE_ENDS.split(text) for part in split_line(one, split, **options).parts]
+    parts = [part for line in _LINE_ENDS.split(text) for part in split_line(line, split, **options).parts]
     assert split_line(text, split, **options).parts == parts
 
 
@@ -90,10 +90,10 @@ def test_what_comes_out_of_300_documents_has_their_structure(split) -> None:
     """The model drops everything but words."""
     made, texts = word_translator(), documents()
     found = made.translate(texts, options=SearchOptions(split=split, match_source=True))
-    assert [one.translation for one in found] == texts
+    assert [translation.translation for translation in found] == texts
     unmatched = made.translate(texts, options=SearchOptions(split=split))
     streamed = ["".join(made.stream(text, options=SearchOptions(split=split))) for text in texts]
-    assert streamed == [one.translation for one in unmatched]
+    assert streamed == [translation.translation for translation in unmatched]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,8 @@ def test_text_without_letters_is_copied_alone_and_between_others(split) -> None:
     texts = [*LETTERLESS, *SPACE]
     between = [f"\tAbc.\n{text}\r\n  {text}\n\n Def " for text in texts]
     first, second, *found = (
-        one.translation for one in made.translate(["Abc.", "Def", *texts, *between], options=options)
+        translation.translation
+        for translation in made.translate(["Abc.", "Def", *texts, *between], options=options)
     )
     assert found == [*texts, *(f"\t{first}\n{text}\r\n  {text}\n\n {second} " for text in texts)]
     for text in texts:
@@ -134,8 +135,8 @@ def test_a_task_of_numbers_translates_them() -> None:
     made = make_translator(end_bias=-5.0, letters="0123456789 +.")
     assert not made.tokenizers.source.knows_letters
     *found, unseen = made.translate(["12+30", " 12.\n30 ", "\u200b\u3164"])
-    assert [one.sentences for one in found] == [1, 2]
-    assert all(one.hypotheses[0].tokens for one in found)
+    assert [translation.sentences for translation in found] == [1, 2]
+    assert all(translation.hypotheses[0].tokens for translation in found)
     assert unseen.translation == "\u200b\u3164"
 
 
@@ -151,14 +152,14 @@ def test_the_translation_of_a_line_joins_those_of_its_sentences_with_its_blanks(
     made = translator()
     text = "  Abc.  Def abc!\n\n\tGhi.   "
     found, *parts = made.translate([text, "Abc.", "Def abc!", "Ghi."], n_best=3, options=SENTENCES)
-    first, second, third = (one.translation for one in parts)
+    first, second, third = (part.translation for part in parts)
     assert found.translation == f"  {first}  {second}\n\n\t{third}   "
     assert found.sentences == 3
     best = found.hypotheses[0]
-    assert best.tokens == [token for one in parts for token in one.hypotheses[0].tokens]
-    assert best.log_probability == pytest.approx(sum(one.hypotheses[0].log_probability for one in parts))
+    assert best.tokens == [token for part in parts for token in part.hypotheses[0].tokens]
+    assert best.log_probability == pytest.approx(sum(part.hypotheses[0].log_probability for part in parts))
     assert best.score == pytest.approx(best.log_probability / len(best.tokens))
-    assert found.hypotheses[2].text == "  {}  {}\n\n\t{}   ".format(*(one.hypotheses[2].text for one in parts))
+    assert found.hypotheses[2].text == "  {}  {}\n\n\t{}   ".format(*(part.hypotheses[2].text for part in parts))
 
 
 def test_a_line_longer_than_any_in_training_is_translated_sentence_by_sentence() -> None:
@@ -166,7 +167,7 @@ def test_a_line_longer_than_any_in_training_is_translated_sentence_by_sentence()
     text = "Abcdefgh ab. Cdefgh ab. Mm."
     found, *parts = made.translate([text, "Abcdefgh ab.", "Cdefgh ab.", "Mm."])
     assert found.sentences == 3
-    assert found.translation == " ".join(one.translation for one in parts)
+    assert found.translation == " ".join(part.translation for part in parts)
     assert "sentence-cut" not in found.warnings
 
 
@@ -255,7 +256,7 @@ def test_a_prefix_applies_to_the_first_sentence_and_forbidden_phrases_to_all() -
     first, *others = made.translate(
         ["Abc.", "Def.", "Ghi."], prefixes=["kk", "", ""], forbidden=[["a", "b"]] * 3, required=[["ml"], [], []]
     )
-    assert found.translation == " ".join(one.translation for one in (first, *others))
+    assert found.translation == " ".join(translation.translation for translation in (first, *others))
     assert found.translation.startswith("kk")
     assert not set("ab") & set(found.hypotheses[0].tokens)
     assert "ml" in first.translation
@@ -266,14 +267,14 @@ def test_alignments_of_sentences_are_numbered_through_the_line() -> None:
     options = SearchOptions(split="sentences", alignment=True)
     text = "Abc def. Ghi. Abc."
     found, *parts = made.translate([text, "Abc def.", "Ghi.", "Abc."], options=options)
-    assert all(one.translation for one in parts)
+    assert all(part.translation for part in parts)
     links = []
     source = target = 0
-    for one in parts:
+    for part in parts:
         links += [
-            f"{int(i) + source}-{int(j) + target}" for i, j in (link.split("-") for link in one.alignment.split())
+            f"{int(i) + source}-{int(j) + target}" for i, j in (link.split("-") for link in part.alignment.split())
         ]
-        source, target = source + len(one.source.split()), target + len(one.translation.split())
+        source, target = source + len(part.source.split()), target + len(part.translation.split())
     assert found.alignment == " ".join(links)
 
 

@@ -181,7 +181,7 @@ def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_
     lines = lines_with_placeholders(made, texts)
     assert sum(bool(line.placeholders) for line in lines) > 50
     found = made.translate(texts)
-    assert [one.translation for one in found] == texts
+    assert [translation.translation for translation in found] == texts
     assert found[-1].sentences == 1
     assert ["".join(made.stream(text)) for text in texts] == texts
 

@@ -102,9 +102,9 @@ def test_without_one_stage_everything_else_still_runs(removed: type[Stage] | Non
     assert [stage for stage in STAGES if not EFFECTS[stage](found, engine)] == [removed] * (removed is not None)
     begins = {constraints.prefix[:1] == translator.prefix for _, constraints in engine.searched}
     assert begins == {removed is not Direction}
-    assert all(SYMBOL not in one.hypotheses[0].tokens for one in found)
+    assert all(SYMBOL not in translation.hypotheses[0].tokens for translation in found)
     assert ["".join(translator.stream(text)) for text in LINES] == LINES
-    assert [one.translation for one in translator.score(LINES, TEXTS * 3)] == TEXTS * 3
+    assert [translation.translation for translation in translator.score(LINES, TEXTS * 3)] == TEXTS * 3
 
 
 def test_the_warnings_of_all_stages_have_their_order_and_meaning() -> None:

@@ -40,7 +40,7 @@ def test_a_translation_is_required_where_its_term_occurs_and_nowhere_else(split:
     assert "mlmlm" in first.translation
     assert "kki" in first.translation
     assert "kki" in others[1].translation
-    assert not any(one.warnings.count("missing-phrase") for one in (first, *others))
+    assert not any(translation.warnings.count("missing-phrase") for translation in (first, *others))
     expected = plain.translate(texts, options=options)
     for index in (1, 3):
         assert [first, *others][index].hypotheses == expected[index].hypotheses
@@ -177,8 +177,8 @@ def test_a_hint_is_given_where_an_output_has_no_form_of_a_term() -> None:
     translator, engine = hinted_translator(outputs)
     found = translator.translate(["die Hunde bellen.", "Hund", "bellen"])
     assert engine.searched == ["die Hunde bellen.", "Hund", "bellen", source]
-    assert [one.translation for one in found] == ["Dogs bark.", "Dogs.", "bark"]
-    assert not any(one.warnings for one in found)
+    assert [translation.translation for translation in found] == ["Dogs bark.", "Dogs.", "bark"]
+    assert not any(translation.warnings for translation in found)
 
 
 def test_an_output_that_lacks_a_term_after_a_hint_must_have_it() -> None:
@@ -186,8 +186,8 @@ def test_an_output_that_lacks_a_term_after_a_hint_must_have_it() -> None:
     translator, engine = hinted_translator({"ein Katze": "a cat", "Haus": "a house", **hints})
     found = translator.translate(["ein Katze", "Haus"])
     assert engine.searched == ["ein Katze", "Haus", *hints, *hints]
-    assert [one.translation for one in found] == ["forced CAT", "forced dog house"]
-    assert not any(one.warnings for one in found)
+    assert [translation.translation for translation in found] == ["forced CAT", "forced dog house"]
+    assert not any(translation.warnings for translation in found)
 
 
 def test_marks_in_a_text_are_no_hints_and_tags_are_placed_without_hints() -> None:

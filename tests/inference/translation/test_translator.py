@@ -82,11 +82,15 @@ def lines(count: int = 13, seed: int = 1) -> list[str]:
 def assert_same(found: Translation, expected: Translation) -> None:
     assert found.source == expected.source
     assert found.truncated == expected.truncated
-    assert [one.tokens for one in found.hypotheses] == [one.tokens for one in expected.hypotheses]
-    assert [one.text for one in found.hypotheses] == [one.text for one in expected.hypotheses]
-    for one, other in zip(found.hypotheses, expected.hypotheses, strict=True):
-        assert one.score == approx(other.score)
-        assert one.token_scores == approx(other.token_scores)
+    assert [hypothesis.tokens for hypothesis in found.hypotheses] == [
+        hypothesis.tokens for hypothesis in expected.hypotheses
+    ]
+    assert [hypothesis.text for hypothesis in found.hypotheses] == [
+        hypothesis.text for hypothesis in expected.hypotheses
+    ]
+    for hypothesis, other in zip(found.hypotheses, expected.hypotheses, strict=True):
+        assert hypothesis.score == approx(other.score)
+        assert hypothesis.token_scores == approx(other.token_scores)
 
 
 def translate_separately(translator: Translator, texts: list[str], **options: Any) -> list[Translation]:
@@ -101,12 +105,14 @@ def translate_separately(translator: Translator, texts: list[str], **options: An
 def test_other_lines_order_and_batch_size_change_nothing(beam_size: int, batch_tokens: int) -> None:
     texts = lines()
     expected = translate_separately(make_translator(), texts, beam_size=beam_size, n_best=beam_size)
-    assert len({len(one.hypotheses[0].tokens) for one in expected}) > 3, "outputs of several lengths"
+    assert len({len(translation.hypotheses[0].tokens) for translation in expected}) > 3, (
+        "outputs of several lengths"
+    )
     batched = make_translator(search={"batch_tokens": batch_tokens})
     for order in (np.arange(13), np.arange(13)[::-1], np.random.default_rng(2).permutation(13)):
         found = batched.translate([texts[index] for index in order], beam_size=beam_size, n_best=beam_size)
-        for index, one in zip(order, found, strict=True):
-            assert_same(one, expected[index])
+        for index, translation in zip(order, found, strict=True):
+            assert_same(translation, expected[index])
 
 
 def test_dropout_is_off_and_the_model_returns_to_training_mode() -> None:
@@ -116,8 +122,8 @@ def test_dropout_is_off_and_the_model_returns_to_training_mode() -> None:
     found = translator.translate(lines(4))
     assert translator.model.training
     assert translator.model.encoder_layers[0].training
-    for one, other in zip(found, expected, strict=True):
-        assert_same(one, other)
+    for translation, other in zip(found, expected, strict=True):
+        assert_same(translation, other)
     translator.model.eval()
     translator.translate(["a"])
     assert not translator.model.training
@@ -130,16 +136,13 @@ def test_empty_and_blank_lines_keep_their_position() -> None:
     translator = make_translator()
     texts = ["", "abc", "   ", "\t", "def", ""]
     found = translator.translate(texts)
-    assert [one.source for one in found] == texts
+    assert [translation.source for translation in found] == texts
     for index in (0, 2, 3, 5):
         assert (found[index].translation, found[index].score, found[index].truncated) == (texts[index], 0.0, False)
     for index in (1, 4):
         assert_same(found[index], translator.translate([texts[index]])[0])
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", " "]])
-def test_texts_without_content_are_not_an_error(texts: list[str]) -> None:
-    assert [one.translation for one in make_translator().translate(texts)] == texts
+    for blank in ([], [""], ["", " "]):
+        assert [translation.translation for translation in translator.translate(blank)] == blank
 
 
 def test_unknown_symbols_are_translated_without_an_error() -> None:
@@ -171,9 +174,11 @@ def teacher_forced(translator: Translator, text: str, ids: list[int], *, ended: 
 
 def test_the_text_is_the_joined_tokens() -> None:
     for found in make_translator().translate(lines()):
-        for one in found.hypotheses:
-            assert one.text == "".join(token.replace("▁", " ") for token in one.tokens if token != "</s>")
-            assert len(one.tokens) == len(one.token_scores)
+        for hypothesis in found.hypotheses:
+            assert hypothesis.text == "".join(
+                token.replace("▁", " ") for token in hypothesis.tokens if token != "</s>"
+            )
+            assert len(hypothesis.tokens) == len(hypothesis.token_scores)
 
 
 # --- limits ---
@@ -185,10 +190,10 @@ def test_a_source_longer_than_the_model_allows_is_truncated_and_marked() -> None
     exact, longer, much_longer = "abcd" * (limit // 4), "abcd" * (limit // 4) + "k", "abcd" * 300
     whole = SearchOptions(split="none")
     found = translator.translate([exact, longer, much_longer], options=whole)
-    assert [one.truncated for one in found] == [False, True, True]
-    assert [one.source for one in found] == [exact, longer, much_longer]
+    assert [translation.truncated for translation in found] == [False, True, True]
+    assert [translation.source for translation in found] == [exact, longer, much_longer]
     found = make_translator().translate([longer, much_longer], options=whole)
-    first, second = (one.hypotheses[0] for one in found)
+    first, second = (translation.hypotheses[0] for translation in found)
     assert first.tokens == second.tokens
     assert first.token_scores == approx(second.token_scores)
 
@@ -197,8 +202,8 @@ def test_an_output_that_does_not_end_is_truncated_and_marked() -> None:
     translator = make_translator(end_bias=-1e9, search={"max_length_ratio": 1.5, "max_length_offset": 3})
     for beam_size in (1, 4):
         found = translator.translate(["a", "abcdef", "ab" * 20], beam_size=beam_size)
-        assert [one.truncated for one in found] == [True] * 3
-        assert [len(one.hypotheses[0].tokens) for one in found] == [4, 12, MAX_POSITIONS - 1]
+        assert [translation.truncated for translation in found] == [True] * 3
+        assert [len(translation.hypotheses[0].tokens) for translation in found] == [4, 12, MAX_POSITIONS - 1]
         assert "</s>" not in found[0].hypotheses[0].tokens
 
 
@@ -247,8 +252,8 @@ def test_json_holds_the_documented_keys(line: str) -> None:
     assert value["alignment"] is None
     assert value["source"] == line
     assert value["translation"] == found.translation
-    for one in value["hypotheses"]:
-        assert one.keys() == {"text", "score", "tokens", "token_scores", "log_probability"}
+    for hypothesis in value["hypotheses"]:
+        assert hypothesis.keys() == {"text", "score", "tokens", "token_scores", "log_probability"}
 
 
 # --- confidence, and scores of given translations ---
@@ -263,22 +268,28 @@ def confident_translator(**options: Any) -> Translator:
 def test_a_translation_has_its_confidence_and_lines_below_the_limit_are_left_empty() -> None:
     translator, texts = confident_translator(end_bias=4.0), [*lines(), "", "12"]
     found = translator.translate(texts)
-    known = [one for one in found if one.confidence is not None]
+    known = [translation for translation in found if translation.confidence is not None]
     assert len(known) == 13, "all but the lines that are copied"
-    assert {one.confidence_level for one in known} == {"low", "medium", "high"}
-    for one in known:
-        measures = measure(one.hypotheses[0].token_scores, translator.tokenizers.source.encode([one.source]), None)
-        assert one.confidence == CONFIDENCE.estimate(measures, one.warnings, truncated=one.truncated)
-        assert one.to_json()["confidence_level"] == CONFIDENCE.level(one.confidence)
-    values = sorted({one.confidence for one in known})
+    assert {translation.confidence_level for translation in known} == {"low", "medium", "high"}
+    for translation in known:
+        measures = measure(
+            translation.hypotheses[0].token_scores, translator.tokenizers.source.encode([translation.source]), None
+        )
+        assert translation.confidence == CONFIDENCE.estimate(
+            measures, translation.warnings, truncated=translation.truncated
+        )
+        assert translation.to_json()["confidence_level"] == CONFIDENCE.level(translation.confidence)
+    values = sorted({translation.confidence for translation in known})
     limit = sum(values[len(values) // 2 :][:2]) / 2
-    for one, other in zip(
+    for translation, limited in zip(
         found, translator.translate(texts, options=SearchOptions(min_confidence=limit)), strict=True
     ):
-        below = one.confidence is not None and one.confidence < limit
-        assert other.translation == ("" if below else one.translation)
-        assert ("low-confidence" in other.warnings) == below
-        assert other.confidence == (one.confidence if one.confidence is None else approx(one.confidence))
+        below = translation.confidence is not None and translation.confidence < limit
+        assert limited.translation == ("" if below else translation.translation)
+        assert ("low-confidence" in limited.warnings) == below
+        assert limited.confidence == (
+            translation.confidence if translation.confidence is None else approx(translation.confidence)
+        )
 
 
 def test_a_limit_without_a_model_of_the_confidence_is_refused() -> None:
@@ -300,8 +311,8 @@ def test_given_translations_have_the_scores_of_teacher_forcing(native: bool, tmp
         [*lines(seed=6), "aaaaaaaa", "a", "", "b" * MAX_POSITIONS],
     )
     scored = translator.score(sources, targets)
-    assert [one.translation for one in scored] == [*targets[:14], "", "", ""]
-    assert [one.truncated for one in scored] == [*[False] * 16, True]
+    assert [translation.translation for translation in scored] == [*targets[:14], "", "", ""]
+    assert [translation.truncated for translation in scored] == [*[False] * 16, True]
     encoded = [
         tokenizer.encode(texts[:14])
         for tokenizer, texts in ((translator.tokenizers.source, sources), (translator.tokenizers.target, targets))
@@ -311,7 +322,7 @@ def test_given_translations_have_the_scores_of_teacher_forcing(native: bool, tmp
             (candidate,) = scored[pair].hypotheses
             assert candidate.token_scores == approx([-value for value in row[:count].tolist()])
             assert candidate.score == approx(-row[:count].mean().item())
-    assert all((one.confidence is None) == (native or not one.hypotheses) for one in scored)
+    assert all((translation.confidence is None) == (native or not translation.hypotheses) for translation in scored)
 
 
 def test_the_model_of_the_confidence_of_a_run_is_read_and_a_damaged_one_named(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def path(folder: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
 def test_each_version_holds_the_same_variables(path: Path, version: int) -> None:
-    right = {name: one.values.copy() for name, one in read_model(path).variables.items()}
+    right = {name: variable.values.copy() for name, variable in read_model(path).variables.items()}
     rewrite(path, version=version)
     stored = read_model(path)
     assert stored.version == version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.interop.parts import make_parts
+from tests.interop.parts import variant_parts
 from tests.model.samples import VARIANTS
 
 from manyheads.interop.ctranslate2.names import entries
@@ -11,8 +11,7 @@ from manyheads.interop.ctranslate2.names import entries
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_table_has_every_weight_and_every_row_once(variant: str) -> None:
-    tokenizer = {} if VARIANTS[variant]["tied_embeddings"] == "all" else {"joint": False, "vocab_size": 40}
-    config, _, model = make_parts(tokenizer=tokenizer, **VARIANTS[variant])
+    config, _, model = variant_parts(variant)
     found, state = list(entries(config.model)), model.state_dict()
     assert sorted(entry.name for entry in found) == sorted(state)
     variables = [variable for entry in found for variable in entry.variables]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file
 from tests.runs.labelled import examples, labelled_config, write_labelled, write_tsv
 from tests.runs.parts import Interrupting, metrics, training_report
+from tests.runs.test_train import assert_same_run
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -80,11 +80,7 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
     with pytest.raises(KeyboardInterrupt):
         train(config, out, listener=Interrupting(step=6))
     train(config, out)
-    for name in ("model.safetensors", "optimizer.safetensors"):
-        one, other = (load_file(folder / "checkpoints/step-12" / name) for folder in (out, finished))
-        assert one.keys() == other.keys()
-        assert all(bool((one[key] == other[key]).all()) for key in one), name
-    assert metrics(out) == metrics(finished)
+    assert_same_run(out, finished)
 
 
 def test_few_examples_are_memorized(corpus: Path, tmp_path: Path) -> None:
@@ -93,7 +89,7 @@ def test_few_examples_are_memorized(corpus: Path, tmp_path: Path) -> None:
     config = labelled_config(folder, data={"drop_overlap": False, "test": None}, training=training)
     train(config, tmp_path / "run")
     found = Classifier.load(tmp_path / "run", device="cpu").classify([text for _, text in examples(32)])
-    assert [one.label for one in found] == [label for label, _ in examples(32)]
+    assert [result.label for result in found] == [label for label, _ in examples(32)]
 
 
 def test_evaluate_scores_the_labels_that_classify_gives(finished: Path, tmp_path: Path) -> None:
@@ -101,9 +97,9 @@ def test_evaluate_scores_the_labels_that_classify_gives(finished: Path, tmp_path
     lines = (Path(Classifier.load(finished).config.data.root) / "valid.tsv").read_text().splitlines()
     right, texts = zip(*(line.split("\t") for line in lines), strict=True)
     found = Classifier.load(finished, device="cpu").classify(texts)
-    assert result.outputs == [one.label for one in found]
-    assert result.scores.accuracy == np.mean([one.label == label for one, label in zip(found, right, strict=True)])
-    nats = [-math.log(one.probabilities[label]) for one, label in zip(found, right, strict=True)]
+    assert result.outputs == [own.label for own in found]
+    assert result.scores.accuracy == np.mean([own.label == label for own, label in zip(found, right, strict=True)])
+    nats = [-math.log(result.probabilities[label]) for result, label in zip(found, right, strict=True)]
     assert result.loss == pytest.approx(np.mean(nats))
     plain = result.to_json()
     assert {"task", "loss", "accuracy", "macro_f1", "calibration_error", "classes", "confusion", "examples"} <= set(
@@ -125,7 +121,7 @@ def test_two_classifiers_are_compared_on_the_texts_of_the_first(
     for run, name in ((finished, "score"), (tmp_path / "other", "baseline")):
         own = evaluate(run)
         scores = [100 * own.scores.accuracy, 100 * own.scores.macro_f1]
-        assert [getattr(one, name) for one in found.results] == pytest.approx(scores)
+        assert [getattr(result, name) for result in found.results] == pytest.approx(scores)
     assert found.lines()[2].startswith("accuracy ")
     assert {"run", "other", "text", "accuracy", "macro_f1", "verdict"} == set(found.to_json())
 
@@ -265,7 +261,7 @@ def updates(corpus: Path, folder: Path, *worlds: World, **sections: dict[str, An
     config, run = labelled_config(corpus, **sections), RunDirectory(folder)
     task = prepare_task(config, run, read_corpus(config, run.path), CollectingListener())
     made = [task.updates(world) for world in worlds or (ALONE,)]
-    assert all(isinstance(one, CorpusUpdates) for one in made)
+    assert all(isinstance(own, CorpusUpdates) for own in made)
     return made
 
 
@@ -288,7 +284,7 @@ def test_an_epoch_holds_every_example_once_for_any_number_of_processes(
     tokenizer = made[0].maker.tokenizers.source
     found = []
     for position, pairs in enumerate(made[0].epoch(3)):
-        parts = [one.batches(3, position, pairs) for one in made]
+        parts = [own.batches(3, position, pairs) for own in made]
         assert len({len(own) for own in parts}) == 1
         found += [part for own in parts for part in own]
     lines = [line.split("\t") for line in (corpus / "train.tsv").read_text().splitlines()]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 from tests.runs.labelled import labelled_config, write_labelled, write_unlabelled
-from tests.runs.parts import Interrupting, metrics, training_report
+from tests.runs.parts import Interrupting, training_report
+from tests.runs.test_train import assert_same_run
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -90,9 +91,7 @@ def test_an_interrupted_training_ends_like_an_uninterrupted_training(
     with pytest.raises(KeyboardInterrupt):
         train(masked_config(text), tmp_path / "run", listener=Interrupting(step=6))
     train(masked_config(text), tmp_path / "run")
-    one, other = (load_file(run / "model.safetensors") for run in (tmp_path / "run", encoder))
-    assert all(bool((one[key] == other[key]).all()) for key in one)
-    assert metrics(tmp_path / "run") == metrics(encoder)
+    assert_same_run(tmp_path / "run", encoder)
 
 
 def test_a_classifier_is_initialized_with_the_tokenizer_and_weights_of_an_encoder(

@@ -68,8 +68,8 @@ def test_two_processes_share_the_updates_of_one(corpus: Path, tmp_path: Path) ->
     alone = updates(config, tmp_path / "a")
     both = [updates(config, tmp_path / "b", World(rank, 2)) for rank in range(2)]
     for position, pairs in enumerate(alone.epoch(2)):
-        parts = [one.batches(2, position, pairs) for one in both]
-        assert [pairs.tolist()] * 2 == [one.epoch(2)[position].tolist() for one in both]
+        parts = [own.batches(2, position, pairs) for own in both]
+        assert [pairs.tolist()] * 2 == [own.epoch(2)[position].tolist() for own in both]
         mine = texts(alone, [alone.batches(2, position, pairs)])
         rows = [row for row in texts(alone, [[*chain.from_iterable(parts)]]) if row != ("", "")]
         assert rows == [row for row in mine if row != ("", "")]

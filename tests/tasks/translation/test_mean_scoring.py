@@ -10,6 +10,7 @@ from statistics import fmean
 
 import pytest
 from tests.runs.parts import Interrupting, make_languages_config, metrics, write_languages
+from tests.runs.test_train import assert_same_run
 from tests.tolerances import approx
 from tests.training.parts import CollectingListener
 
@@ -68,8 +69,7 @@ def test_a_resumed_training_is_the_uninterrupted_one(corpus: Path, run: Path, tm
         with pytest.raises(KeyboardInterrupt):
             train(config_of(corpus), tmp_path / "run", listener=Interrupting(step=step))
     train(config_of(corpus), tmp_path / "run")
-    assert metrics(tmp_path / "run") == metrics(run)
-    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (run / "model.safetensors").read_bytes()
+    assert_same_run(tmp_path / "run", run)
 
 
 def test_a_time_limit_shortens_the_validation_of_every_direction(corpus: Path, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_the_target_language_decides_the_output(run: Path) -> None:
     texts = [SENTENCE, "a child reads. the man sings"]
     options = SearchOptions(split="sentences")
     to_french, to_german = (translator.to(source="en", target=target) for target in ("fr", "de"))
-    found = [one.translate(texts, options=options) for one in (to_french, to_german)]
+    found = [direction.translate(texts, options=options) for direction in (to_french, to_german)]
     assert found[0] != found[1]
     assert translator.translate(texts, target="fr", source="en", options=options) == found[0]
     for line, together in zip(texts, found[0], strict=True):
@@ -136,8 +136,8 @@ def test_the_target_language_decides_the_output(run: Path) -> None:
         greedy = to_french.translate([line], options=options, beam_size=1)[0].translation
         assert "".join(to_french.stream(line, options=options)) == greedy
     with_torch = Translator(to_french.config, to_french.tokenizers, to_french.model)
-    assert [one.translation for one in with_torch.translate(texts, options=options)] == [
-        one.translation for one in found[0]
+    assert [translation.translation for translation in with_torch.translate(texts, options=options)] == [
+        translation.translation for translation in found[0]
     ]
 
 
@@ -172,7 +172,9 @@ def test_a_translator_learns_to_write_the_language_that_is_asked_for(
     words = {"de": {"der", "die", "das", "ein", "eine"}, "fr": {"eht", "a"}}
     for target, first_words in words.items():
         found = translator.translate(["the dog sings", "a child reads", "the man plays"], target=target)
-        assert all(one.translation.split()[0] in first_words for one in found), [one.translation for one in found]
+        assert all(translation.translation.split()[0] in first_words for translation in found), [
+            translation.translation for translation in found
+        ]
 
 
 def test_a_run_of_several_directions_has_one_model_of_the_confidence_and_scores_pairs_of_each(
@@ -193,12 +195,12 @@ def test_a_run_of_several_directions_has_one_model_of_the_confidence_and_scores_
         ids = own.tokenizers.source.encode(sources), own.tokenizers.target.encode(targets)
         nats, tokens = corpus_nll(own.model, *ids, bos=BOS, eos=EOS, prefix=own.prefix)
         scored = translator.score(sources, targets, target=target, source=source)
-        assert [one.translation for one in scored] == targets
-        assert sum(one.hypotheses[0].log_probability for one in scored) == approx(-nats)
-        assert sum(len(one.hypotheses[0].token_scores) for one in scored) == tokens
+        assert [translation.translation for translation in scored] == targets
+        assert sum(translation.hypotheses[0].log_probability for translation in scored) == approx(-nats)
+        assert sum(len(translation.hypotheses[0].token_scores) for translation in scored) == tokens
         untrained = target == "fr"
-        assert all(("untrained-direction" in one.warnings) == untrained for one in scored)
-        assert not untrained or {one.confidence_level for one in scored} == {"low"}
+        assert all(("untrained-direction" in translation.warnings) == untrained for translation in scored)
+        assert not untrained or {translation.confidence_level for translation in scored} == {"low"}
 
 
 # --- what reads a configuration or a run of several directions ---

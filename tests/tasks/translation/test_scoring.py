@@ -93,7 +93,7 @@ def test_a_new_model_writes_no_more_than_a_trained_model(
 
     def counting_search(engine: AutoEngine, *asked: Any) -> list[list[Hypothesis]]:
         found = search(engine, *asked)
-        written.append(sum(len(one.tokens) + 1 for (one,) in found))
+        written.append(sum(len(hypothesis.tokens) + 1 for (hypothesis,) in found))
         return found
 
     monkeypatch.setattr(AutoEngine, "search", counting_search)

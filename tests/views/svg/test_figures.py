@@ -20,7 +20,8 @@ TABLE = Table("title", "", ("a",), ((1,),))
 def curves(count: int, name: str = "run {}: validation loss") -> Lines:
     x = tuple(map(float, range(0, 500, 7)))
     lines = [
-        Line(name.format(number), x, tuple(5 / (1 + one / 50) + number / 9 for one in x)) for number in range(count)
+        Line(name.format(number), x, tuple(5 / (1 + point / 50) + number / 9 for point in x))
+        for number in range(count)
     ]
     return Lines(TABLE, tuple(lines), "training step", "cross-entropy (nats per token)")
 

@@ -47,7 +47,7 @@ def test_every_token_is_named_where_the_names_fit_and_some_tokens_elsewhere() ->
     many = [f"t{number}" for number in range(120)]
     svg = svg_of([HeatMap("", "", Axis("rows", many), Axis("columns", many), np.zeros((120, 120), np.float32))])
     shown = [mark for text, mark in texts(svg).items() if re.fullmatch(r"t\d+", text)]
-    rows = sorted((mark for mark in shown if mark.attributes["text-anchor"] == "end"), key=lambda one: one.top)
+    rows = sorted((mark for mark in shown if mark.attributes["text-anchor"] == "end"), key=lambda mark: mark.top)
     assert rows[0].text == "t0"
     assert 20 < len(rows) < 120
     assert all(upper.bottom <= lower.top for upper, lower in itertools.pairwise(rows)), "no overlap"

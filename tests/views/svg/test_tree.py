@@ -38,9 +38,9 @@ def test_steps_are_columns_where_they_fit_and_rows_elsewhere() -> None:
 def test_no_box_covers_another_and_nothing_is_scaled(width: float) -> None:
     svg = svg_of([CHART], width=width)
     assert view_of(svg)[0] == within(width * 96 / 25.4, 1)
-    for one, other in combinations(boxes(svg), 2):
-        apart = one.right < other.left or other.right < one.left
-        assert apart or one.bottom < other.top or other.bottom < one.top, (one, other)
+    for box, other in combinations(boxes(svg), 2):
+        apart = box.right < other.left or other.right < box.left
+        assert apart or box.bottom < other.top or other.bottom < box.top, (box, other)
 
 
 def test_the_steps_are_numbered_in_both_layouts() -> None:

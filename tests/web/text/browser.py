@@ -26,7 +26,7 @@ LITERALS, LAYOUT = ([kind.for_page() for kind in kinds] for kinds in (literal_ki
 
 
 class Browser:
-    """Call functions of web/text in a process of Node.js."""
+    """Call functions of web/text and web/translation in a process of Node.js."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process

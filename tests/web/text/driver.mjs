@@ -1,4 +1,4 @@
-/* Call functions of web/text for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result. */
+/* Call functions of web/text and web/translation for tests in Python: read JSON lines {"function": ..., "arguments": [...]}, and print a line with each result. */
 
 import { createInterface } from "node:readline";
 
@@ -9,13 +9,13 @@ const { capitalize, lowerCase, upperCase, characterBefore, hasLetters, hasText, 
   await load("unicode.js");
 const { lower, normalize, normalizeTarget, sourceForm, unify } = await load("normalize.js");
 const { sentenceCase, sentenceSpans } = await load("sentences.js");
-const { Literals } = await load("literals.js");
-const { isComplete, outputOf } = await load("kepttexts.js");
-const { Line, Splitter } = await load("parts.js");
-const { copiedLinks, lineAlignment, pharaoh, translationWarnings, wordAlignment, wordIndices } = await load("words.js");
-const { SourceModel } = await load("sourcemodel.js");
-const { ConfidenceModel } = await load("confidence.js");
 const { loadTokenizer } = await load("tokenizer.js");
+const { LiteralKinds, SentenceWithPlaceholders, withPlaceholders } = await load("../translation/literals.js");
+const { Line, Part, Splitter } = await load("../translation/parts.js");
+const { copiedLinks, lineAlignment, pharaoh, wordAlignment, wordIndices } = await load("../translation/alignment.js");
+const { OutputChecks } = await load("../translation/outputchecks.js");
+const { SourceModel, UnlikeTraining } = await load("../translation/unliketraining.js");
+const { ConfidenceModel } = await load("../translation/confidence.js");
 
 /* Convert spans from UTF-16 units to characters, as Python counts them. */
 function inCharacters(text, spans) {
@@ -30,7 +30,11 @@ function inCharacters(text, spans) {
 }
 
 const tokenizers = new Map();
-const splitterOf = ({ tokenizer, ...options }) => new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer) });
+const splitterOf = ({ tokenizer, literals, ...options }) => {
+  const kinds = new LiteralKinds(literals);
+  return new Splitter({ ...options, tokenizer: tokenizers.get(tokenizer), spansToTranslate: (line) => kinds.spansToTranslate(line) });
+};
+const spansOf = (line) => inCharacters(line.text, line.parts.map(({ start, end }) => [start, end]));
 const lines = (options, texts) => {
   const splitter = splitterOf(options);
   return texts.map((text) => splitter.line(text));
@@ -54,7 +58,7 @@ const FUNCTIONS = {
   moved: (text, index, characters) => [moveOffset(text, index, characters), characterBefore(text, index)],
   sentences: (texts, language) => texts.map((text) => [inCharacters(text, sentenceSpans(text, language)), sentenceCase(text, language)]),
   literals: (kinds, texts) => {
-    const literals = new Literals(kinds);
+    const literals = new LiteralKinds(kinds);
     return texts.map((text) => inCharacters(text, literals.spansToTranslate(text)));
   },
   load: (name, description) => {
@@ -73,15 +77,19 @@ const FUNCTIONS = {
       return `${error.name}: ${error.message}`;
     }
   },
-  lines: (options, texts) => lines(options, texts).map((line) => ({ ...line, spans: inCharacters(line.text, line.spans) })),
-  marked: (options, texts) => texts.map((text) => {
+  lines: (options, texts) => lines(options, texts).map((line) => {
+    const { text, rows, cutSentences, target } = line;
+    return { text, spans: spansOf(line), rows, cutSentences, capitals: line.parts.map(({ capitals }) => capitals), target };
+  }),
+  placeholders: (options, texts) => texts.map((text) => {
     const splitter = splitterOf(options), { tokenizer } = splitter;
-    const line = splitter.withMarks(splitter.line(text));
-    return [inCharacters(text, line.spans), line.parts, line.capitals, Object.entries(line.kept).map(([part, sentence]) => {
-      const symbols = line.parts[part].filter((id) => tokenizer.keepIds.includes(id));
-      const output = line.parts[part].map((id) => (tokenizer.keepIds.includes(id) ? symbols.pop() : id));
-      const restored = [isComplete(sentence, tokenizer, output), outputOf(tokenizer, output, sentence.text, sentence)];
-      return [Number(part), ...restored, wordIndices(tokenizer, output, sentence.text, sentence)];
+    const line = withPlaceholders(splitter.line(text), splitter, new LiteralKinds(options.literals));
+    return [spansOf(line), line.rows, line.parts.map(({ capitals }) => capitals), line.parts.flatMap((part, number) => {
+      if (!(part instanceof SentenceWithPlaceholders)) return [];
+      const symbols = part.ids.filter((id) => tokenizer.placeholderIds.includes(id));
+      const output = part.ids.map((id) => (tokenizer.placeholderIds.includes(id) ? symbols.pop() : id));
+      const words = wordIndices(tokenizer, output, part.text, (tokens) => part.decode(tokenizer, tokens));
+      return [[number, part.isComplete(tokenizer, output), part.outputText(tokenizer, output), words]];
     })];
   }),
   units: (options, texts) => texts.map((text) => inCharacters(text, splitterOf(options).units(text))),
@@ -91,8 +99,14 @@ const FUNCTIONS = {
   wordAlignment: (attention, source, target) => pharaoh(wordAlignment(attention, source, target)),
   copiedLinks: (triples) => triples.map((texts) => copiedLinks(...texts)),
   lineAlignment: (options, text, outputs, names, longest) => pharaoh(lineAlignment(lines(options, [text])[0], outputs, pair(names), longest)),
-  warnings: (name, fields, outputs, model) =>
-    translationWarnings(new Line(fields), outputs, tokenizers.get(name), model ? new SourceModel(model) : undefined),
+  warnings: (name, { spans, rows, ...fields }, outputs, sources) => {
+    const parts = rows.map((ids, index) => new Part(spans[index][0], [...fields.text].slice(...spans[index]).join(""), ids));
+    const translator = { tokenizers: pair({ source: name, target: name }), settings: { sources } };
+    const draft = { line: new Line({ ...fields, parts }), outputs: outputs.map((output) => [output]) };
+    const stages = [new UnlikeTraining(translator), new OutputChecks(translator)];
+    const found = Object.assign({}, ...stages.map((stage) => stage.warnings(draft)));
+    return Object.keys(found).filter((warning) => found[warning]);
+  },
   confidence: (description, sources, outputs) => {
     const model = new ConfidenceModel(description), surprise = sources && new SourceModel(sources);
     return outputs.map(([scores, rows, warnings, truncated]) => {

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 from tests.inference.translation.test_literals import COPIED, LONG_LINES, PROSE
-from tests.web.text.browser import LITERALS, first_difference, open_browser, quick_texts
+from tests.web.text.browser import LITERALS, Browser, first_difference, quick_texts
 
 from bitext.languages import normal_form
 from manyheads.inference.translation.literals import spans_to_translate
@@ -13,12 +13,11 @@ from manyheads.text.sentences import sentence_spans
 
 
 @pytest.mark.parametrize("language", ["", "en", "deu_Latn", "no", "ko"])
-def test_sentence_spans_are_those_of_python(language: str) -> None:
+def test_sentence_spans_are_those_of_python(browser: Browser, language: str) -> None:
     letters = ["z. B. ", "u.", " a. ", "n. Chr. ", "d. h.", " Er", "I. ", "b\u3000A.", "1. a", " Éa. é. Ç. "]
     texts = [*quick_texts(), *map("".join, product(letters, repeat=3))]
     expected = [[[list(span) for span in sentence_spans(t, language)], _sentence_case(t, language)] for t in texts]
-    with open_browser() as browser:
-        found = browser.call("sentences", texts, normal_form(language))
+    found = browser.call("sentences", texts, normal_form(language))
     assert first_difference(texts, expected, found) == ""
 
 
@@ -29,7 +28,7 @@ NUMBERS = [
 ]
 
 
-def test_spans_of_literals_are_those_of_python() -> None:
+def test_spans_of_literals_are_those_of_python(browser: Browser) -> None:
     texts = [
         *quick_texts(),
         *NUMBERS,
@@ -37,13 +36,11 @@ def test_spans_of_literals_are_those_of_python() -> None:
         *(f"Ein {text} ({text}), „{text}“\t{text}." for text in COPIED),
         *LONG_LINES[::3],
     ]
-    with open_browser() as browser:
-        found = browser.call("literals", LITERALS, texts)
+    found = browser.call("literals", LITERALS, texts)
     assert first_difference(texts, [[list(s) for s in spans_to_translate(t)] for t in texts], found) == ""
 
 
-def test_a_long_text_takes_linear_time() -> None:
-    with open_browser() as browser:
-        for text in ("a. " * 33_000, "." * 100_000, " " * 100_000, ") " * 50_000, "x" * 100_000, ", " * 50_000):
-            expected = [[list(span) for span in sentence_spans(text)]]
-            assert [row for row, _ in browser.call("sentences", [text], "")] == expected
+def test_a_long_text_takes_linear_time(browser: Browser) -> None:
+    for text in ("a. " * 33_000, "." * 100_000, " " * 100_000, ") " * 50_000, "x" * 100_000, ", " * 50_000):
+        expected = [[list(span) for span in sentence_spans(text)]]
+        assert [row for row, _ in browser.call("sentences", [text], "")] == expected

@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 from tests.web.text.browser import (
+    Browser,
     first_difference,
-    open_browser,
     quick_texts,
     stable_characters,
 )
@@ -25,52 +25,47 @@ def test_characters_have_the_unicode_properties_of_python() -> None:
     assert all(len(characters) <= ALLOWED for characters in changed.values()), changed
 
 
-def test_stripping_splitting_and_capitalizing_are_those_of_python() -> None:
+def test_stripping_splitting_and_capitalizing_are_those_of_python(browser: Browser) -> None:
     texts = quick_texts()
-    with open_browser() as browser:
-        found = browser.call("stripped", texts)
+    found = browser.call("stripped", texts)
     assert first_difference(texts, [[t.strip(), t.split(), t.capitalize()] for t in texts], found) == ""
 
 
 @pytest.mark.parametrize("code", ["tr", "az-Cyrl", "crh", "lt", "el", "de", ""])
-def test_capitals_and_small_letters_are_those_of_the_language_as_in_python(code: str) -> None:
+def test_capitals_and_small_letters_are_those_of_the_language_as_in_python(browser: Browser, code: str) -> None:
     rng = random.Random(1)
     letters = "iIıİjJįĮÌíĨaΣσß\u0307\u0323\u0301 "
     texts = ["".join(rng.choices(letters, k=6)) for _ in range(2_000)]
-    with open_browser() as browser:
-        found = browser.call("cased", texts, code)
+    found = browser.call("cased", texts, code)
     assert (
         first_difference(texts, [[lower(t, code), upper(t, code), capitalize(t, code)] for t in texts], found) == ""
     )
 
 
 @pytest.mark.parametrize("steps", [-9, -2, -1, 0, 1, 2, 9])
-def test_an_offset_moves_by_whole_characters(steps: int) -> None:
+def test_an_offset_moves_by_whole_characters(browser: Browser, steps: int) -> None:
     text = "a😀b👍c"
     units = [len(text[:index].encode("utf-16-le")) // 2 for index in range(len(text) + 1)]
-    with open_browser() as browser:
-        for index, unit in enumerate(units):
-            moved = units[min(len(text), max(0, index + steps))]
-            assert browser.call("moved", text, unit, steps) == [moved, text[max(0, index - 1) : index]]
+    for index, unit in enumerate(units):
+        moved = units[min(len(text), max(0, index + steps))]
+        assert browser.call("moved", text, unit, steps) == [moved, text[max(0, index - 1) : index]]
 
 
-def test_characters_that_another_version_of_unicode_knows_are_those_of_python() -> None:
+def test_characters_that_another_version_of_unicode_knows_are_those_of_python(browser: Browser) -> None:
     texts = [
         "".join(map(chr, range(start, start + 0x400)))
         for start in (*range(0, 0xD800, 0x400), *range(0xE000, 0x110000, 0x400))
     ]
-    with open_browser() as browser:
-        found = browser.call("known", texts)
+    found = browser.call("known", texts)
     expected = [
         known(text).replace("\U000f0000", "\ue000") for text in texts
     ]  # a symbol of private use, of two units
     assert first_difference(texts, expected, found) == ""
 
 
-def test_case_changes_beside_newer_characters_are_those_of_python() -> None:
+def test_case_changes_beside_newer_characters_are_those_of_python(browser: Browser) -> None:
     rng, new = random.Random(1), [chr(code) for code in range(0x10D4A, 0x10D90)] + ["\u1c89", "\ua7cb", "\uffff"]
     texts = ["".join(rng.choices([*new, *"aßÉσΣ ǆ"], k=12)) for _ in range(50)]
     functions = partial(on_known, str.upper), partial(on_known, str.capitalize)
-    with open_browser() as browser:
-        found = browser.call("changed", texts)
+    found = browser.call("changed", texts)
     assert first_difference(texts, [[function(text) for function in functions] for text in texts], found) == ""

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from tests.web.text.browser import (
     LITERALS,
     Browser,
     first_difference,
-    open_browser,
     quick_texts,
     random_ids,
 )
@@ -42,10 +40,9 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def browser(tokenizer: Tokenizer) -> Iterator[Browser]:
-    with open_browser() as opened:
-        opened.call("load", "bpe", describe_tokenizer(tokenizer))
-        yield opened
+def browser(browser: Browser, tokenizer: Tokenizer) -> Browser:
+    browser.call("load", "bpe", describe_tokenizer(tokenizer))
+    return browser
 
 
 def test_word_numbers_of_tokens_are_those_of_python(browser: Browser, tokenizer: Tokenizer) -> None:

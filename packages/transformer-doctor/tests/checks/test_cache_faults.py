@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from specimens import cached_decoders
 from specimens.sweep import covering
@@ -19,7 +18,6 @@ QUICK = covering(DEFECTS)
     [pytest.param(*planted, marks=[pytest.mark.slow] * (planted not in QUICK)) for planted in DEFECTS],
 )
 def test_a_defect_of_a_cache_is_named_by_its_case(make: type[cached_decoders.Base], defect: str, case: str) -> None:
-    torch.manual_seed(0)
     report = cached_decoders.examined(make(defect))
     assert report.names == ["cache-differs"]
     texts = FINDING_TEXTS["en"]["cases" if case else "model"][case or "cache-differs"]

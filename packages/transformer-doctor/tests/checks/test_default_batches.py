@@ -62,7 +62,6 @@ def steps_of(model: Any) -> dict[str, Callable[..., Tensor]]:
     [("bart", "tensors"), ("t5", "all"), ("marian", "three"), ("gpt2", "attributes"), ("t5", "mapping")],
 )
 def test_steps_of_hugging_face_have_no_finding(name: str, style: str) -> None:
-    torch.manual_seed(1)
     model = peers.make(name)
     report = examine(model, train_step=steps_of(model)[style], longest=32)
     assert report.names == [], report
@@ -71,7 +70,6 @@ def test_steps_of_hugging_face_have_no_finding(name: str, style: str) -> None:
 
 @pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
 def test_pairs_are_decoded_with_generate() -> None:
-    torch.manual_seed(1)
     model = peers.make("bart")
 
     def greedy(source: Any) -> Tensor:

@@ -21,7 +21,6 @@ def examined(model: nn.Module) -> Report:
 
 @pytest.mark.parametrize(("rotation", "norm"), covering(product(ROTATIONS, [False, True])))
 def test_rotary_positions_written_in_other_ways_are_sound(rotation: str, norm: bool) -> None:
-    torch.manual_seed(3)
     report = examined(Rotary(rotation, norm=norm))
     assert not report.findings
     assert DISTANCES in report.asked
@@ -31,7 +30,6 @@ def test_rotary_positions_written_in_other_ways_are_sound(rotation: str, norm: b
     ("defect", "norm", "dtype"), covering(product(ROTARY_DEFECTS, [False, True], [torch.float32, torch.bfloat16]))
 )
 def test_wrong_rotary_positions_are_named(defect: str, norm: bool, dtype: torch.dtype) -> None:
-    torch.manual_seed(3)
     report = examined(Rotary("halves", defect, norm=norm).to(dtype))
     assert report.names == ["wrong-distances"], report
     assert ("values of one token" in report.findings[0].evidence) == (defect == "values")
@@ -39,7 +37,6 @@ def test_wrong_rotary_positions_are_named(defect: str, norm: bool, dtype: torch.
 
 @pytest.mark.parametrize("way", ["distance", "keys", "fused", "reversed"])
 def test_a_linear_bias_has_to_favour_near_keys(way: str) -> None:
-    torch.manual_seed(3)
     report = examined(LinearBias(way))
     assert report.names == ["wrong-distances"] * (way == "reversed")
     assert DISTANCES in report.asked
@@ -65,7 +62,6 @@ def test_frequencies_that_are_all_zero_are_named(empty: bool) -> None:
                 x = layer(x, src_mask=later)
             return self.output(x)
 
-    torch.manual_seed(3)
     model = Waves()
     model.frequencies *= not empty
     report = examined(model)
@@ -81,5 +77,4 @@ def test_values_that_are_turned_back_afterwards_are_sound() -> None:
             scores = super().forward(ids)
             return scores.mean(1, keepdim=True).expand_as(scores) * 0 + self.out(self.tokens(ids))
 
-    torch.manual_seed(3)
     assert "wrong-distances" not in examined(TurnedBack("halves", "values")).names

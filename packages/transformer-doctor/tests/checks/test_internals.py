@@ -23,7 +23,6 @@ class CausalCross(Transformer):
 
 
 def test_causal_cross_attention_is_named() -> None:
-    torch.manual_seed(3)
     report = examine(CausalCross(), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=32)
     assert report.names == ["causal-cross-attention"], report
     assert "the first queries see [1, 2, 3] of 11 source tokens" in report.findings[0].evidence

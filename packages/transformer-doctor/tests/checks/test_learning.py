@@ -25,7 +25,6 @@ alone = pytest.mark.usefixtures("few_updates", "training_alone", "rows_unasked")
     [("ascent", "not-learned"), ("twice", "scores-are-probabilities"), ("no step", "parameters-not-updated")],
 )
 def test_steps_that_cannot_learn_are_named(style: str, name: str) -> None:
-    torch.manual_seed(1)
     report = examine_trainer(LossStyle(style))
     assert [(finding.name, finding.severity) for finding in report.findings] == [(name, "error")]
 
@@ -46,7 +45,6 @@ def test_a_manual_update_and_gradients_that_are_never_zeroed_are_recognised() ->
                 parameter.data -= 0.01 * parameter.grad
             return loss.item()
 
-    torch.manual_seed(1)
     trainer = ManualUpdate(Transformer())
     assert not examine_trainer(trainer).findings
     trainer.zeroed = False
@@ -59,7 +57,6 @@ def test_the_start_symbol_of_row_by_row_decoding_with_tied_embeddings_is_found()
         def greedy(self, source: Tensor) -> Any:
             return [Trainer.greedy(self, row[None])[0].tolist() for row in source]
 
-    torch.manual_seed(1)
     model = Transformer()
     model.target_embedding = model.source_embedding
     trainer = RowByRow(model)
@@ -74,7 +71,6 @@ def test_the_start_symbol_of_row_by_row_decoding_with_tied_embeddings_is_found()
 @alone
 @pytest.mark.parametrize("decodes", [True, False])
 def test_a_loss_that_grows_is_a_warning(decodes: bool) -> None:
-    torch.manual_seed(1)
     trainer = Trainer(Transformer(), rate=30.0)
     further = {"greedy": trainer.greedy, "updates": 30} if decodes else {}
     found = {each.name: each for each in examine_trainer(trainer, **further).findings}
@@ -87,7 +83,6 @@ def test_quick_skips_training_and_lists_the_skipped_checks() -> None:
     def never(*batch: Tensor) -> float:
         raise AssertionError
 
-    torch.manual_seed(1)
     report = examine(Transformer(), **MARKS, train_step=never, quick=True)
     assert dict(report.skipped).keys() >= {*TRAINING_CHECKS}
     assert {*TRAINING_CHECKS, _MEMORIZED, _SCORED}.isdisjoint(report.asked)
@@ -130,7 +125,6 @@ def test_other_decoding_is_named_before_the_mean_loss_is_low(
 def test_defects_of_the_training_are_named_beside_those_of_the_model(
     model_defect: int, training_defect: int
 ) -> None:
-    torch.manual_seed(1)
     report = examine_trainer(Trainer(Transformer(model_defect), training_defect))
     assert numbers(report) == {model_defect, training_defect}, report
 
@@ -156,7 +150,6 @@ def test_a_leak_of_unknown_cause_is_named_by_its_low_loss(training_seed: int) ->
 @pytest.mark.usefixtures("one_length")
 @pytest.mark.usefixtures("few_updates")
 def test_weights_modes_and_the_random_state_are_left_unchanged() -> None:
-    torch.manual_seed(1)
     trainer = Trainer(Transformer())
     trainer.model.train()
     trainer.model.output.eval()

@@ -40,7 +40,6 @@ def test_a_look_ahead_at_any_range_is_named_and_its_sound_twin_is_not(kind: str,
 
 
 def test_a_look_ahead_in_long_texts_says_from_which_length_on_and_how_far() -> None:
-    torch.manual_seed(3)
     report = examined(LongRange("strides", 48, leaks=True), kind="decoder")
     (finding,) = report.findings
     assert "in texts of 64 tokens" in finding.evidence
@@ -99,7 +98,6 @@ def test_a_refusal_of_long_texts_ends_the_question_and_is_said() -> None:
     ],
 )
 def test_long_sources_are_read_to_their_end_and_without_padding(way: str, name: str | None, evidence: str) -> None:
-    torch.manual_seed(3)
     report = examined(LongSource(way), bos=BOS, eos=EOS, longest=150)
     assert report.names == [name] * (name is not None), report
     assert SOURCE in report.asked

@@ -72,12 +72,15 @@ def test_bleu_of_changed_outputs_is_named_by_what_does_not_change_it() -> None:
 
 def test_scores_that_are_not_bleu_are_named() -> None:
     def sentences(hypotheses: list[str], references: list[str]) -> float:
-        scores = [sentence_bleu(one, [two]).score for one, two in zip(hypotheses, references, strict=True)]
+        scores = [
+            sentence_bleu(hypothesis, [reference]).score
+            for hypothesis, reference in zip(hypotheses, references, strict=True)
+        ]
         return sum(scores) / len(scores)
 
     def swallowing(hypotheses: list[str], references: list[str]) -> float:
         kept = [pair for pair in zip(hypotheses, references, strict=True) if pair[0]]
-        return sacre([one for one, _ in kept], [two for _, two in kept])
+        return sacre([hypothesis for hypothesis, _ in kept], [reference for _, reference in kept])
 
     def characters(hypotheses: list[str], references: list[str]) -> float:
         return corpus_bleu(hypotheses, [references], tokenize="char").score

@@ -60,7 +60,6 @@ class Configured(nn.Module):
     ],
 )
 def test_a_model_that_is_not_as_configured_is_named(way: str, name: str | None, evidence: str) -> None:
-    torch.manual_seed(3)
     report = examine(Configured(way), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
     assert report.names == [name] * (name is not None), report
     assert all(evidence in finding.evidence for finding in report.findings)
@@ -99,7 +98,6 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
                 x = layer(x, src_mask=~(near & (distance >= 0)))
             return self.output(x)
 
-    torch.manual_seed(3)
     model = Windowed("sound")
     model.config = SimpleNamespace(layer_types=["sliding_attention"] * 2 + ["full_attention"], sliding_window=7)
     report = examine(model, vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
@@ -124,7 +122,6 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
                 x = layer(x, src_mask=hide.repeat_interleave(2, 0))
             return self.output(x)
 
-    torch.manual_seed(3)
     report = examine(Packed("sound"), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
     assert report.names == ["packed-texts-mixed"] * (way == "ignored"), report
     assert all("in segment_ids the scores are the same" in finding.evidence for finding in report.findings)

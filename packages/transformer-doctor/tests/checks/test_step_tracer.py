@@ -34,18 +34,6 @@ def loss_of(model: Model) -> Tensor:
     return functional.cross_entropy(model(IDS).flatten(0, 1), IDS.flatten())
 
 
-def test_ids_and_the_gradient_of_scores_are_recorded(model: Model) -> None:
-    with StepTracer(V) as tracer:
-        loss_of(model).backward()
-    (fed,) = tracer.fed
-    assert torch.equal(fed.ids, IDS)
-    assert fed.gradient is not None
-    assert bool((fed.gradient > 0).all())
-    gradient = tracer.of_first_width().scores[-1].gradient
-    assert gradient is not None
-    assert torch.equal(gradient.reshape(-1, V).argmin(-1), IDS.flatten())
-
-
 def test_gradients_of_scores_that_are_not_kept_become_zero(model: Model) -> None:
     with StepTracer(V, keep={2: torch.tensor([[0, 1, 0], [0, 0, 0]])}) as tracer:
         loss_of(model).backward()

@@ -84,7 +84,6 @@ def with_large_weights(model: unusual_models.NanoGPT) -> unusual_models.NanoGPT:
 def test_wrong_positions_of_a_stepper_are_named(
     make: type[unusual_models.NanoGPT], position: Callable[[int], int], seen: str | None
 ) -> None:
-    torch.manual_seed(3)
     model = with_large_weights(make())
     table = model.table if isinstance(model, PositionTable) else None
     report = examine(
@@ -99,7 +98,6 @@ def test_wrong_positions_of_a_stepper_are_named(
     ("layers", "causes"), [(2, []), (1, [FINDING_TEXTS["en"]["cases"]["cache-rows"]["cause"]])]
 )
 def test_a_stepper_that_reorders_a_part_of_its_cache_is_named(layers: int, causes: list[str]) -> None:
-    torch.manual_seed(3)
     model = with_large_weights(unusual_models.NanoGPT())
 
     def start(ids: Tensor) -> Cached:
@@ -115,21 +113,18 @@ def test_a_stepper_that_reorders_a_part_of_its_cache_is_named(layers: int, cause
 @pytest.mark.usefixtures("cache_alone")
 @pytest.mark.parametrize("make", cached_decoders.SOUND)
 def test_a_sound_cache_is_found_in_any_code_style_and_gives_no_finding(make: type[cached_decoders.Base]) -> None:
-    torch.manual_seed(0)
     report = cached_decoders.examined(make())
     assert report.names == []
     assert {stepping.STEPPING, stepping._AGAIN} <= {*report.asked}
 
 
 def test_a_model_whose_scores_are_wrong_already_is_not_decoded() -> None:
-    torch.manual_seed(0)
     model = cached_decoders.Tuples("future")
     assert (stepping.STEPPING, "an error above changes the scores") in cached_decoders.examined(model).skipped
 
 
 @pytest.mark.usefixtures("cache_alone")
 def test_a_model_of_transformers_is_decoded_in_every_way() -> None:
-    torch.manual_seed(0)
     report = examine(peers.make("gpt2"), quick=True)
     ways = {
         stepping.STEPPING, stepping._PIECES, stepping._PADDED, stepping._REORDERED, stepping._AGAIN, stepping._CUT,
@@ -146,7 +141,7 @@ def test_a_model_of_transformers_is_decoded_in_every_way() -> None:
 def test_a_state_whose_effect_is_below_rounding_is_asked_with_stronger_matrices(
     defect: str, names: list[str]
 ) -> None:
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # other weights are asked with matrices of another strength
     model = cached_decoders.States(defect)
     for block in model.blocks:
         block.out.weight.data.mul_(1e-5)
@@ -159,7 +154,6 @@ def test_a_state_whose_effect_is_below_rounding_is_asked_with_stronger_matrices(
 
 @pytest.mark.usefixtures("cache_alone")
 def test_a_decoder_beside_an_encoder_is_fed_several_tokens_at_a_time() -> None:
-    torch.manual_seed(0)
     model = peers.make("bart")
 
     def leave_out_mask(module: nn.Module, args: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -23,7 +23,6 @@ alone = pytest.mark.usefixtures("training_alone", "rows_unasked")
 @alone
 @pytest.mark.parametrize("style", ["third axis", "gathered", "selected", "summed"])
 def test_losses_of_any_form_are_read(style: str) -> None:
-    torch.manual_seed(1)
     report = examine_trainer(LossStyle(style))
     assert not report.findings, report
     assert {*TRAINING_CHECKS} <= {*report.asked}
@@ -63,7 +62,6 @@ class ShiftedIds(Transformer):
 
 @pytest.mark.usefixtures("one_length")
 def test_a_model_that_shifts_its_embeddings_needs_no_other_shift() -> None:
-    torch.manual_seed(1)
     model = Transformer()
     model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
     report = examine_trainer(Unshifted(model))
@@ -73,7 +71,6 @@ def test_a_model_that_shifts_its_embeddings_needs_no_other_shift() -> None:
 
 @pytest.mark.usefixtures("one_length")
 def test_a_model_that_shifts_its_ids_needs_no_other_shift() -> None:
-    torch.manual_seed(1)
     trainer = Unshifted(ShiftedIds().bfloat16())
     report = examine_trainer(trainer, bos=None)
     assert not report.findings, report
@@ -83,7 +80,6 @@ def test_a_model_that_shifts_its_ids_needs_no_other_shift() -> None:
 @alone
 @pytest.mark.parametrize("ids", [True, False])
 def test_a_second_shift_outside_a_model_that_shifts_is_named(ids: bool) -> None:
-    torch.manual_seed(1)
     model = ShiftedIds() if ids else Transformer()
     if not ids:
         model.target_embedding = Shifting(model.target_embedding)  # type: ignore[assignment]
@@ -92,7 +88,6 @@ def test_a_second_shift_outside_a_model_that_shifts_is_named(ids: bool) -> None:
 
 @alone
 def test_unshifted_labels_of_a_model_that_does_not_shift_are_one_finding() -> None:
-    torch.manual_seed(1)
     trainer = Unshifted(Transformer())
     report = examine_trainer(trainer, bos=None)
     assert report.names == ["target-not-shifted"], report
@@ -100,7 +95,6 @@ def test_unshifted_labels_of_a_model_that_does_not_shift_are_one_finding() -> No
 
 @alone
 def test_a_character_model_without_marks_is_sound() -> None:
-    torch.manual_seed(1)
     model = GPT("")
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
@@ -122,7 +116,6 @@ def test_a_character_model_without_marks_is_sound() -> None:
 @alone
 @pytest.mark.parametrize("padding_counted", [False, True])
 def test_a_masked_language_model_may_have_a_training_step(padding_counted: bool) -> None:
-    torch.manual_seed(1)
     model = peers.make("bert-masked-lm")
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 
@@ -139,7 +132,6 @@ def test_a_masked_language_model_may_have_a_training_step(padding_counted: bool)
 
 @alone
 def test_labels_that_cannot_be_read_are_listed_with_the_reason() -> None:
-    torch.manual_seed(1)
     trainer = Trainer(Transformer())
 
     def step(source: Tensor, target: Tensor) -> float:
@@ -157,7 +149,6 @@ def test_a_smoothed_loss_with_the_time_first_is_read_too() -> None:
         def forward(self, source: Tensor, target: Tensor) -> Tensor:
             return super().forward(source.t(), target.t()).transpose(0, 1)
 
-    torch.manual_seed(1)
     model = TimeFirst()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
 

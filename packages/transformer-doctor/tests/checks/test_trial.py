@@ -56,7 +56,3 @@ def test_sources_and_targets_have_no_token_in_common() -> None:
     """Otherwise the inputs of decoder and encoder could not be distinguished."""
     for sources, targets in list(trial().step_rows())[:2]:
         assert not {token for row in sources for token in row} & {token for row in targets for token in row}
-
-
-def test_a_score_of_this_model_depends_on_the_token_fed_at_its_position() -> None:
-    assert trial().own_token

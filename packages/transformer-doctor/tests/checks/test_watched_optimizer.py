@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import nn
 
@@ -11,14 +10,6 @@ from transformer_doctor.checks.watched_optimizer import TrainingFindings, Watche
 
 def test_early_updates_and_then_every_64th_are_examined() -> None:
     assert [steps + 1 for steps in range(200) if is_examined(steps)] == [1, 2, 3, 4, 8, 16, 64, 128, 192]
-
-
-@pytest.mark.parametrize(("rate", "found"), [(0.1, []), (0.2, ["rate-not-as-planned"])])
-def test_a_rate_is_compared_with_the_plan(rate: float, found: list[str]) -> None:
-    module, told = nn.Linear(3, 5), TrainingFindings(lambda finding: None)
-    optimizer = torch.optim.SGD(module.parameters(), rate)
-    WatchedOptimizer(optimizer, dict(module.named_parameters()), told, plan=lambda update: 0.1).before_step([])
-    assert [*told.findings] == found
 
 
 def test_numbers_of_weights_follow_their_memory() -> None:

@@ -28,7 +28,6 @@ class Causal(LanguageModel):
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
 def test_the_doctor_finds_nothing_in_the_shared_models() -> None:
-    torch.manual_seed(0)
     assert not examine(Translator(13), vocab_size=13, pad=PAD, bos=BOS, eos=EOS).findings
     assert not examine(Causal(13, 16), vocab_size=13, pad=PAD, bos=BOS, kind="decoder").findings
     assert not examine(Encoder(13, 16, Sinusoidal(16)), vocab_size=13, kind="encoder", longest=64).findings

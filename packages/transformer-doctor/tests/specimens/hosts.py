@@ -1,4 +1,4 @@
-"""Transformers whose attention is written in different ways, into which defects can be planted."""
+"""Transformers whose attention is written in different ways, each with the defects that are planted into it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ E = D // H
 class Plan:
     """Planted defects: one name for each part, empty where the part is sound.
 
-    look_ahead, padding: absent, inverted, wide, late, multiplied, added; queries (padding only).
-    scale: missing, twice, width. axis: queries, heads. positions: see `sinusoids`. tied: up, down, t5.
+    look_ahead, padding: absent, inverted, wide, late, multiplied, added; queries (padding only). Any host has the
+    masks of `with_defect`; the use of a mask, the scale and the axis of the softmax have a defect in some hosts:
+    test_diagnosis.py has a case of each. scale: missing, twice, width. axis: queries, heads. positions: see
+    `sinusoids`. tied: up, down, t5.
     """
 
     look_ahead: str = ""
@@ -29,10 +31,6 @@ class Plan:
     axis: str = ""
     positions: str = ""
     tied: str = ""
-
-    @property
-    def factor(self) -> float:
-        return {"": E**-0.5, "missing": 1.0, "twice": 1 / E, "width": D**-0.5}[self.scale]
 
 
 def with_defect(hide: Tensor, defect: str) -> Tensor:
@@ -59,10 +57,6 @@ def join(x: Tensor) -> Tensor:
 class Attention(nn.Module):
     """Projections; subclasses write `attend` from (B, T, D), (B, S, D) and a mask (B or 1, T, S), True = hide."""
 
-    styles = ("", "absent", "inverted", "wide", "late", "multiplied", "added", "queries")
-    scales = ("missing", "twice", "width")
-    axes = ("queries", "heads")
-
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         self.plan = plan
@@ -84,18 +78,14 @@ class Einsum(Attention):
     def attend(self, x: Tensor, memory: Tensor, hide: Tensor | None, defect: str) -> Tensor:
         q, k, v = (f(t).reshape(*t.shape[:2], H, E) for f, t in ((self.q, x), (self.k, memory), (self.v, memory)))
         energy = torch.einsum("nqhd,nkhd->nhqk", [q, k])
-        if self.plan.scale == "twice":
-            energy = energy / math.sqrt(E) / math.sqrt(E)
-        elif self.plan.scale != "missing":
-            energy = energy * self.plan.factor
+        if self.plan.scale != "missing":
+            energy = energy / math.sqrt(E)
         mask = None if hide is None else ~hide[:, None]
         if mask is not None and defect == "multiplied":
             energy = energy * mask
-        elif mask is not None and defect == "added":
-            energy = energy + mask
         elif mask is not None and defect != "late":
             energy = energy.masked_fill(mask == 0, torch.finfo(energy.dtype).min)
-        attention = torch.softmax(energy, dim={"": 3, "queries": 2, "heads": 1}[self.plan.axis])
+        attention = torch.softmax(energy, dim={"": 3, "queries": 2}[self.plan.axis])
         if mask is not None and defect == "late":
             attention = attention.masked_fill(mask == 0, 0)
         return torch.einsum("nhql,nlhd->nqhd", [attention, v]).reshape(x.size(0), -1, D)
@@ -103,8 +93,6 @@ class Einsum(Attention):
 
 class HeadModules(Attention):
     """A module for each head in a ModuleList, as in lectures; masks by a tril buffer's values."""
-
-    axes = ("queries",)
 
     class Head(nn.Module):
         def __init__(self, plan: Plan) -> None:
@@ -116,20 +104,14 @@ class HeadModules(Attention):
             q, k = self.query(x), self.key(memory)
             if self.plan.scale == "twice":
                 q = q * E**-0.5
-            wei = q @ k.transpose(-2, -1)
-            if self.plan.scale != "missing":
-                wei = wei * {"": E**-0.5, "twice": E**-0.5, "width": x.shape[-1] ** -0.5}[self.plan.scale]
+            wei = q @ k.transpose(-2, -1) * E**-0.5
             if hide is not None:
                 allowed = (~hide).to(wei.dtype)
                 if defect == "multiplied":
                     wei = wei * allowed
-                elif defect == "added":
-                    wei += allowed
-                elif defect != "late":
+                else:
                     wei = wei.masked_fill(allowed == 0, torch.finfo(wei.dtype).min)
             wei = functional.softmax(wei, dim=1 if self.plan.axis else -1)
-            if hide is not None and defect == "late":
-                wei = wei * (~hide)
             return wei @ self.value(memory)
 
     def __init__(self, plan: Plan) -> None:
@@ -143,10 +125,6 @@ class HeadModules(Attention):
 class Torch(Attention):
     """nn.MultiheadAttention with additive float masks of (B * H, T, S)."""
 
-    styles = ("", "absent", "inverted", "wide", "added", "queries")
-    scales = ()
-    axes = ()
-
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         self.attention = nn.MultiheadAttention(D, H, batch_first=True)
@@ -155,15 +133,12 @@ class Torch(Attention):
         mask = None
         if hide is not None:
             hide = hide.expand(x.size(0), -1, -1).repeat_interleave(H, 0)
-            mask = hide.to(x.dtype) if defect == "added" else (hide.to(x.dtype) * torch.finfo(x.dtype).min)
+            mask = hide.to(x.dtype) * torch.finfo(x.dtype).min
         return self.attention(x, memory, memory, attn_mask=mask, need_weights=False)[0]
 
 
 class Fused(Attention):
     """scaled_dot_product_attention of rotated queries and keys from one layer, one key head for two of queries."""
-
-    styles = ("", "absent", "inverted", "wide", "added", "queries")
-    axes = ()
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -181,19 +156,15 @@ class Fused(Attention):
         k, v = self.kv(memory).unflatten(-1, (2, H // 2, E)).permute(2, 0, 3, 1, 4)
         q, k = self.rotate(q), self.rotate(k)
         k, v = (part.repeat_interleave(2, dim=1) for part in (k, v))
-        scale = {"": None, "twice": None, "missing": 1.0, "width": D**-0.5}[self.plan.scale]
-        q = q / E**0.5 if self.plan.scale == "twice" else q
         mask = None
         if hide is not None:
             bias = torch.zeros(hide.shape, dtype=x.dtype).masked_fill_(hide, torch.finfo(x.dtype).min)
             mask = (hide.to(x.dtype) if defect == "added" else bias)[:, None]
-        return join(functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale))
+        return join(functional.scaled_dot_product_attention(q, k, v, attn_mask=mask))
 
 
 class Folded(Attention):
     """baddbmm of heads folded into the batch, heads first, with an additive mask."""
-
-    axes = ("queries", "heads")
 
     def attend(self, x: Tensor, memory: Tensor, hide: Tensor | None, defect: str) -> Tensor:
         q, k, v = (
@@ -203,14 +174,11 @@ class Folded(Attention):
         scores = torch.zeros(q.size(0), q.size(1), k.size(1), dtype=x.dtype)
         if hide is not None:
             hide = hide.expand(x.size(0), -1, -1).repeat(H, 1, 1)
-            if defect not in ("late", "multiplied", "added"):
+            if defect != "late":
                 scores = hide.to(x.dtype) * -30_000.0
-            elif defect == "added":
-                scores = hide.to(x.dtype)
-        scores = torch.baddbmm(scores, q, k.transpose(1, 2), beta=1, alpha=self.plan.factor)
-        if hide is not None and defect == "multiplied":
-            scores = scores * (~hide).to(x.dtype)
-        weights = scores.softmax({"": 2, "queries": 1, "heads": 0}[self.plan.axis])
+        alpha = {"": E**-0.5, "missing": 1.0}[self.plan.scale]
+        scores = torch.baddbmm(scores, q, k.transpose(1, 2), beta=1, alpha=alpha)
+        weights = scores.softmax({"": 2, "heads": 0}[self.plan.axis])
         if hide is not None and defect == "late":
             weights = torch.where(hide, torch.zeros_like(weights), weights)
         return torch.cat(torch.chunk(torch.bmm(weights, v), H, dim=0), dim=2)
@@ -219,24 +187,16 @@ class Folded(Attention):
 def attention_by_hand(q: Tensor, k: Tensor, v: Tensor, hide: Tensor | None, defect: str, plan: Plan) -> Tensor:
     """Compute attention as keys times queries, with in-place assignments and a softmax written out."""
     scores = torch.matmul(k, q.mT).mT
-    if plan.scale == "twice":
-        scores.mul_(E**-0.5)
-    if plan.scale != "missing":
-        scores.div_(math.sqrt(D if plan.scale == "width" else E))
+    scores.div_(math.sqrt(D if plan.scale == "width" else E))
     if hide is not None:
         hide = hide[:, None].expand_as(scores)
-        if defect == "multiplied":
-            scores[hide] = 0 * scores[hide]
-        elif defect == "added":
+        if defect == "added":
             scores = scores - hide.float()
-        elif defect != "late":
+        else:
             scores[hide] = torch.finfo(scores.dtype).min
-    axis = {"": -1, "queries": -2, "heads": 1}[plan.axis]
+    axis = {"": -1, "queries": -2}[plan.axis]
     weights = (scores - scores.amax(axis, keepdim=True)).exp()
-    weights = weights / weights.sum(axis, keepdim=True)
-    if hide is not None and defect == "late":
-        weights = weights * ~hide
-    return weights @ v
+    return weights / weights.sum(axis, keepdim=True) @ v
 
 
 class ByHand(Attention):

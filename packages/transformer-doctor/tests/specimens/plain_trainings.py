@@ -145,7 +145,7 @@ def writing(defect: str = "") -> Arguments:
     def collate(sources: Rows, targets: Rows) -> tuple[Tensor]:
         marked = [[BOS, *row, EOS] for row in targets]
         if "packed" in defect:
-            marked = [[*one, *two] for one, two in zip(marked[::2], marked[1::2], strict=True)]
+            marked = [[*first, *second] for first, second in zip(marked[::2], marked[1::2], strict=True)]
         return (fill(marked, left="left" in defect),)
 
     def train_step(ids: Tensor) -> Tensor:

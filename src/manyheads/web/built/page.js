@@ -736,7 +736,8 @@ umn.reference"),sample.reference],[t("column.output"),markDifferences(sample.out
 "sample")));return draw(initial),figure({key:"training.samples",title:`${t("training.samples")}${several?
 ` (${run.name})`:""}`,table:()=>[columnTitles("update source reference output"),run.samples.map(sample=>[
 sample.step,sample.source,sample.reference,sample.output])],chart:stack(slider(t("column.update"),{min:0,
-max:steps.length-1,value:initial,show:i=>integer(steps[i])},i=>{change({checkpoint:i}),draw(i)}),holder)})}function correctionForm(text){let{source,target}=currentModel(),box=h("textarea",{id:"correction",rows:3,
+max:steps.length-1,value:initial,show:i=>integer(steps[i])},i=>{change({checkpoint:i}),draw(i)}),holder)})}function confidenceOf(sentences){let lowest=["low","medium","high"].find(level=>sentences.some(({confidence_level:own})=>own===
+level));return lowest?t(`confidence.${lowest}`):""}function correctionForm(text){let{source,target}=currentModel(),box=h("textarea",{id:"correction",rows:3,
 dir:"auto",lang:target}),status=h("p",{class:"count",role:"status"}),send=button(t("correct.send"),submit,
 {class:"primary"}),form=h("div",{hidden:!0,role:"group","aria-label":t("correct.open")},h("label",{for:"\
 correction"},t("correct.label")),box,div("controls",send,button(t("correct.cancel"),close))),opener=button(
@@ -771,41 +772,39 @@ showEffect();let slow=setTimeout(()=>{number===runCount&&(speed.textContent=t("t
 output,"busy","true"))},TYPING_DELAY),shown;try{let result=state.q.trim()?await translateText(state.
 q,modelChanges()):{translation:"",sentences:[],tokens:0,seconds:0};if(number!==runCount)return;text=
 result.translation,notices.replaceChildren(...warningsOf(result.sentences).map(name=>para("notice",t(
-`warning.${name}`)))),shown=para("translation",text),speed.textContent=text&&t("translate.facts",{seconds:n(
-result.seconds,2),speed:integer(result.tokens/result.seconds)})+confidenceOf(result.sentences),result.
-sentences.length&&(below.append(sentencesFigure(result.sentences,below),div("preview"),sentenceDetails(
-sentenceOf(result))),previewAttention(below))}catch(error){shown=para("wrong",error.message),number===
-runCount&&(speed.textContent="")}clearTimeout(slow),number===runCount&&(aria(output,"busy","false"),
-output.replaceChildren(shown))}}function languageLists(){let{source,target}=currentModel(),directions=mh.
-about.models.filter(model=>model.source),open=model=>{let q=byId("source").value;change({...OWN_OUTPUT,
-...AS_TRAINED,model:model?.name,q,sentence:0}),mh.render()},named=codes=>[...new Set(codes)].map((code="")=>[
-code,languageName(code)]);return directions.length<2?[]:[choice(t("translate.from"),named(directions.
-map(model=>model.source)),source,chosen=>{let from=directions.filter(model=>model.source===chosen);open(
-from.find(model=>model.target===target)||from[0])}),choice(t("translate.to"),named(directions.filter(
-model=>model.source===source).map(model=>model.target)),target,chosen=>open(directions.find(model=>model.
-source===source&&model.target===chosen)))]}var warningsOf=sentences=>[...new Set(sentences.flatMap(({
-warnings})=>warnings))];function confidenceOf(sentences){let lowest=["low","medium","high"].find(level=>sentences.
-some(({confidence_level:own})=>own===level));return lowest?`, ${t(`confidence.${lowest}`)}`:""}async function previewAttention(below){
-if(!hasWorker)return;let inspection=await fetchInspection().catch(()=>null),holder=below.querySelector(
-".preview");if(!inspection||!holder?.isConnected)return;let cross=attentionOfKind(inspection,"cross"),
-layer=inspection.alignment?.layer??unpack(cross.weights).shape[0]-1,[rows,columns]=attentionAxes(inspection,
-"cross"),title=`${t("attention.cross")}, ${t("attention.named_mean",{layer})}`,options={rows:rows.names,
-columns:columns.names,value:weightsOf(cross,layer,"mean"),label:title,meaning:t("attention.weight"),
-rowTitle:rows.title,columnTitle:columns.title};holder.replaceChildren(figure({key:"translate.attenti\
-on",table:()=>matrixTable(options),chart:div("",matrix(options),linkButton(t("translate.heads"),()=>goTo(
-{tab:"attention",kind:"cross",layer,head:"mean"})))}))}function sentencesFigure(sentences,below){if(sentences.
-length<2)return"";let buttons=sentences.map((sentence,i)=>button(sentence.source,()=>{change({...OWN_OUTPUT,
-sentence:i}),setPressed(buttons,i),showEffect(),previewAttention(below),below.lastChild?.replaceWith(
-sentenceDetails(sentence))},{class:"sentence",dir:"auto","aria-pressed":i===state.sentence||"false"}));
-return figure({key:"translate.sentences",chart:div("sentences",buttons)})}function sentenceDetails({
-hypotheses}){if(!hypotheses.length)return"";let[best]=hypotheses,tokens=best.tokens.map((piece,i)=>({
-piece,probability:Math.exp(best.token_scores[i])})),inspect=target=>()=>goTo({...OWN_OUTPUT,tab:"wor\
-ds",target}),rows=hypotheses.map((hypothesis,rank)=>[rank+1,rank?markDifferences(hypothesis.text,best.
-text):hypothesis.text,hypothesis.score,hypothesis.log_probability,hypothesis.tokens.length,linkButton(
-t("translate.inside"),inspect(rank?hypothesis.text:""),`${t("translate.inside")}: ${hypothesis.text}`)]);
-return stack(tokenFigure(tokens,at=>goTo({...OWN_OUTPUT,tab:"words",at})),figure({key:"translate.alt\
-ernatives",chart:tableOf([columnTitles("rank text score log_probability length look"),rows],t("trans\
-late.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
+`warning.${name}`)))),shown=para("translation",text);let shownFacts=[t("translate.facts",{seconds:n(
+result.seconds,2),speed:integer(result.tokens/result.seconds)}),confidenceOf(result.sentences)].filter(
+Boolean);speed.textContent=text&&shownFacts.join(", "),result.sentences.length&&(below.append(sentencesFigure(
+result.sentences,below),div("preview"),sentenceDetails(sentenceOf(result))),previewAttention(below))}catch(error){
+shown=para("wrong",error.message),number===runCount&&(speed.textContent="")}clearTimeout(slow),number===
+runCount&&(aria(output,"busy","false"),output.replaceChildren(shown))}}function languageLists(){let{
+source,target}=currentModel(),directions=mh.about.models.filter(model=>model.source),open=model=>{let q=byId(
+"source").value;change({...OWN_OUTPUT,...AS_TRAINED,model:model?.name,q,sentence:0}),mh.render()},named=codes=>[
+...new Set(codes)].map((code="")=>[code,languageName(code)]);return directions.length<2?[]:[choice(t(
+"translate.from"),named(directions.map(model=>model.source)),source,chosen=>{let from=directions.filter(
+model=>model.source===chosen);open(from.find(model=>model.target===target)||from[0])}),choice(t("tra\
+nslate.to"),named(directions.filter(model=>model.source===source).map(model=>model.target)),target,chosen=>open(
+directions.find(model=>model.source===source&&model.target===chosen)))]}var warningsOf=sentences=>[...new Set(
+sentences.flatMap(({warnings})=>warnings))];async function previewAttention(below){if(!hasWorker)return;
+let inspection=await fetchInspection().catch(()=>null),holder=below.querySelector(".preview");if(!inspection||
+!holder?.isConnected)return;let cross=attentionOfKind(inspection,"cross"),layer=inspection.alignment?.
+layer??unpack(cross.weights).shape[0]-1,[rows,columns]=attentionAxes(inspection,"cross"),title=`${t(
+"attention.cross")}, ${t("attention.named_mean",{layer})}`,options={rows:rows.names,columns:columns.
+names,value:weightsOf(cross,layer,"mean"),label:title,meaning:t("attention.weight"),rowTitle:rows.title,
+columnTitle:columns.title};holder.replaceChildren(figure({key:"translate.attention",table:()=>matrixTable(
+options),chart:div("",matrix(options),linkButton(t("translate.heads"),()=>goTo({tab:"attention",kind:"\
+cross",layer,head:"mean"})))}))}function sentencesFigure(sentences,below){if(sentences.length<2)return"";
+let buttons=sentences.map((sentence,i)=>button(sentence.source,()=>{change({...OWN_OUTPUT,sentence:i}),
+setPressed(buttons,i),showEffect(),previewAttention(below),below.lastChild?.replaceWith(sentenceDetails(
+sentence))},{class:"sentence",dir:"auto","aria-pressed":i===state.sentence||"false"}));return figure(
+{key:"translate.sentences",chart:div("sentences",buttons)})}function sentenceDetails({hypotheses}){if(!hypotheses.
+length)return"";let[best]=hypotheses,tokens=best.tokens.map((piece,i)=>({piece,probability:Math.exp(
+best.token_scores[i])})),inspect=target=>()=>goTo({...OWN_OUTPUT,tab:"words",target}),rows=hypotheses.
+map((hypothesis,rank)=>[rank+1,rank?markDifferences(hypothesis.text,best.text):hypothesis.text,hypothesis.
+score,hypothesis.log_probability,hypothesis.tokens.length,linkButton(t("translate.inside"),inspect(rank?
+hypothesis.text:""),`${t("translate.inside")}: ${hypothesis.text}`)]);return stack(tokenFigure(tokens,
+at=>goTo({...OWN_OUTPUT,tab:"words",at})),figure({key:"translate.alternatives",chart:tableOf([columnTitles(
+"rank text score log_probability length look"),rows],t("translate.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
 let longest=innerWidth<700?16:32;return isolate(text.length<=longest?text:fromEnd?`\u2026 ${text.slice(
 2-longest)}`:`${text.slice(0,longest-2)} \u2026`)}var piecesText=(tokens,separator=" ")=>tokens.map(
 ({piece})=>pieceText(piece)).join(separator);function strongestWeight(inspection,kind,keys,only){let attention=attentionOfKind(

@@ -522,7 +522,7 @@ export async function generateIds(model, context, options = {}) {
 }
 
 /** Return how many of the last tokens of a text of this length are its context in the window
-    (held_tokens in decoding/language_model.py).
+    (held_tokens in inference/window.py).
     @type {(length: number, window: number) => number} */
 export function contextLength(length, window) {
   if (length <= window) return length;

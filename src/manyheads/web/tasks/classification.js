@@ -1,5 +1,5 @@
-/* Classification of a text, and its inspection, as in manyheads/tasks/classification.py and
-   inspecting/classification.py. */
+/* Classification of a text, and its inspection, as in manyheads/inference/classifier.py and
+   manyheads/inspection/classification.py. */
 
 import { SearchCancelled } from "../engine/search.js";
 import { BOS, EOS } from "../text/base.js";

@@ -1,5 +1,5 @@
 /* Continuation of a text with a language model, and its inspection, as in
-   manyheads/tasks/language_modeling.py and inspecting. */
+   manyheads/inference/generator.py and manyheads/inspection/language_model.py. */
 
 import { bestTokens, contextLength, generateIds } from "../engine/search.js";
 import { samplingWeights } from "../engine/sampling.js";

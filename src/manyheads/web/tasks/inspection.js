@@ -1,16 +1,20 @@
 /* Inspection of a text for the views of the page: tokens, predictions, attention and neighbours, as
-   in manyheads/tasks/inspecting. */
+   in manyheads/inspection. */
 
 import { bestTokens } from "../engine/search.js";
 import { BOS, EOS, PAD } from "../text/base.js";
 import { splitBlanks } from "../text/unicode.js";
-import { wordIndices } from "../text/words.js";
+import { wordIndices } from "../translation/alignment.js";
 import { logSoftmax, packArray } from "./arrays.js";
 
 const SPECIAL_IDS = [PAD, BOS, EOS];
 const MAX_SHOWN_TOKENS = 256; // attention weights grow with its square
 const ALTERNATIVES = 5; // likeliest other tokens of a prediction
 const NEIGHBOURS = 5; // nearest tokens of an embedding
+
+/** Return the ids of an output, with the end symbol if it ended.
+    @type {(output: { tokens: number[], ended: boolean }) => number[]} */
+export const withEndSymbol = ({ tokens, ended }) => (ended ? [...tokens, EOS] : [...tokens]);
 
 /** An invalid request; the message is shown to the user. */
 export class RequestError extends Error {}
@@ -119,6 +123,22 @@ const maskOf = (rows, columns, causal) =>
     causal && i % columns > Math.floor(i / columns) ? 0 : 1,
   );
 
+/** Average weights (L, H, T, S) over the heads of the layer that aligns words: rows (T, S).
+    @type {(model: EngineModel, weights: Float32Array, rows: number, columns: number) =>
+      Float64Array[]} */
+export function meanHeads({ heads, layers }, weights, rows, columns) {
+  const layer = layers.decoder - 1;
+  return Array.from({ length: rows }, (_, t) =>
+    Float64Array.from({ length: columns }, (__, s) => {
+      let sum = 0;
+      for (let head = 0; head < heads; head += 1) {
+        sum += weights[((layer * heads + head) * rows + t) * columns + s];
+      }
+      return sum / heads;
+    }),
+  );
+}
+
 /** Return attention weights (L, H, rows, columns) in the JSON of the views, with their mask (see
     maskOf) and the entropy of each head.
     @type {(kind: AttentionKind, weights: Float32Array, shape: number[], causal: boolean) =>
@@ -225,7 +245,7 @@ export function headSteps(model, { kind, layer, head }, source, target, engine) 
 }
 
 /** Return { kind, layer, head }; throw a RequestError if the model has no such head (HeadName.check
-    in manyheads/inspection/changes.py).
+    in manyheads/inference/inspect_options.py).
     @type {(model: EngineModel, name: HeadRequest) => HeadName} */
 export function checkHead({ task, layers, heads }, { kind, layer = 0, head = 0 }) {
   const kinds = /** @type {{ [task: string]: AttentionKind[] }} */ ({

@@ -124,9 +124,9 @@ export class Tokenizer {
     return { whole, broken };
   }
 
-  /** The ids of the symbols of kept texts, all or none (manyheads/text/reserved.py).
+  /** The ids of the placeholders of copied texts, all or none (manyheads/text/reserved.py).
       @type {number[]} */
-  keepIds = [];
+  placeholderIds = [];
 
   /** Return the text of the output of a model; `source` as in wholeCharacters.
       @type {(ids: number[], source?: string) => string} */

@@ -36,7 +36,7 @@ export class SentencePieceModel {
     this.removeExtraBlanks = removeExtraBlanks;
     this.scores = new Float32Array(fromBase64(scores).buffer);
     this.control = new Set(control);
-    this.keepIds = control
+    this.placeholderIds = control
       .filter((id) => /^<keep-\d>$/.test(pieces[id]))
       .sort((a, b) => pieces[a].localeCompare(pieces[b]));
     this.byteIds = bytes;

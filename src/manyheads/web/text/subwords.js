@@ -12,7 +12,7 @@ export class SubwordTokenizer extends Tokenizer {
     this.model = new SentencePieceModel(description.model);
     this.size = this.model.pieces.length;
     this.byteValues = this.model.byteOf;
-    this.keepIds = this.model.keepIds;
+    this.placeholderIds = this.model.placeholderIds;
   }
 
   /** @type {(text: string) => number[]} */

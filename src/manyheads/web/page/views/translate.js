@@ -1,6 +1,7 @@
 /* Translate: a text box whose text is translated as it is typed, and the hypotheses of the
    beam. */
 
+import { confidenceOf } from "../confidence.js";
 import { button, choice, copyButton, linkButton, setPressed } from "../controls.js";
 import { correctionForm } from "../correction.js";
 import { markDifferences } from "../differences.js";
@@ -112,12 +113,12 @@ export async function buildTranslate(panel) {
         ...warningsOf(result.sentences).map((name) => para("notice", t(`warning.${name}`))),
       );
       shown = para("translation", text);
-      speed.textContent =
-        text &&
-        t("translate.facts", {
-          seconds: n(result.seconds, 2),
-          speed: integer(result.tokens / result.seconds),
-        }) + confidenceOf(result.sentences);
+      const facts = t("translate.facts", {
+        seconds: n(result.seconds, 2),
+        speed: integer(result.tokens / result.seconds),
+      });
+      const shownFacts = [facts, confidenceOf(result.sentences)].filter(Boolean);
+      speed.textContent = text && shownFacts.join(", ");
       if (result.sentences.length) {
         below.append(
           sentencesFigure(result.sentences, below),
@@ -176,16 +177,6 @@ function languageLists() {
 /** Return the names of the warnings about any of several sentences.
     @type {(sentences: SentenceTranslation[]) => string[]} */
 const warningsOf = (sentences) => [...new Set(sentences.flatMap(({ warnings }) => warnings))];
-
-/** Return the words for the lowest confidence in the translations of several sentences; empty if
-    there is none.
-    @type {(sentences: SentenceTranslation[]) => string} */
-function confidenceOf(sentences) {
-  const lowest = ["low", "medium", "high"].find((level) =>
-    sentences.some(({ confidence_level: own }) => own === level),
-  );
-  return lowest ? `, ${t(`confidence.${lowest}`)}` : "";
-}
 
 /** Show the cross-attention of the selected sentence in an exported page, whose readers see it
     without opening a view.

@@ -1,4 +1,9 @@
-"use strict";var import_promises=require("node:fs/promises");var LAYOUT_ENTRY={offset:8,size:16,type:24,bytes:32},EngineError=class extends Error{},EngineMemory=class{constructor(exports){
+"use strict";var manyheads=(()=>{var __defProp=Object.defineProperty;var __getOwnPropDesc=Object.getOwnPropertyDescriptor;var __getOwnPropNames=Object.getOwnPropertyNames;var __hasOwnProp=Object.prototype.hasOwnProperty;var __export=(target,all)=>{for(var name in all)__defProp(target,name,{get:all[name],enumerable:!0})},
+__copyProps=(to,from,except,desc)=>{if(from&&typeof from=="object"||typeof from=="function")for(let key of __getOwnPropNames(
+from))!__hasOwnProp.call(to,key)&&key!==except&&__defProp(to,key,{get:()=>from[key],enumerable:!(desc=
+__getOwnPropDesc(from,key))||desc.enumerable});return to};var __toCommonJS=mod=>__copyProps(__defProp({},"__esModule",{value:!0}),mod);var model_exports={};__export(model_exports,{answerRequest:()=>answerRequest,bestTokens:()=>bestTokens,
+createEngine:()=>createEngine,fromBase64:()=>fromBase64,loadPageModel:()=>loadPageModel,makePause:()=>makePause,
+pageModel:()=>pageModel,translateIds:()=>translateIds});var LAYOUT_ENTRY={offset:8,size:16,type:24,bytes:32},EngineError=class extends Error{},EngineMemory=class{constructor(exports){
 this.memory=exports.memory;let start=alignUp(exports.__heap_base.value,16);this.free=[{start,size:this.
 memory.buffer.byteLength-start}],this.blocks=new Map,this.layout=this.readLayout(exports.struct_layout)}current=null;get views(){
 let{buffer}=this.memory;return this.current?.bytes.buffer!==buffer&&(this.current={bytes:new Uint8Array(
@@ -377,7 +382,11 @@ this.cache=new DecoderCache(model,null,model.window,options)}prefill(tokens){ret
 this.tokens=[...tokens],this.cache.append(this.tokens,{causal:this.options.causal}).logits}append(token){
 let{window}=this.model;return this.tokens.length>=window?this.prefill([...this.tokens.slice(windowStep(
 window)),token]):this.options.causal===!1?this.prefill([...this.tokens,token]):(this.tokens.push(token),
-this.cache.append([token]).logits)}release(){this.cache.release()}};var RANGES=`
+this.cache.append([token]).logits)}release(){this.cache.release()}};function makeScheduler(){if(typeof setImmediate=="function")return setImmediate;let{port1,port2}=new MessageChannel,
+callback=()=>{};return port1.onmessage=()=>callback(),call=>{callback=call,port2.postMessage(0)}}function makePause(){
+let schedule=makeScheduler(),lastPause=performance.now(),pending=null;return()=>{if(!(performance.now()-
+lastPause<40))return pending??=new Promise(resolve=>schedule(()=>{lastPause=performance.now(),pending=
+null,resolve()})),pending}}var RANGES=`
   oo 2 6 4 7 1 1 1 k 1 b1 1 12 2 1e 2 3 1 1j 8 r 4 6 b 7i 1 1o 2 2t e 1n 2 1d 2 f 1 s 2 1 1 b 5 v
   1 2 6 6k 1 8 2 2 2 m 1 7 1 1 3 4 2 9 2 2 2 4 8 1 4 2 1 5 2 p 2 3 1 6 4 2 2 m 1 7 1 2 1 2 1 2 2 1
   1 5 4 2 2 3 3 1 7 4 1 1 7 h a 3 1 9 1 3 1 m 1 7 1 2 1 5 2 a 1 3 1 3 2 1 f 4 2 c 7 7 1 3 1 8 2 2
@@ -486,11 +495,11 @@ end;start<ids.length;start=end){for(end=start;end<ids.length&&values.has(ids[end
 slice(start,end).flatMap(id=>values.get(id)??[]),kept=0;for(let[first,last]of brokenCharacters(bytes))
 whole.push(...ids.slice(start+kept,start+first),...this.completed(bytes.slice(first,last),source)),kept=
 last,broken+=1;for(whole.push(...ids.slice(start+kept,end));end<ids.length&&!values.has(ids[end]);end+=
-1)whole.push(ids[end])}return{whole,broken}}keepIds=[];outputText(ids,source=""){return this.decode(
-this.wholeCharacters(ids,source).whole)}completed(beginning,source){let found=[...new Set(source)].filter(
-character=>beginning.every((byte,index)=>utf8Bytes(character)[index]===byte));if(found.length!==1)return[];
-let ids=new Map([...this.byteValues].map(([id,byte])=>[byte,id]));return[...utf8Bytes(found[0])].flatMap(
-byte=>ids.get(byte)??[])}textIds(ids){return this.check(ids).filter(id=>id===UNK||id>EOS)}decodeRuns(ids,decode){
+1)whole.push(ids[end])}return{whole,broken}}placeholderIds=[];outputText(ids,source=""){return this.
+decode(this.wholeCharacters(ids,source).whole)}completed(beginning,source){let found=[...new Set(source)].
+filter(character=>beginning.every((byte,index)=>utf8Bytes(character)[index]===byte));if(found.length!==
+1)return[];let ids=new Map([...this.byteValues].map(([id,byte])=>[byte,id]));return[...utf8Bytes(found[0])].
+flatMap(byte=>ids.get(byte)??[])}textIds(ids){return this.check(ids).filter(id=>id===UNK||id>EOS)}decodeRuns(ids,decode){
 let runs=[];for(let id of this.textIds(ids)){let last=runs.at(-1);last&&last[0]===UNK==(id===UNK)?last.
 push(id):runs.push([id])}return runs.map(run=>run[0]===UNK?SPECIALS[UNK]:decode(run)).join(" ")}};function mergeSymbols(symbols,pairRank){let texts=[...symbols],next=texts.map((_,index)=>index+1),previous=texts.
 map((_,index)=>index-1),heap=new PairHeap,add=(left,right)=>{if(left<0||right>=texts.length)return;let rank=pairRank(
@@ -555,13 +564,13 @@ subarray(match[0],this.replacements.indexOf(0,match[0]))),match[1]]}};var SPACE_
 pieces,scores,unknown,unknownText,control,bytes,user,dummyPrefix,removeExtraBlanks,charsmap}){this.algorithm=
 algorithm,this.pieces=pieces,this.unknown=unknown,this.unknownText=unknownText,this.dummyPrefix=dummyPrefix,
 this.removeExtraBlanks=removeExtraBlanks,this.scores=new Float32Array(fromBase64(scores).buffer),this.
-control=new Set(control),this.keepIds=control.filter(id=>/^<keep-\d>$/.test(pieces[id])).sort((a,b)=>pieces[a].
-localeCompare(pieces[b])),this.byteIds=bytes,this.byteOf=new Map(bytes.map((id,byte)=>[id,byte])),this.
-user=new Set(user),this.userSymbols=user.map(id=>pieces[id]).sort((a,b)=>b.length-a.length),this.charsmap=
-charsmap?new Charsmap(charsmap):null,this.ids=new Map,pieces.forEach((piece,id)=>{id!==unknown&&!this.
-control.has(id)&&!this.byteOf.has(id)&&this.ids.set(piece,id)}),this.longest=0;let lowest=1/0;for(let[
-piece,id]of this.ids)this.longest=Math.max(this.longest,piece.length),this.user.has(id)||(lowest=Math.
-min(lowest,this.scores[id]));this.unknownScore=Math.fround(lowest-UNKNOWN_PENALTY)}encode(text,substitute=""){
+control=new Set(control),this.placeholderIds=control.filter(id=>/^<keep-\d>$/.test(pieces[id])).sort(
+(a,b)=>pieces[a].localeCompare(pieces[b])),this.byteIds=bytes,this.byteOf=new Map(bytes.map((id,byte)=>[
+id,byte])),this.user=new Set(user),this.userSymbols=user.map(id=>pieces[id]).sort((a,b)=>b.length-a.
+length),this.charsmap=charsmap?new Charsmap(charsmap):null,this.ids=new Map,pieces.forEach((piece,id)=>{
+id!==unknown&&!this.control.has(id)&&!this.byteOf.has(id)&&this.ids.set(piece,id)}),this.longest=0;let lowest=1/0;
+for(let[piece,id]of this.ids)this.longest=Math.max(this.longest,piece.length),this.user.has(id)||(lowest=
+Math.min(lowest,this.scores[id]));this.unknownScore=Math.fround(lowest-UNKNOWN_PENALTY)}encode(text,substitute=""){
 let normal=this.normalizeText(text),result=[];for(let pair of this.algorithm==="bpe"?this.mergePieces(
 normal):this.likeliestPieces(normal)){let[piece,id]=pair,last=result.at(-1);if(id!==this.unknown)result.
 push(pair);else if(this.byteIds.length)for(let byte of utf8Bytes(piece===substitute?SPACE_SIGN:piece))
@@ -597,7 +606,7 @@ symbol.startsWith(SPACE_SIGN);blankRemoved=removeBlank&&!this.removeExtraBlanks,
 slice(1):symbol).replaceAll(SPACE_SIGN," ")}return flush(),text}reservedId(piece){return this.byteIds.
 find(id=>this.pieces[id]===piece)??[...this.control].find(id=>this.pieces[id]===piece)??this.unknown}};var SubwordTokenizer=class extends Tokenizer{constructor(description){super(description),this.model=
 new SentencePieceModel(description.model),this.size=this.model.pieces.length,this.byteValues=this.model.
-byteOf,this.keepIds=this.model.keepIds}encode(text){let prepared=this.prepare(text),substitute=prepared.
+byteOf,this.placeholderIds=this.model.placeholderIds}encode(text){let prepared=this.prepare(text),substitute=prepared.
 includes(SPACE_SIGN)?this.unusedCharacter(prepared):"";return this.model.encode(substitute?prepared.
 replaceAll(SPACE_SIGN,substitute):prepared,substitute).map(([,id])=>id)}decode(ids){return this.model.
 decode(this.check(ids))}pieces(ids){return this.check(ids).map(id=>this.model.pieces[id])}unusedCharacter(text){
@@ -656,92 +665,46 @@ end}return words}};function loadTokenizer(description){switch(description.kind){
 description);case"words":return new WordTokenizer(description);case"characters":return new CharacterTokenizer(
 description);case"bytes":return new ByteTokenizer(description);case"marian":return new MarianTokenizer(
 description);case"huggingface":return description.wordpiece?new WordPieceTokenizer(description):new ByteLevelTokenizer(
-description);default:throw new RangeError(`there is no tokenizer of the kind "${description.kind}"`)}}var BEFORE="([{<\"'\u201E\u201C\u201A\u2018\xAB\u2039\xBB\u203A\u300C\u300E\uFF08\u3010\xBF\xA1*_~`|=",
-AFTER=new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`,"uy"),BRANCH=/,[^{}\\]*\{|\}[^{}\\]*[{}]/u,Literals=class _Literals{constructor(kinds){
-this.kinds=kinds.map(({pattern,needs})=>({pattern,needs:needs&&new RegExp(needs,"u")}));let layout=kinds.
-filter(kind=>kind.layout);this.layout=layout.length===kinds.length?this:new _Literals(layout),this.patterns=
-new Map}patternFor(text){let joined=this.kinds.filter(({needs})=>!needs||needs.test(text)).map(({pattern})=>pattern).
-join("|"),found=this.patterns.get(joined)??new RegExp(joined,"gu");return this.patterns.set(joined,found),
-found}find(text){return Array.from(text.matchAll(this.patternFor(text)),match=>[match.index,match.index+
-match[0].length])}sentences(line){let literals=this.find(line);return(literals.length?this.layout.spansToTranslate(
-line):[]).flatMap(([start,end])=>{let spans=[];for(let[first,last]of literals){if(first>=end||start>=
-last)continue;let joined=spans.length&&!hasLetters(line.slice(start+spans[spans.length-1][1],first));
-spans.push([joined?(spans.pop()??[0])[0]:first-start,last-start])}let sentence={start,text:line.slice(
-start,end),literals:spans};return!spans.length||spans[0][0]<0||spans[spans.length-1][1]>end-start?[]:
-!spans.map(span=>sentence.text.slice(...span)).some(mark=>mark.split("{").length!==mark.split("}").length&&
-BRANCH.test(mark))&&hasLetters(textsBeside(sentence).join(""))?[sentence]:[]})}spansToTranslate(text){
-let spans=[],start=0;for(let[literal,after]of[...this.find(text),[text.length,text.length]]){start&&
-!isBlank(text[start-1])&&(AFTER.lastIndex=start,start=Math.min(literal,start+(AFTER.exec(known(text))?.[0].
-length??0)));let end=literal;for(;literal<text.length&&!isBlank(text[literal])&&end>start&&BEFORE.includes(
-text[end-1]);)end-=1;let part=text.slice(start,end);if(hasLetters(part)){let first=start+part.length-
-stripStart(part).length;spans.push([first,first+strip(part).length])}start=after}return spans}};function textsBeside({
-text,literals}){let borders=[0,...literals.flat(),text.length];return Array.from({length:literals.length+
-1},(_,index)=>text.slice(borders[2*index],borders[2*index+1]))}var ORDERED=/^(?:[<[\]*_~}\\]|\{(?:[/\\]|\d{1,4}[>\]]))/u,NO_BLANK_AFTER="([{\xAB\u201E\u201C\u201A\u2018\xBF\xA1",
-NO_BLANK_BEFORE=".,;:!?\u2026)]}\xBB\u201D\u2019\u3002\u3001\uFF0C\uFF01\uFF1F";function markedIds(sentence,tokenizer){
-return sentence.literals.length>tokenizer.keepIds.length?null:textsBeside(sentence).flatMap((text,index)=>[
-...index?[tokenizer.keepIds[index-1]]:[],...tokenizer.encode(text)])}function isComplete({text,literals},tokenizer,tokens){
-let{numbers}=splitAtSymbols(tokenizer,tokens),found=literals.some(([start])=>ORDERED.test(text.slice(
-start)))?numbers:[...numbers].sort((a,b)=>a-b);return found.length===literals.length&&found.every((number,index)=>number===
-index)}function outputOf(tokenizer,tokens,source,sentence){if(!sentence)return tokenizer.outputText(
-tokens,source);let{runs,numbers}=splitAtSymbols(tokenizer,tokenizer.wholeCharacters(tokens,source).whole),
-[first,...others]=runs.map(run=>tokenizer.decode(run)),text=first;return numbers.forEach((number,index)=>{
-let[start,end]=sentence.literals[number],after=others[index],tag=sentence.text[end-1]===">";text&&(text+=
-blankBeside(characterBefore(sentence.text,start),characterBefore(text,text.length),NO_BLANK_AFTER,tag)),
-text+=sentence.text.slice(start,end),after&&(text+=blankBeside(characterAt(sentence.text,end),characterAt(
-after,0),NO_BLANK_BEFORE,tag)+after)}),text}function splitAtSymbols({keepIds},tokens){let runs=[[]],
-numbers=[];for(let token of tokens)keepIds.includes(token)?(numbers.push(keepIds.indexOf(token)),runs.
-push([])):runs[runs.length-1].push(token);return{runs,numbers}}function blankBeside(source,output,noBlank,tag){
-let wide=isWide(source)||source>="\uAC00"&&source<="\uD7A3";return source&&!isBlank(source)&&(tag||!wide)&&
-(isAlphanumeric(source)||!isAlphanumeric(output))||noBlank.includes(output)?"":" "}var MAX_PERIOD=16,MIN_REPETITIONS=4,MIN_LOOP_LENGTH=8,TOLERANCE=1e-6;function wordIndices(tokenizer,ids,source="",kept=void 0){
-let texts=ids.map((_,end)=>outputOf(tokenizer,ids.slice(0,end+1),source,kept)),counts=texts.map(text=>splitBlanks(
-text).length);for(let end=ids.length-2;end>=0;end-=1)tokenizer.byteValues.has(ids[end])&&texts[end]===
-(texts[end-1]??"")&&(counts[end]=counts[end+1]);return counts.map(count=>Math.max(0,Math.min(count,counts[counts.
-length-1])-1))}function wordAlignment(attention,sourceWords,targetWords){if(!sourceWords.length||!targetWords.
-length)return[];let merged=Array.from({length:targetWords[targetWords.length-1]+1},()=>new Float64Array(
-sourceWords[sourceWords.length-1]+1));return targetWords.forEach((target,t)=>sourceWords.forEach((source,s)=>{
-merged[target][source]+=attention[t][s]})),[...new Set(targetWords)].sort((a,b)=>a-b).map(target=>{let highest=merged[target].
-reduce((a,b)=>Math.max(a,b));return[merged[target].findIndex(weight=>weight>=highest-TOLERANCE),target]})}
-var pharaoh=links=>links.map(([source,target])=>`${source}-${target}`).join(" ");function nextWord(before,text){
-let continued=before&&text&&!isBlank(before.slice(-1))&&!isBlank(text[0]);return splitBlanks(before).
-length-(continued?1:0)}function copiedLinks(source,target,copied){let sourceStart=nextWord(source,copied),
-targetStart=nextWord(target,copied);return splitBlanks(copied).map((_,word)=>[sourceStart+word,targetStart+
-word])}function lineAlignment(line,outputs,tokenizers,longest){let links=[],end=0,before="";return line.
-parts.forEach((ids,index)=>{let output=outputs[index],[start,stop]=line.spans[index],part=line.partText(
-index),kept=line.kept[index],text=outputOf(tokenizers.target,output.tokens,part,kept),gap=line.between(
-index,[...before].at(-1)??"",[...text][0]??"");links.push(...copiedLinks(line.text.slice(0,end),before,
-gap)),before+=gap;let source=nextWord(line.text.slice(0,start),part),target=nextWord(before,text),sourceWords=wordIndices(
-tokenizers.source,ids.slice(0,longest),"",kept),targetWords=wordIndices(tokenizers.target,output.tokens,
-part,kept),numbers=splitBlanks(part).flatMap((word,number)=>tokenizers.source.prepare(word)?[number]:
-[]);links.push(...wordAlignment(output.attention,sourceWords,targetWords).map(([from,to])=>[source+(numbers[Math.
-min(from,numbers.length-1)]??0),target+to])),end=stop,before+=text}),[...links,...copiedLinks(line.text.
-slice(0,end),before,line.text.slice(end))]}function translationWarnings(line,outputs,tokenizer,sources){
-let pairs=line.parts.map((ids,index)=>[ids,outputs[index].tokens]),detected={"unlike-training":sources!==
-void 0&&sources.isUnlike(line.parts),"sentence-cut":line.cutSentences>0,repetition:pairs.some(([source,
-output])=>repeatsItself(source,output)),"length-ratio":pairs.some(([source,output])=>unusualLength(source.
-length,output.length)),"broken-character":outputs.some(output=>tokenizer.wholeCharacters(output.tokens).
-broken>0)};return Object.keys(detected).filter(name=>detected[name])}function maxRepetitions(tokens){
-let most=1;for(let period=1;period<=Math.min(MAX_PERIOD,Math.floor(tokens.length/2));period+=1){let run=0;
-for(let index=period;index<tokens.length;index+=1)run=tokens[index]===tokens[index-period]?run+1:0,run+
-period>=MIN_LOOP_LENGTH&&(most=Math.max(most,Math.floor(run/period)+1))}return most}function repeatsItself(source,output){
-let repetitions=maxRepetitions(output);return repetitions>=MIN_REPETITIONS&&repetitions>maxRepetitions(
-source)+1}var unusualLength=(source,output)=>Math.max(source,output)>3*Math.min(source,output)+10;function packArray(shape,numbers){let low=0,high=1;for(let number of numbers)number<low&&(low=number),
+description);default:throw new RangeError(`there is no tokenizer of the kind "${description.kind}"`)}}var TOLERANCE=1e-6;function wordIndices(tokenizer,ids,source="",decode=tokenizer.decode.bind(tokenizer)){
+let texts=ids.map((_,end)=>decode(tokenizer.wholeCharacters(ids.slice(0,end+1),source).whole)),counts=texts.
+map(text=>splitBlanks(text).length);for(let end=ids.length-2;end>=0;end-=1)tokenizer.byteValues.has(
+ids[end])&&texts[end]===(texts[end-1]??"")&&(counts[end]=counts[end+1]);return counts.map(count=>Math.
+max(0,Math.min(count,counts[counts.length-1])-1))}function wordAlignment(attention,sourceWords,targetWords){
+if(!sourceWords.length||!targetWords.length)return[];let merged=Array.from({length:targetWords[targetWords.
+length-1]+1},()=>new Float64Array(sourceWords[sourceWords.length-1]+1));return targetWords.forEach((target,t)=>sourceWords.
+forEach((source,s)=>{merged[target][source]+=attention[t][s]})),[...new Set(targetWords)].sort((a,b)=>a-
+b).map(target=>{let highest=merged[target].reduce((a,b)=>Math.max(a,b));return[merged[target].findIndex(
+weight=>weight>=highest-TOLERANCE),target]})}var pharaoh=links=>links.map(([source,target])=>`${source}\
+-${target}`).join(" ");function nextWord(before,text){let continued=before&&text&&!isBlank(before.slice(
+-1))&&!isBlank(text[0]);return splitBlanks(before).length-(continued?1:0)}function copiedLinks(source,target,copied){
+let sourceStart=nextWord(source,copied),targetStart=nextWord(target,copied);return splitBlanks(copied).
+map((_,word)=>[sourceStart+word,targetStart+word])}function lineAlignment(line,outputs,{source,target},longest){
+let links=[],end=0,before="";return line.parts.forEach((part,index)=>{let{tokens,attention}=outputs[index],
+text=part.outputText(target,tokens),gap=line.between(index,[...before].at(-1)??"",[...text][0]??"");
+links.push(...copiedLinks(line.text.slice(0,end),before,gap)),before+=gap;let firstSource=nextWord(line.
+text.slice(0,part.start),part.text),firstTarget=nextWord(before,text),sourceWords=wordIndices(source,
+part.ids.slice(0,longest),"",ids=>part.decode(source,ids)),targetWords=wordIndices(target,tokens,part.
+text,ids=>part.decode(target,ids)),numbers=splitBlanks(part.text).flatMap((word,number)=>source.prepare(
+word)?[number]:[]);for(let[from,to]of wordAlignment(attention,sourceWords,targetWords)){let number=numbers[Math.
+min(from,numbers.length-1)]??0;links.push([firstSource+number,firstTarget+to])}end=part.end,before+=
+text}),[...links,...copiedLinks(line.text.slice(0,end),before,line.text.slice(end))]}function packArray(shape,numbers){let low=0,high=1;for(let number of numbers)number<low&&(low=number),
 number>high&&(high=number);let bytes=new Uint8Array(2*numbers.length),view=new DataView(bytes.buffer);
 return numbers.forEach((number,i)=>view.setUint16(2*i,Math.round((number-low)/(high-low)*65535),!0)),
 {shape,low,high,uint16:toBase64(bytes)}}function toBase64(bytes){let text="";for(let i=0;i<bytes.length;i+=
 8192)text+=String.fromCharCode(...bytes.subarray(i,i+8192));return btoa(text)}function logSoftmax(logits,temperature=1){
 let largest=-1/0,sum=0;for(let logit of logits)logit>largest&&(largest=logit);for(let logit of logits)
 sum+=Math.exp((logit-largest)/temperature);let normalizer=Math.log(sum);return Float64Array.from(logits,
-logit=>(logit-largest)/temperature-normalizer)}var SPECIAL_IDS=[PAD,BOS,EOS],MAX_SHOWN_TOKENS=256,ALTERNATIVES=5,NEIGHBOURS=5,RequestError=class extends Error{};
-function checkLength(tokens,name,longest,allowEmpty=!1){let limit=Math.min(longest,MAX_SHOWN_TOKENS);
-if(tokens>limit)throw new RequestError(`the ${name} has ${tokens} tokens; ${limit} can be looked at.\
- Give one sentence.`);if(!tokens&&!allowEmpty)throw new RequestError(`the ${name} is empty.`)}function tokensOf(tokenizer,ids,source=""){
-let plain=ids.filter(id=>!SPECIAL_IDS.includes(id)),words=wordIndices(tokenizer,plain,source),pieces=tokenizer.
-pieces(ids),next=0;return ids.map((id,i)=>({id,piece:pieces[i],word:SPECIAL_IDS.includes(id)?null:words[next++]}))}
-function textOf(tokenizer,ids,text,language,source=""){let plain=ids.filter(id=>!SPECIAL_IDS.includes(
-id));return{text,language,tokens:tokensOf(tokenizer,ids,source),words:splitBlanks(tokenizer.outputText(
-plain,source))}}function withoutEachWord(tokenizer,ids){let words=tokensOf(tokenizer,ids).map(token=>token.
-word);return[...new Set(words.filter(word=>word!==null))].sort((a,b)=>a-b).map(index=>({word:index,ids:ids.
-filter((_,i)=>words[i]!==index)}))}function alternativesOf(logProbabilities,tokenizer,count=ALTERNATIVES,excluded=-1){
+logit=>(logit-largest)/temperature-normalizer)}var SPECIAL_IDS=[PAD,BOS,EOS],MAX_SHOWN_TOKENS=256,ALTERNATIVES=5,NEIGHBOURS=5,withEndSymbol=({tokens,
+ended})=>ended?[...tokens,EOS]:[...tokens],RequestError=class extends Error{};function checkLength(tokens,name,longest,allowEmpty=!1){
+let limit=Math.min(longest,MAX_SHOWN_TOKENS);if(tokens>limit)throw new RequestError(`the ${name} has\
+ ${tokens} tokens; ${limit} can be looked at. Give one sentence.`);if(!tokens&&!allowEmpty)throw new RequestError(
+`the ${name} is empty.`)}function tokensOf(tokenizer,ids,source=""){let plain=ids.filter(id=>!SPECIAL_IDS.
+includes(id)),words=wordIndices(tokenizer,plain,source),pieces=tokenizer.pieces(ids),next=0;return ids.
+map((id,i)=>({id,piece:pieces[i],word:SPECIAL_IDS.includes(id)?null:words[next++]}))}function textOf(tokenizer,ids,text,language,source=""){
+let plain=ids.filter(id=>!SPECIAL_IDS.includes(id));return{text,language,tokens:tokensOf(tokenizer,ids,
+source),words:splitBlanks(tokenizer.outputText(plain,source))}}function withoutEachWord(tokenizer,ids){
+let words=tokensOf(tokenizer,ids).map(token=>token.word);return[...new Set(words.filter(word=>word!==
+null))].sort((a,b)=>a-b).map(index=>({word:index,ids:ids.filter((_,i)=>words[i]!==index)}))}function alternativesOf(logProbabilities,tokenizer,count=ALTERNATIVES,excluded=-1){
 let ids=bestTokens(logProbabilities,count,[PAD,BOS,excluded]).filter(({value})=>value>-1/0).map(({token})=>token),
 pieces=tokenizer.pieces(ids);return ids.map((id,i)=>({id,piece:pieces[i],log_probability:logProbabilities[id],
 probability:Math.exp(logProbabilities[id])}))}function predictionsOf(logits,ids,tokenizer,given,temperature=1){
@@ -751,41 +714,43 @@ for(let value of values)value>logProbability&&(rank+=1),value>-1/0&&(entropy-=Ma
 return{id,piece:pieces[position],log_probability:logProbability,probability:Math.exp(logProbability),
 rank,entropy,alternatives:alternativesOf(values,tokenizer,ALTERNATIVES,id),forced:position<given}})}
 var maskOf=(rows,columns,causal)=>Float32Array.from({length:rows*columns},(_,i)=>causal&&i%columns>Math.
-floor(i/columns)?0:1);function attentionOf(kind,weights,[layers,heads,rows,columns],causal){let mask=maskOf(
-rows,columns,causal),entropy=Float32Array.from({length:layers*heads},(_,head)=>{let sum=0;for(let i=head*
-rows*columns;i<(head+1)*rows*columns;i+=1)weights[i]>0&&(sum-=weights[i]*Math.log(weights[i]));return sum/
-rows});return{kind,weights:packArray([layers,heads,rows,columns],weights),mask:packArray([rows,columns],
-mask),entropy:packArray([layers,heads],entropy)}}function neighboursOf(rows,width,ids,tokenizer){let size=rows.
-length/width,norms=Float32Array.from({length:size},(_,v)=>{let sum=0;for(let i=v*width;i<(v+1)*width;i+=
-1)sum+=rows[i]*rows[i];return Math.max(Math.sqrt(sum),1e-12)});return[...new Set(ids.filter(id=>!SPECIAL_IDS.
-includes(id)))].map(id=>{let cosines=Float32Array.from({length:size},(_,v)=>{let sum=0;for(let i=0;i<
-width;i+=1)sum+=rows[id*width+i]*rows[v*width+i];return sum/(norms[id]*norms[v])}),near=bestTokens(cosines,
-NEIGHBOURS,[...SPECIAL_IDS,id]).map(({token})=>token),pieces=tokenizer.pieces(near);return{id,piece:tokenizer.
-pieces([id])[0],near:near.map((other,i)=>({id:other,piece:pieces[i],cosine:cosines[other]}))}})}function headSteps(model,{
-kind,layer,head},source,target,engine){let{queries,keys,values}=model.headVectors({kind,layer,head},
-source,target,engine),{headDim}=model,[rows,columns]=[queries.length/headDim,keys.length/headDim],mask=maskOf(
-rows,columns,kind==="decoder"&&engine.causal),scores=new Float32Array(rows*columns),weights=new Float32Array(
-rows*columns),outputs=new Float32Array(rows*headDim);for(let row=0;row<rows;row+=1){let first=row*columns;
-for(let column=0;column<columns;column+=1){let sum=0;for(let e=0;e<headDim;e+=1)sum+=queries[row*headDim+
-e]*keys[column*headDim+e];scores[first+column]=sum/Math.sqrt(headDim)}let masked=scores.subarray(first,
-first+columns).map((score,column)=>mask[first+column]?score:-1/0);weights.set(logSoftmax(masked).map(
-Math.exp),first);for(let column=0;column<columns;column+=1)for(let e=0;e<headDim;e+=1)outputs[row*headDim+
-e]+=weights[first+column]*values[column*headDim+e]}let[vectors,pairs]=[{queries,keys,values,outputs},
-{scores,mask,weights}];return{kind,layer,head,...Object.fromEntries(Object.entries(vectors).map(([name,
-array])=>[name,packArray([array.length/headDim,headDim],array)])),...Object.fromEntries(Object.entries(
-pairs).map(([name,array])=>[name,packArray([rows,columns],array)]))}}function checkHead({task,layers,
-heads},{kind,layer=0,head=0}){let kinds={translation:["encoder","decoder","cross"],classification:["\
-encoder"],"language-modeling":["decoder"]}[task];if(!kinds.includes(kind))throw new RequestError(`th\
-is model has no attention of kind "${kind}"; it has ${kinds.join(", ")}.`);let count=layers[kind==="\
-encoder"?"encoder":"decoder"],isIndex=(number,size)=>Number.isInteger(number)&&number>=0&&number<size;
-if(!isIndex(layer,count)||!isIndex(head,heads))throw new RequestError(`there is no head ${kind}.${layer}\
-.${head}: this model has layers 0 to ${count-1} and heads 0 to ${heads-1}.`);return{kind,layer,head}}
-function engineChanges(model,{heads=[],mask=!0,positions=!0}={}){let headFactors={};for(let name of heads){
-let[given,...numbers]=name.split("."),{kind,layer,head}=checkHead(model,{kind:given,layer:Number(numbers[0]),
-head:Number(numbers[1])});headFactors[kind]??=new Float32Array(model.layers[kind==="encoder"?"encode\
-r":"decoder"]*model.heads).fill(1),headFactors[kind][layer*model.heads+head]=0}if(!mask&&!model.layers.
-decoder)throw new RequestError("this model has no causal mask: each of its tokens attends to all oth\
-ers.");return{...heads.length&&{headFactors},positions,causal:mask}}var MIN_LOG_PROBABILITY=Math.log(22250738585072014e-324),likeliest=logProbabilities=>logProbabilities.
+floor(i/columns)?0:1);function meanHeads({heads,layers},weights,rows,columns){let layer=layers.decoder-
+1;return Array.from({length:rows},(_,t)=>Float64Array.from({length:columns},(__,s)=>{let sum=0;for(let head=0;head<
+heads;head+=1)sum+=weights[((layer*heads+head)*rows+t)*columns+s];return sum/heads}))}function attentionOf(kind,weights,[
+layers,heads,rows,columns],causal){let mask=maskOf(rows,columns,causal),entropy=Float32Array.from({length:layers*
+heads},(_,head)=>{let sum=0;for(let i=head*rows*columns;i<(head+1)*rows*columns;i+=1)weights[i]>0&&(sum-=
+weights[i]*Math.log(weights[i]));return sum/rows});return{kind,weights:packArray([layers,heads,rows,
+columns],weights),mask:packArray([rows,columns],mask),entropy:packArray([layers,heads],entropy)}}function neighboursOf(rows,width,ids,tokenizer){
+let size=rows.length/width,norms=Float32Array.from({length:size},(_,v)=>{let sum=0;for(let i=v*width;i<
+(v+1)*width;i+=1)sum+=rows[i]*rows[i];return Math.max(Math.sqrt(sum),1e-12)});return[...new Set(ids.
+filter(id=>!SPECIAL_IDS.includes(id)))].map(id=>{let cosines=Float32Array.from({length:size},(_,v)=>{
+let sum=0;for(let i=0;i<width;i+=1)sum+=rows[id*width+i]*rows[v*width+i];return sum/(norms[id]*norms[v])}),
+near=bestTokens(cosines,NEIGHBOURS,[...SPECIAL_IDS,id]).map(({token})=>token),pieces=tokenizer.pieces(
+near);return{id,piece:tokenizer.pieces([id])[0],near:near.map((other,i)=>({id:other,piece:pieces[i],
+cosine:cosines[other]}))}})}function headSteps(model,{kind,layer,head},source,target,engine){let{queries,
+keys,values}=model.headVectors({kind,layer,head},source,target,engine),{headDim}=model,[rows,columns]=[
+queries.length/headDim,keys.length/headDim],mask=maskOf(rows,columns,kind==="decoder"&&engine.causal),
+scores=new Float32Array(rows*columns),weights=new Float32Array(rows*columns),outputs=new Float32Array(
+rows*headDim);for(let row=0;row<rows;row+=1){let first=row*columns;for(let column=0;column<columns;column+=
+1){let sum=0;for(let e=0;e<headDim;e+=1)sum+=queries[row*headDim+e]*keys[column*headDim+e];scores[first+
+column]=sum/Math.sqrt(headDim)}let masked=scores.subarray(first,first+columns).map((score,column)=>mask[first+
+column]?score:-1/0);weights.set(logSoftmax(masked).map(Math.exp),first);for(let column=0;column<columns;column+=
+1)for(let e=0;e<headDim;e+=1)outputs[row*headDim+e]+=weights[first+column]*values[column*headDim+e]}
+let[vectors,pairs]=[{queries,keys,values,outputs},{scores,mask,weights}];return{kind,layer,head,...Object.
+fromEntries(Object.entries(vectors).map(([name,array])=>[name,packArray([array.length/headDim,headDim],
+array)])),...Object.fromEntries(Object.entries(pairs).map(([name,array])=>[name,packArray([rows,columns],
+array)]))}}function checkHead({task,layers,heads},{kind,layer=0,head=0}){let kinds={translation:["en\
+coder","decoder","cross"],classification:["encoder"],"language-modeling":["decoder"]}[task];if(!kinds.
+includes(kind))throw new RequestError(`this model has no attention of kind "${kind}"; it has ${kinds.
+join(", ")}.`);let count=layers[kind==="encoder"?"encoder":"decoder"],isIndex=(number,size)=>Number.
+isInteger(number)&&number>=0&&number<size;if(!isIndex(layer,count)||!isIndex(head,heads))throw new RequestError(
+`there is no head ${kind}.${layer}.${head}: this model has layers 0 to ${count-1} and heads 0 to ${heads-
+1}.`);return{kind,layer,head}}function engineChanges(model,{heads=[],mask=!0,positions=!0}={}){let headFactors={};
+for(let name of heads){let[given,...numbers]=name.split("."),{kind,layer,head}=checkHead(model,{kind:given,
+layer:Number(numbers[0]),head:Number(numbers[1])});headFactors[kind]??=new Float32Array(model.layers[kind===
+"encoder"?"encoder":"decoder"]*model.heads).fill(1),headFactors[kind][layer*model.heads+head]=0}if(!mask&&
+!model.layers.decoder)throw new RequestError("this model has no causal mask: each of its tokens atte\
+nds to all others.");return{...heads.length&&{headFactors},positions,causal:mask}}var MIN_LOG_PROBABILITY=Math.log(22250738585072014e-324),likeliest=logProbabilities=>logProbabilities.
 indexOf(Math.max(...logProbabilities)),PageClassifier=class{constructor(model,tokenizer,settings){this.
 model=model,this.tokenizer=tokenizer,this.settings=settings}forward(ids,options){let input=[BOS,...ids,
 EOS],{logits,attention}=this.model.classify(input,{...options,types:this.types(input)});return{logProbabilities:logSoftmax(
@@ -838,7 +803,41 @@ ids,tokenizer.decode(ids),settings.language),inputs:tokensOf(tokenizer,inputs.sl
 attentionOf("decoder",attention.decoder,[model.layers.decoder,model.heads,inputs.length,inputs.length],
 engine.causal)],predictions,next:alternativesOf(logSoftmax(logits.subarray(ids.length*size)),tokenizer),
 log_probability:predictions.reduce((sum,prediction)=>sum+prediction.log_probability,0),prefix:given,
-neighbours:neighboursOf(model.embeddingRows("decoder"),model.width,ids,tokenizer)}}};var WIDE_MARKS="\u3002\uFF01\uFF1F\uFF61\uFF0E",MARKS=new RegExp("(?:\u2026|(?![\\u{10000}-\\u{10ffff}])\\p{\
+neighbours:neighboursOf(model.embeddingRows("decoder"),model.width,ids,tokenizer)}}};var FEW=.1,SourceModel=class{constructor({mean,limits,several,...lists}){let[counts,pairs]=[lists.counts,
+lists.pairs].map(numbers=>numbers.split(" ").map(Number));this.counts=counts,this.mean=mean,this.limits=
+limits,this.singleSentences=several<FEW,this.total=counts.reduce((sum,count)=>sum+count,counts.length),
+this.pairs=new Map,this.after=new Float64Array(counts.length),this.kinds=new Float64Array(counts.length);
+for(let at=0;at<pairs.length;at+=3){let[first,second,count]=pairs.slice(at,at+3);this.pairs.set(first*
+counts.length+second,count),this.after[first]+=count,this.kinds[first]+=1}}probability(first,second){
+let alone=(this.counts[second]+1)/this.total,kinds=this.kinds[first];return kinds?((this.pairs.get(first*
+this.counts.length+second)??0)+kinds*alone)/(this.after[first]+kinds):alone}surprise(ids){return[...ids,
+EOS].reduce((nats,id,at)=>nats-Math.log(this.probability(at?ids[at-1]:BOS,id)),0)}isUnlike(rows){let nats=rows.
+reduce((sum,ids)=>sum+this.surprise(ids),0),pieces=rows.reduce((sum,ids)=>sum+ids.length+1,0),measures=[
+nats/pieces,(nats-this.mean*pieces)/Math.sqrt(pieces)];return pieces>0&&measures.some((value,at)=>value>
+this.limits[at])}},UnlikeTraining=class{constructor({settings:{sources}}){this.sources=sources&&new SourceModel(
+sources)}get splitting(){return this.sources?.singleSentences?{split:"sentences"}:{}}warnings({line}){
+return{"unlike-training":!!this.sources?.isUnlike(line.rows)}}};var LEVELS=["low","medium","high"],SIGNS_OF_FAILURE=["unlike-training","repetition","length-ratio","\
+broken-character"],ConfidenceModel=class{constructor({bias,weights,usual_ratio:usualRatio,limits}){this.
+bias=bias,this.weights=weights,this.usualRatio=usualRatio,this.limits=limits}estimate(tokenScores,rows,sources,warnings,truncated){
+let count=tokenScores.length,pieces=rows.reduce((sum,row)=>sum+row.length+1,0),total=values=>values.
+reduce((sum,value2)=>sum+value2,0),surprise=sources?total(rows.map(row=>sources.surprise(row)))/pieces:
+0,ratio=Math.abs(Math.log(count/pieces)-this.usualRatio),terms=[total(tokenScores)/count,total(tokenScores.
+map(Math.exp))/count,surprise,ratio],value=this.bias+total(terms.map((term,index)=>this.weights[index]*
+term));return(truncated||warnings.some(name=>SIGNS_OF_FAILURE.includes(name)))&&(value=Math.min(value,
+this.limits[0]/2)),Math.min(1,Math.max(0,value))}level(confidence){return LEVELS[this.limits.filter(
+limit=>confidence>limit).length]}},Confidence=class{constructor(translator){let{confidence}=translator.
+settings;this.translator=translator,this.model=confidence&&new ConfidenceModel(confidence)}fields(translation,{
+line}){if(!this.model||!line.parts.length)return{confidence:null,confidence_level:null};let training=this.
+translator.stages.find(stage=>stage instanceof UnlikeTraining),confidence=this.model.estimate(translation.
+hypotheses[0].token_scores,line.rows,training?.sources,translation.warnings,translation.truncated);return{
+confidence,confidence_level:this.model.level(confidence)}}};var Direction=class{constructor({prefix}){this.prefix=prefix}before(draft){let forced={prefix:this.prefix,
+skip:this.prefix.length};return{...draft,options:{...draft.options,...forced}}}};function settingsByName(settings,name){
+let found=settings.directions?.find(({run})=>run===name);return found?{...settings,...found,directions:null}:
+settings}function settingsByLanguages(settings,source,target){let trained=settings.directions??[settings],
+fitting=trained.filter(direction=>[direction.source,""].includes(source)&&[direction.target,""].includes(
+target));if(fitting.length!==1){let names=trained.map(direction=>`${direction.source}-${direction.target}`).
+join(", ");throw new RangeError(`${source||"any"} to ${target||"any"} is not one of the directions ${names}\
+.`)}return settingsByName(settings,fitting[0].run)}var WIDE_MARKS="\u3002\uFF01\uFF1F\uFF61\uFF0E",MARKS=new RegExp("(?:\u2026|(?![\\u{10000}-\\u{10ffff}])\\p{\
 Sentence_Terminal})+","gu"),CLOSING_MARKS=`"'\u201D\u2019\xBB\xAB\u201C\u2018\u203A\u2039)]}\u300D\u300F\uFF09\u3011\u300B\u3009\uFF3D\uFF5D`,
 OPENING_MARKS=`"'\u201C\u201E\u201A\u201D\u2018\u2019\xAB\xBB\u2039\u203A([{\u300C\u300E\uFF08\u3010\u300A\u3008\uFF3B\xBF\xA1-\u2013\u2014*\u2022`,
 UNSPACED_END=/[。！？｡．、，；：]["'”’»«“‘›‹)\]}」』）】》〉］｝]*$/u,
@@ -898,77 +897,109 @@ limit||length===1)return[{span:[start,end],tokens}];let middle=characterStart(te
 Math.floor(length/2)),end);return[...halveSpan(text,[start,middle],limit,count),...halveSpan(text,[middle,
 end],limit,count)]}function characterStart(text,index,end){let later=index;for(let remaining=8;remaining&&
 later<end;remaining-=1){let character=characterAt(text,later);if(!isCombining(character))return later;
-later+=character.length}return index}var CODE=/^(`{3,}|~{3,})[^`]*$/u,LONGEST_END=8,slicesOf=(text,spans)=>spans.map(([start,end])=>text.
-slice(start,end)),Line=class{constructor({text,spans,parts,cutSentences=0,capitals=[],kept={},target=""}){
-this.text=text,this.spans=spans,this.parts=parts,this.cutSentences=cutSentences,this.capitals=capitals,
-this.kept=kept,this.target=target}partText(part){return this.text.slice(...this.spans[part])}join(outputs){
-let joined="",last="";return outputs.forEach((output,index)=>{let cased=this.capitals[index]?upperCase(
-output,this.target):output;joined+=this.between(index,last,characterAt(cased,0))+cased,cased&&(last=
-characterBefore(cased,cased.length))}),joined+this.text.slice(this.spans.at(-1)?.[1]??0)}between(part,last,first){
-let start=part?this.spans[part-1][1]:0,end=this.spans[part][0];return this.text.slice(start,end)||blankBetween(
-this.text.slice(Math.max(0,start-LONGEST_END),start),last,first)}};function blankBetween(before,last,first){
-let wide=[last,first].some(character=>isWide(character));return UNSPACED_END.test(before)&&!wide&&last&&
-first?" ":""}var Splitter=class{constructor({tokenizer,language,split,trainedLength,longest,literals,
-lowerCapitals=!1,target=""}){this.tokenizer=tokenizer,this.language=language,this.split=split,this.lowerCapitals=
-lowerCapitals,this.target=target,this.literals=new Literals(literals),this.limit=Math.min(trainedLength,
-longest)}line(text){let{spans,parts}={spans:[],parts:[]},cutSentences=0;for(let[start,end]of this.stretches(
-text)){let stretch=text.slice(start,end),row=this.encode(stretch),cut=this.fits(row)?{spans:[[0,stretch.
-length]],parts:[row],cutSentences:0}:this.sentences(stretch);cut.spans.forEach(([first,last],index)=>{
-!cut.parts[index].length||!this.translates(stretch.slice(first,last))||(spans.push([start+first,start+
-last]),parts.push(cut.parts[index]))}),cutSentences+=cut.cutSentences}return new Line({text,spans,parts,
-cutSentences,capitals:this.capitals(text,spans),target:this.target})}withMarks(line){let parts=line.
-spans.map((span,index)=>({span,ids:line.parts[index]}));for(let[offset,end]of this.translatedLines(line.
-text))for(let sentence of this.literals.sentences(line.text.slice(offset,end)).flatMap(found=>this.sentencesWithin(
-found))){let start=offset+sentence.start,stop=start+sentence.text.length,ids=markedIds(sentence,this.
-tokenizer);!ids||ids.length>this.limit||this.lowerCapitals&&inCapitals(textsBeside(sentence).join(""))||
-(parts=[...parts.filter(({span})=>span[1]<=start||stop<=span[0]),{span:[start,stop],ids,sentence}])}
-parts.sort((a,b)=>a.span[0]-b.span[0]);let spans=parts.map(({span})=>span),kept=Object.fromEntries(parts.
-flatMap(({sentence},index)=>sentence?[[index,sentence]]:[]));return new Line({...line,spans,parts:parts.
-map(({ids})=>ids),capitals:this.capitals(line.text,spans),kept})}sentencesWithin(found){let{start,text,
-literals}=found,ids=markedIds(found,this.tokenizer);if(ids&&this.fits(ids))return[found];let starts=sentenceSpans(
-text,this.language).map(([first])=>first).filter(at=>!literals.some(([first,last])=>first<at&&at<last));
-return starts.map((first,index)=>{let last=first+strip(text.slice(first,starts[index+1])).length,own=literals.
-filter(([from,to])=>first<=from&&to<=last);return{start:start+first,text:text.slice(first,last),literals:own.
-map(([from,to])=>[from-first,to-first])}}).filter(part=>part.literals.length&&hasLetters(textsBeside(
-part).join("")))}encode(text){return this.tokenizer.encode(this.lowerCapitals&&inCapitals(text)?sentenceCase(
-text,this.language):text)}fits(ids){return this.split==="none"||this.split==="auto"&&ids.length<=this.
-limit}capitals(text,spans){return this.lowerCapitals?slicesOf(text,spans).map(inCapitals):[]}stretches(text){
-let lines=this.translatedLines(text);return this.tokenizer.knowsLetters?lines.flatMap(([start,end])=>this.
-literals.spansToTranslate(text.slice(start,end)).map(([first,last])=>[start+first,start+last])):lines}translatedLines(text){
-return outsideCode(text).filter(span=>this.translates(text.slice(...span)))}units(text){return this.
-translatedLines(text).flatMap(([start,end])=>{let line=text.slice(start,end);return this.fits(this.encode(
-line))?[[start,end]]:sentenceSpans(line,this.language).map(([first,last])=>[start+first,start+last])})}translates(text){
-return hasLetters(text)||hasText(text)&&!this.tokenizer.knowsLetters}sentences(text){let{spans,parts}={
-spans:[],parts:[]},cutSentences=0;for(let sentence of sentenceSpans(text,this.language)){let row=this.
-encode(text.slice(...sentence));if(row.length<=this.limit){spans.push(sentence),parts.push(row);continue}
-let pieces=piecesWithin(text,sentence,this.limit,piece=>this.encode(piece).length);spans.push(...pieces),
-parts.push(...slicesOf(text,pieces).map(piece=>this.encode(piece))),pieces.length>1&&(cutSentences+=
-1)}return{spans,parts,cutSentences}}};function outsideCode(text){let outside=[],held=[],mark="";for(let span of lineSpans(
-text)){let line=text.slice(...span),begin=CODE.exec(line);mark&&line.startsWith(mark)&&[...line].every(
-character=>character===mark[0])?[held,mark]=[[],""]:mark?held.push(span):begin?[held,mark]=[[span],begin[1]]:
-outside.push(span)}return[...outside,...held]}function inCapitals(text){let letters=known(text).match(
-new RegExp("\\p{L}","gu"))??[];return letters.length>1&&letters.every(letter=>new RegExp("\\p{Upperca\
-se}","u").test(letter))}var LEVELS=["low","medium","high"],SIGNS_OF_FAILURE=["untrained-direction","unlike-training","repeti\
-tion","length-ratio","broken-character"],ConfidenceModel=class{constructor({bias,weights,usual_ratio:usualRatio,
-limits}){this.bias=bias,this.weights=weights,this.usualRatio=usualRatio,this.limits=limits}estimate(tokenScores,rows,sources,warnings,truncated){
-let count=tokenScores.length,pieces=rows.reduce((sum,row)=>sum+row.length+1,0),total=values=>values.
-reduce((sum,value2)=>sum+value2,0),surprise=sources?total(rows.map(row=>sources.surprise(row)))/pieces:
-0,ratio=Math.abs(Math.log(count/pieces)-this.usualRatio),terms=[total(tokenScores)/count,total(tokenScores.
-map(Math.exp))/count,surprise,ratio],value=this.bias+total(terms.map((term,index)=>this.weights[index]*
-term));return(truncated||warnings.some(name=>SIGNS_OF_FAILURE.includes(name)))&&(value=Math.min(value,
-this.limits[0]/2)),Math.min(1,Math.max(0,value))}level(confidence){return LEVELS[this.limits.filter(
-limit=>confidence>limit).length]}};var FEW=.1,SourceModel=class{constructor({mean,limits,several,...lists}){let[counts,pairs]=[lists.counts,
-lists.pairs].map(numbers=>numbers.split(" ").map(Number));this.counts=counts,this.mean=mean,this.limits=
-limits,this.singleSentences=several<FEW,this.total=counts.reduce((sum,count)=>sum+count,counts.length),
-this.pairs=new Map,this.after=new Float64Array(counts.length),this.kinds=new Float64Array(counts.length);
-for(let at=0;at<pairs.length;at+=3){let[first,second,count]=pairs.slice(at,at+3);this.pairs.set(first*
-counts.length+second,count),this.after[first]+=count,this.kinds[first]+=1}}probability(first,second){
-let alone=(this.counts[second]+1)/this.total,kinds=this.kinds[first];return kinds?((this.pairs.get(first*
-this.counts.length+second)??0)+kinds*alone)/(this.after[first]+kinds):alone}surprise(ids){return[...ids,
-EOS].reduce((nats,id,at)=>nats-Math.log(this.probability(at?ids[at-1]:BOS,id)),0)}isUnlike(rows){let nats=rows.
-reduce((sum,ids)=>sum+this.surprise(ids),0),pieces=rows.reduce((sum,ids)=>sum+ids.length+1,0),measures=[
-nats/pieces,(nats-this.mean*pieces)/Math.sqrt(pieces)];return pieces>0&&measures.some((value,at)=>value>
-this.limits[at])}};var BeamRecorder=class{constructor({beamSize,lengthPenalty,eos,piece}){this.beamSize=beamSize,this.lengthPenalty=
+later+=character.length}return index}var CODE=/^(`{3,}|~{3,})[^`]*$/u,LONGEST_END=8,Part=class{constructor(start,text,ids,capitals=!1){this.
+start=start,this.text=text,this.ids=ids,this.capitals=capitals}get end(){return this.start+this.text.
+length}decode(tokenizer,tokens){return tokenizer.decode(tokens)}outputText(tokenizer,tokens){return this.
+decode(tokenizer,tokenizer.wholeCharacters(tokens,this.text).whole)}},Line=class{constructor({text,parts,
+cutSentences=0,target=""}){this.text=text,this.parts=parts,this.cutSentences=cutSentences,this.target=
+target}get rows(){return this.parts.map(({ids})=>ids)}join(outputs){let joined="",last="";return outputs.
+forEach((output,index)=>{let cased=this.parts[index].capitals?upperCase(output,this.target):output;joined+=
+this.between(index,last,characterAt(cased,0))+cased,cased&&(last=characterBefore(cased,cased.length))}),
+joined+this.text.slice(this.parts.at(-1)?.end??0)}between(index,last,first){let start=index?this.parts[index-
+1].end:0,end=this.parts[index].start;return this.text.slice(start,end)||blankBetween(this.text.slice(
+Math.max(0,start-LONGEST_END),start),last,first)}};function blankBetween(before,last,first){let wide=[
+last,first].some(character=>isWide(character));return UNSPACED_END.test(before)&&!wide&&last&&first?
+" ":""}var Splitter=class{constructor({tokenizer,language,split="auto",trainedLength,longest,spansToTranslate=line=>[
+[0,line.length]],lowerCapitals=!1,target=""}){this.tokenizer=tokenizer,this.language=language,this.split=
+split,this.lowerCapitals=lowerCapitals,this.target=target,this.spansToTranslate=spansToTranslate,this.
+limit=Math.min(trainedLength,longest)}line(text){let sentences=this.stretches(text).flatMap(span=>this.
+sentences(text,span));return new Line({text,parts:sentences.flat().filter(part=>part.ids.length&&this.
+translates(part.text)),cutSentences:sentences.filter(pieces=>pieces.length>1).length,target:this.target})}part(text,[
+start,end]){let own=text.slice(start,end);return new Part(start,own,this.encode(own),this.inCapitals(
+own))}sentences(text,[start,end]){let whole=this.part(text,[start,end]);return this.fits(whole.ids)?
+[[whole]]:sentenceSpans(whole.text,this.language).map(span=>{let sentence=this.part(text,[start+span[0],
+start+span[1]]);if(sentence.ids.length<=this.limit)return[sentence];let count=piece=>this.encode(piece).
+length;return piecesWithin(whole.text,span,this.limit,count).map(([first,last])=>this.part(text,[start+
+first,start+last]))})}encode(text){return this.tokenizer.encode(this.inCapitals(text)?sentenceCase(text,
+this.language):text)}fits(ids){return this.split==="none"||this.split==="auto"&&ids.length<=this.limit}inCapitals(text){
+let letters=this.lowerCapitals?known(text).match(new RegExp("\\p{L}","gu"))??[]:[];return letters.length>
+1&&letters.every(letter=>new RegExp("\\p{Uppercase}","u").test(letter))}stretches(text){let lines=this.
+translatedLines(text);return this.tokenizer.knowsLetters?lines.flatMap(([start,end])=>this.spansToTranslate(
+text.slice(start,end)).map(([first,last])=>[start+first,start+last])):lines}translatedLines(text){return outsideCode(
+text).filter(span=>this.translates(text.slice(...span)))}units(text){return this.translatedLines(text).
+flatMap(([start,end])=>{let line=text.slice(start,end);return this.fits(this.encode(line))?[[start,end]]:
+sentenceSpans(line,this.language).map(([first,last])=>[start+first,start+last])})}translates(text){return hasLetters(
+text)||hasText(text)&&!this.tokenizer.knowsLetters}};function outsideCode(text){let outside=[],held=[],
+mark="";for(let span of lineSpans(text)){let line=text.slice(...span),begin=CODE.exec(line);mark&&line.
+startsWith(mark)&&[...line].every(character=>character===mark[0])?[held,mark]=[[],""]:mark?held.push(
+span):begin?[held,mark]=[[span],begin[1]]:outside.push(span)}return[...outside,...held]}var BEFORE="([{<\"'\u201E\u201C\u201A\u2018\xAB\u2039\xBB\u203A\u300C\u300E\uFF08\u3010\xBF\xA1*_~`|=",
+AFTER=new RegExp(`[^\\p{L}\\p{N}_${WHITE}<{@$%]*`,"uy"),BRANCH=/,[^{}\\]*\{|\}[^{}\\]*[{}]/u,ORDERED=/^(?:[<[\]*_~}\\]|\{(?:[/\\]|\d{1,4}[>\]]))/u,
+NO_BLANK_AFTER="([{\xAB\u201E\u201C\u201A\u2018\xBF\xA1",NO_BLANK_BEFORE=".,;:!?\u2026)]}\xBB\u201D\u2019\u3002\u3001\uFF0C\uFF01\uFF1F",
+WIDE_BEAM=10,LiteralKinds=class _LiteralKinds{constructor(kinds){this.kinds=kinds.map(({pattern,needs})=>({
+pattern,needs:needs&&new RegExp(needs,"u")}));let layout=kinds.filter(kind=>kind.layout);this.layout=
+layout.length===kinds.length?this:new _LiteralKinds(layout),this.patterns=new Map}patternFor(text){let joined=this.
+kinds.filter(({needs})=>!needs||needs.test(text)).map(({pattern})=>pattern).join("|"),found=this.patterns.
+get(joined)??new RegExp(joined,"gu");return this.patterns.set(joined,found),found}find(text){return Array.
+from(text.matchAll(this.patternFor(text)),match=>[match.index,match.index+match[0].length])}sentences(text,[
+lineStart,lineEnd]){let line=text.slice(lineStart,lineEnd),literals=this.find(line);return(literals.
+length?this.layout.spansToTranslate(line):[]).flatMap(([start,end])=>{let spans=[];for(let[first,last]of literals){
+if(first>=end||start>=last)continue;let joined=spans.length&&!hasLetters(line.slice(start+spans[spans.
+length-1][1],first));spans.push([joined?(spans.pop()??[0])[0]:first-start,last-start])}if(!spans.length||
+spans[0][0]<0||spans[spans.length-1][1]>end-start)return[];let sentence={start:lineStart+start,text:line.
+slice(start,end),literals:spans};return!isMessage(sentence)&&hasLetters(textsBeside(sentence).join(""))?
+[sentence]:[]})}spansToTranslate(text){let spans=[],start=0;for(let[literal,after]of[...this.find(text),
+[text.length,text.length]]){start&&!isBlank(text[start-1])&&(AFTER.lastIndex=start,start=Math.min(literal,
+start+(AFTER.exec(known(text))?.[0].length??0)));let end=literal;for(;literal<text.length&&!isBlank(
+text[literal])&&end>start&&BEFORE.includes(text[end-1]);)end-=1;let part=text.slice(start,end);if(hasLetters(
+part)){let first=start+part.length-stripStart(part).length;spans.push([first,first+strip(part).length])}
+start=after}return spans}},isMessage=({text,literals})=>literals.map(span=>text.slice(...span)).some(
+literal=>literal.split("{").length!==literal.split("}").length&&BRANCH.test(literal));function textsBeside({
+text,literals}){let borders=[0,...literals.flat(),text.length];return Array.from({length:literals.length+
+1},(_,index)=>text.slice(borders[2*index],borders[2*index+1]))}var SentenceWithPlaceholders=class extends Part{constructor({
+start,text,literals},ids,capitals){super(start,text,ids,capitals),this.literals=literals}isComplete(tokenizer,tokens){
+let{numbers}=splitAtPlaceholders(tokenizer,tokens),found=this.literals.some(([start])=>ORDERED.test(
+this.text.slice(start)))?numbers:[...numbers].sort((a,b)=>a-b);return found.length===this.literals.length&&
+found.every((number,index)=>number===index)}decode(tokenizer,tokens){let{runs,numbers}=splitAtPlaceholders(
+tokenizer,tokens),[first,...others]=runs.map(run=>tokenizer.decode(run)),text=first;return numbers.forEach(
+(number,index)=>{let[start,end]=this.literals[number],after=others[index],tag=this.text[end-1]===">";
+text&&(text+=blankBeside(characterBefore(this.text,start),characterBefore(text,text.length),NO_BLANK_AFTER,
+tag)),text+=this.text.slice(start,end),after&&(text+=blankBeside(characterAt(this.text,end),characterAt(
+after,0),NO_BLANK_BEFORE,tag)+after)}),text}};function withPlaceholders(line,splitter,kinds){let sentences=splitter.
+translatedLines(line.text).flatMap(span=>kinds.sentences(line.text,span)).flatMap(sentence=>sentencesWithin(
+sentence,splitter)),{parts}=line;for(let sentence of sentences){let ids=idsWithPlaceholders(sentence,
+splitter.tokenizer),letters=textsBeside(sentence).join("");if(!ids||ids.length>splitter.limit||splitter.
+inCapitals(letters))continue;let whole=new SentenceWithPlaceholders(sentence,ids,splitter.inCapitals(
+sentence.text));parts=[...parts.filter(part=>part.end<=whole.start||whole.end<=part.start),whole]}return new Line(
+{...line,parts:[...parts].sort((a,b)=>a.start-b.start)})}function sentencesWithin(whole,splitter){let{
+start,text,literals}=whole,ids=idsWithPlaceholders(whole,splitter.tokenizer);if(ids&&splitter.fits(ids))
+return[whole];let starts=sentenceSpans(text,splitter.language).map(([first])=>first).filter(at=>!literals.
+some(([first,last])=>first<at&&at<last));return starts.map((first,index)=>{let last=first+strip(text.
+slice(first,starts[index+1])).length,own=literals.filter(([from,to])=>first<=from&&to<=last);return{
+start:start+first,text:text.slice(first,last),literals:own.map(([from,to])=>[from-first,to-first])}}).
+filter(part=>part.literals.length&&hasLetters(textsBeside(part).join("")))}function idsWithPlaceholders(sentence,tokenizer){
+return sentence.literals.length>tokenizer.placeholderIds.length?null:textsBeside(sentence).flatMap((text,index)=>[
+...index?[tokenizer.placeholderIds[index-1]]:[],...tokenizer.encode(text)])}function splitAtPlaceholders({
+placeholderIds},tokens){let runs=[[]],numbers=[];for(let token of tokens)placeholderIds.includes(token)?
+(numbers.push(placeholderIds.indexOf(token)),runs.push([])):runs[runs.length-1].push(token);return{runs,
+numbers}}function blankBeside(source,output,noBlank,tag){let wide=isWide(source)||source>="\uAC00"&&
+source<="\uD7A3";return source&&!isBlank(source)&&(tag||!wide)&&(isAlphanumeric(source)||!isAlphanumeric(
+output))||noBlank.includes(output)?"":" "}var Placeholders=class{constructor(translator){this.translator=
+translator,this.kinds=new LiteralKinds(translator.settings.literals)}get splitting(){return{spansToTranslate:line=>this.
+kinds.spansToTranslate(line)}}before(draft){let{tokenizers,splitter}=this.translator,{source,target}=tokenizers;
+return!source.placeholderIds.length||!target.placeholderIds.length?draft:{...draft,line:withPlaceholders(
+draft.line,splitter,this.kinds),cut:draft}}accepts(part,{tokens}){let{target}=this.translator.tokenizers;
+return!(part instanceof SentenceWithPlaceholders)||part.isComplete(target,tokens)}change(draft){let{
+options,cut}=draft,size=Math.max(WIDE_BEAM,options.beamSize??0),wide={...options,beamSize:size,nBest:size};
+return cut&&options.nBest===size?cut:{...draft,options:wide}}};var OutputChecks=class{constructor({tokenizers:{target}}){this.tokenizer=target}warnings({line,outputs}){
+let best=outputs.map(([first])=>first),pairs=line.rows.map((ids,index)=>[ids,best[index].tokens]);return{
+"sentence-cut":line.cutSentences>0,repetition:pairs.some(([source,output])=>repeatsItself(source,output)),
+"length-ratio":pairs.some(([source,output])=>unusualLength(source.length,output.length)),"broken-cha\
+racter":best.some(({tokens})=>this.tokenizer.wholeCharacters(tokens).broken>0)}}};function maxRepetitions(tokens){
+let most=1;for(let period=1;period<=Math.min(16,Math.floor(tokens.length/2));period+=1){let run=0;for(let index=period;index<
+tokens.length;index+=1)run=tokens[index]===tokens[index-period]?run+1:0,run+period>=8&&(most=Math.max(
+most,Math.floor(run/period)+1))}return most}function repeatsItself(source,output){let repetitions=maxRepetitions(
+output);return repetitions>=4&&repetitions>maxRepetitions(source)+1}var unusualLength=(source,output)=>Math.
+max(source,output)>3*Math.min(source,output)+10;var BeamRecorder=class{constructor({beamSize,lengthPenalty,eos,piece}){this.beamSize=beamSize,this.lengthPenalty=
 lengthPenalty,this.eos=eos,this.piece=piece,this.nodes=[],this.open=[null],this.steps=0,this.stop="l\
 imit",this.lowest=[]}step(record){if(this.steps+=1,record.closed){this.close(record);return}let{candidates,
 kept,finished}=record,keptTotals=kept.map(rank=>candidates[rank].total).filter(total=>total>-1/0),lowestKept=keptTotals.
@@ -993,69 +1024,28 @@ for(let token of best){let node=this.nodes.find(candidate=>candidate.parent===pa
 token);if(!node)break;node.best=!0,parent=node.number}let parents=new Set(this.nodes.map(node=>node.
 parent));for(let node of this.nodes)node.state!=="kept"||parents.has(node.number)||node.step+1>=this.
 lowest.length||Object.assign(node,{state:"outranked",threshold:this.lowest[node.step+1]});return{beam_size:this.
-beamSize,length_penalty:this.lengthPenalty,steps:this.steps,stop:this.stop,nodes:this.nodes}}};var WIDE_BEAM=10,withEndSymbol=({tokens,ended})=>ended?[...tokens,EOS]:[...tokens],PageTranslator=class _PageTranslator{constructor(model,tokenizers,settings){
-this.model=model,this.tokenizers=tokenizers,this.settings=settings,this.prefix=settings.prefix??[],this.
-longest=model.settings.max_positions-1,this.sources=settings.sources?new SourceModel(settings.sources):
-void 0,this.confidence=settings.confidence&&new ConfidenceModel(settings.confidence);let{source:language,
-target,literals,lower_capitals:lowerCapitals,max_length:trainedLength}=settings,split=this.sources?.
-singleSentences?"sentences":"auto";this.splitter=new Splitter({tokenizer:tokenizers.source,language,
-split,trainedLength,longest:this.longest,literals,lowerCapitals,target})}direction(name){let found=this.
-settings.directions?.find(({run})=>run===name);return found?new _PageTranslator(this.model,this.tokenizers,
-{...this.settings,...found,directions:null}):this}to(source,target){let own=this.settings.directions??
-[this.settings],fitting=own.filter(one=>[one.source,""].includes(source)&&[one.target,""].includes(target));
-if(fitting.length!==1){let directions=own.map(one=>`${one.source}-${one.target}`).join(", ");throw new RangeError(
-`${source||"any"} to ${target||"any"} is not one of the directions ${directions}.`)}return this.direction(
-fitting[0].run)}async translate(text,{beam=this.model.search.beam_size,nBest=1,alignment=!1,changes,
-pause,signal}={}){let{prefix}=this,options={beamSize:Math.max(beam,nBest),nBest,prefix,skip:prefix.length,
-crossAttention:alignment,pause,signal,...engineChanges(this.model,changes)},{source,target}=this.tokenizers,
-cut=this.splitter.line(text),marked=source.keepIds.length&&target.keepIds.length?this.splitter.withMarks(
-cut):cut,wide=Math.max(WIDE_BEAM,options.beamSize);for(let tried of[options,{...options,beamSize:wide,
-nBest:wide}]){let outputs=await this.outputsOf(marked,tried);if(outputs.every(found=>found.length))return this.
-assemble(marked,outputs.map(found=>found.slice(0,nBest)),alignment)}return this.assemble(cut,await this.
-outputsOf(cut,options),alignment)}async outputsOf(line,options){let outputs=[];for(let[part,ids]of line.
-parts.entries()){let sentence=line.kept[part],accept=({tokens})=>!sentence||isComplete(sentence,this.
-tokenizers.target,tokens);outputs.push(await translateIds(this.model,ids.slice(0,this.longest),{...options,
-accept}))}return outputs}assemble(line,outputs,alignment){let ranks=Math.max(0,...outputs.map(hypotheses2=>hypotheses2.
-length)),hypotheses=Array.from({length:ranks},(_,rank)=>this.joinOutputs(line,outputs.map(ranked=>ranked[Math.
-min(rank,ranked.length-1)]))),best=outputs.map(ranked=>ranked[0]);!ranks&&line.text&&hypotheses.push(
-{text:line.text,score:0,tokens:[],token_scores:[],log_probability:0});let attended=alignment&&best.map(
-(output,part)=>({...output,attention:this.alignmentWeights(line.parts[part],output)})),truncated=line.
-parts.some(ids=>ids.length>this.longest)||best.some(output=>!output.ended),warnings=ranks?translationWarnings(
-line,best,this.tokenizers.target,this.sources):[],confidence=ranks&&this.confidence?this.confidence.
-estimate(hypotheses[0].token_scores,line.parts,this.sources,warnings,truncated):null;return{source:line.
-text,translation:hypotheses[0]?.text??"",score:hypotheses[0]?.score??0,hypotheses,alignment:attended&&
-hypotheses.length?pharaoh(lineAlignment(line,attended,this.tokenizers,this.longest)):null,truncated,
-sentences:line.parts.length||1,warnings,confidence,confidence_level:confidence===null||!this.confidence?
-null:this.confidence.level(confidence)}}joinOutputs(line,outputs){let tokenizer=this.tokenizers.target,
-scores=outputs.flatMap(output=>[...output.tokenScores]),total=outputs.reduce((sum,output)=>sum+output.
-logProbability,0);return{text:line.join(outputs.map(({tokens},part)=>outputOf(tokenizer,tokens,line.
-partText(part),line.kept[part]))),score:outputs.length===1?outputs[0].score:total/lengthDivisor(scores.
-length,this.model.search.length_penalty),tokens:outputs.flatMap(output=>tokenizer.pieces(withEndSymbol(
-output))),token_scores:scores,log_probability:total}}alignmentWeights(ids,output){let skip=this.prefix.
-length,rows=Math.max(1,output.tokens.length+skip);return this.meanHeads(output.crossAttention,rows,Math.
-min(ids.length,this.longest)+1).slice(skip)}meanHeads(weights,rows,columns){let{heads,layers}=this.model,
-layer=layers.decoder-1;return Array.from({length:rows},(_,t)=>Float64Array.from({length:columns},(__,s)=>{
-let sum=0;for(let head=0;head<heads;head+=1)sum+=weights[((layer*heads+head)*rows+t)*columns+s];return sum/
-heads}))}async prepareInspection(text,options){let ids=this.tokenizers.source.encode(text);checkLength(
-ids.length,"sentence",this.longest);let result=await this.findOutputs(ids,options),[best]=result.hypotheses;
-checkLength(best.tokens.length,"output",this.longest,!0);let output=withEndSymbol(best);return{ids,result,
-best,output,source:[...ids,EOS],inputs:[BOS,...output.slice(0,-1)]}}async head(text,{changes,...options}){
-let name=checkHead(this.model,options),engine=engineChanges(this.model,changes),{source,inputs}=await this.
-prepareInspection(text,{...options,engine});return headSteps(this.model,name,source,inputs,engine)}async inspect(text,{
-occlusion=!0,temperature=1,changes,...options}={}){let{model,tokenizers,settings}=this,{pause,signal}=options,
-engine=engineChanges(model,changes),{ids,result,best,output,source,inputs}=await this.prepareInspection(
-text,{...options,engine}),{logits,attention}=model.forward(source,inputs,{...engine,attention:!0}),sourceText=textOf(
-tokenizers.source,source,text,settings.source),targetText=textOf(tokenizers.target,output,tokenizers.
-target.outputText(best.tokens,text),settings.target,text),cross=this.meanHeads(attention.cross,output.
-length,source.length);return{kind:"translation",run:settings.run,model:settings.facts,source:sourceText,
-target:targetText,inputs:tokensOf(tokenizers.target,inputs,text),attention:[attentionOf("encoder",attention.
-encoder,[model.layers.encoder,model.heads,source.length,source.length],!1),attentionOf("decoder",attention.
-decoder,[model.layers.decoder,model.heads,output.length,output.length],engine.causal),attentionOf("c\
-ross",attention.cross,[model.layers.decoder,model.heads,output.length,source.length],!1)],predictions:predictionsOf(
-logits,output,tokenizers.target,result.given,temperature),score:best.score,log_probability:best.logProbability,
-ended:best.ended,forced:!result.tree,prefix:result.given,hypotheses:result.tree?result.hypotheses.map(
-hypothesis=>this.outputOf(hypothesis,text)):[],beam:result.tree,alignment:this.alignWords(cross,sourceText,
-targetText),occlusion:occlusion?await this.leaveOutWords(ids,output,{pause,signal,engine}):null,source_neighbours:neighboursOf(
+beamSize,length_penalty:this.lengthPenalty,steps:this.steps,stop:this.stop,nodes:this.nodes}}};var TranslationInspector=class{constructor({model,tokenizers,settings,prefix,longest}){this.model=model,
+this.tokenizers=tokenizers,this.settings=settings,this.prefix=prefix,this.longest=longest}async prepareInspection(text,options){
+let ids=this.tokenizers.source.encode(text);checkLength(ids.length,"sentence",this.longest);let result=await this.
+findOutputs(ids,options),[best]=result.hypotheses;checkLength(best.tokens.length,"output",this.longest,
+!0);let output=withEndSymbol(best);return{ids,result,best,output,source:[...ids,EOS],inputs:[BOS,...output.
+slice(0,-1)]}}async head(text,{changes,...options}){let name=checkHead(this.model,options),engine=engineChanges(
+this.model,changes),{source,inputs}=await this.prepareInspection(text,{...options,engine});return headSteps(
+this.model,name,source,inputs,engine)}async inspect(text,{occlusion=!0,temperature=1,changes,...options}={}){
+let{model,tokenizers,settings}=this,{pause,signal}=options,engine=engineChanges(model,changes),{ids,
+result,best,output,source,inputs}=await this.prepareInspection(text,{...options,engine}),{logits,attention}=model.
+forward(source,inputs,{...engine,attention:!0}),sourceText=textOf(tokenizers.source,source,text,settings.
+source),targetText=textOf(tokenizers.target,output,tokenizers.target.outputText(best.tokens,text),settings.
+target,text),cross=meanHeads(model,attention.cross,output.length,source.length);return{kind:"transla\
+tion",run:settings.run,model:settings.facts,source:sourceText,target:targetText,inputs:tokensOf(tokenizers.
+target,inputs,text),attention:[attentionOf("encoder",attention.encoder,[model.layers.encoder,model.heads,
+source.length,source.length],!1),attentionOf("decoder",attention.decoder,[model.layers.decoder,model.
+heads,output.length,output.length],engine.causal),attentionOf("cross",attention.cross,[model.layers.
+decoder,model.heads,output.length,source.length],!1)],predictions:predictionsOf(logits,output,tokenizers.
+target,result.given,temperature),score:best.score,log_probability:best.logProbability,ended:best.ended,
+forced:!result.tree,prefix:result.given,hypotheses:result.tree?result.hypotheses.map(hypothesis=>this.
+outputOf(hypothesis,text)):[],beam:result.tree,alignment:this.alignWords(cross,sourceText,targetText),
+occlusion:occlusion?await this.leaveOutWords(ids,output,{pause,signal,engine}):null,source_neighbours:neighboursOf(
 model.embeddingRows("encoder"),model.width,source,tokenizers.source),target_neighbours:neighboursOf(
 model.embeddingRows("decoder"),model.width,output,tokenizers.target)}}async findOutputs(ids,{beam=this.
 model.search.beam_size,prefix=[],target,pause,signal,engine}){let{model,tokenizers}=this,complete=prefix.
@@ -1085,24 +1075,57 @@ forEach((from,s)=>{sums[to*columns+from]+=cross[t][s]})}),{layer:layers.decoder-
 links,weights:packArray([rows,columns],sums.map((sum,i)=>sum/Math.max(1,tokens[Math.floor(i/columns)])))}}outputOf(output,source){
 let{target}=this.tokenizers,ids=withEndSymbol(output);return{text:target.outputText(output.tokens,source),
 score:output.score,log_probability:output.logProbability,ids,pieces:target.pieces(ids),token_scores:[
-...output.tokenScores],ended:output.ended}}};function pageModel(model,header){let{source,target}=header.tokenizers,tokenizer=loadTokenizer(source);
-return header.task==="classification"?new PageClassifier(model,tokenizer,header.page):header.task===
-"language-modeling"?new PageGenerator(model,tokenizer,header.page):new PageTranslator(model,{source:tokenizer,
-target:target?loadTokenizer(target):tokenizer.forSide(tokenizer.side&&"target")},header.page)}function logProbabilityRows(model,logits,size,suppressed){return Array.from({length:logits.length/size},
-(_,t)=>{let row=logits.slice(t*size,(t+1)*size);for(let token of suppressed)row[token]=-1/0;return model.
-logProbabilities(row)})}var argmax=row=>bestTokens(row,1)[0].token;async function computeReference(model,{
-source,target,limit,prefix,ids}){let{bos,eos,pad}=model.special;if(model.task==="translation"){let{logits}=model.
-forward([...source,eos],[bos,...target]),rows2=logProbabilityRows(model,logits,model.vocabulary,[pad,
-bos]),[{tokens}]=await translateIds(model,source,{beamSize:1,maxLengthRatio:0,maxLengthOffset:limit,
-prefix});return{scores:[...target,eos].map((token,t)=>rows2[t][token]),output:tokens}}if(model.task===
-"classification"){let[row]=logProbabilityRows(model,model.classify(ids).logits,model.header.head?.output.
-outputs??0,[]);return{scores:[...row],output:[argmax(row)]}}let rows=logProbabilityRows(model,model.
-forward(null,ids).logits,model.vocabulary,[]);return{scores:ids.slice(1).map((token,t)=>rows[t][token]),
-output:rows.map(argmax)}}async function main(paths){let[head,tensors,requests]=await Promise.all(paths.
-map(path=>(0,import_promises.readFile)(path))),{wasm,header}=JSON.parse(String(head)),model=await(await createEngine(
-fromBase64(wasm))).loadModel(header,write=>write(0,tensors)),results=[];for(let request of JSON.parse(
-String(requests))){let{text}=request;results.push(text===void 0?await computeReference(model,request):
-(await pageModel(model,header).direction(request.model).translate(text,{beam:1})).translation)}process.
-stdout.write(JSON.stringify(results))}main(process.argv.slice(2)).catch(error=>{process.stderr.write(
-`${error.message}
-`),process.exitCode=1});
+...output.tokenScores],ended:output.ended}}};var STAGES=[Direction,UnlikeTraining,Placeholders,OutputChecks,Confidence],PageTranslator=class _PageTranslator{constructor(model,tokenizers,settings){
+this.model=model,this.tokenizers=tokenizers,this.settings=settings,this.prefix=settings.prefix??[],this.
+longest=model.settings.max_positions-1,this.stages=STAGES.map(Feature=>new Feature(this)),this.splitter=
+new Splitter({tokenizer:tokenizers.source,language:settings.source,target:settings.target,trainedLength:settings.
+max_length,longest:this.longest,lowerCapitals:settings.lower_capitals,...Object.assign({},...this.stages.
+map(({splitting})=>splitting))})}direction(name){return this.withSettings(settingsByName(this.settings,
+name))}to(source,target){return this.withSettings(settingsByLanguages(this.settings,source,target))}withSettings(settings){
+return settings===this.settings?this:new _PageTranslator(this.model,this.tokenizers,settings)}async translate(text,{
+beam=this.model.search.beam_size,nBest=1,alignment=!1,changes,pause,signal}={}){let options={beamSize:Math.
+max(beam,nBest),nBest,crossAttention:alignment,pause,signal,...engineChanges(this.model,changes)},draft={
+line:this.splitter.line(text),options,outputs:[]};for(let stage of this.stages)draft=stage.before?.(
+draft)??draft;draft=await this.search(draft);let outputs=draft.outputs.map(ranked=>ranked.slice(0,nBest));
+return this.assemble({...draft,outputs},alignment)}async search(draft){let outputs=[];for(let part of draft.
+line.parts){let accept=output=>this.stages.every(stage=>stage.accepts?.(part,output)??!0),ids=part.ids.
+slice(0,this.longest);outputs.push(await translateIds(this.model,ids,{...draft.options,accept}))}if(outputs.
+every(ranked=>ranked.length))return{...draft,outputs};for(let stage of this.stages)draft=stage.change?.(
+draft)??draft;return this.search(draft)}assemble(draft,alignment){let{line,outputs}=draft,best=outputs.
+map(([first])=>first),ranks=Math.max(0,...outputs.map(ranked=>ranked.length)),hypotheses=Array.from(
+{length:ranks},(_,rank)=>this.joinOutputs(line,outputs.map(ranked=>ranked[Math.min(rank,ranked.length-
+1)])));!ranks&&line.text&&hypotheses.push({text:line.text,score:0,tokens:[],token_scores:[],log_probability:0});
+let truncated=line.parts.some(({ids})=>ids.length>this.longest)||best.some(output=>!output.ended),warnings=Object.
+assign({},...this.stages.map(stage=>stage.warnings?.(draft))),translation={source:line.text,translation:hypotheses[0]?.
+text??"",score:hypotheses[0]?.score??0,hypotheses,alignment:alignment&&hypotheses.length?pharaoh(this.
+align(draft)):null,truncated,sentences:line.parts.length||1,warnings:ranks?Object.keys(warnings).filter(
+name=>warnings[name]):[]};return Object.assign(translation,...this.stages.map(stage=>stage.fields?.(
+translation,draft)))}joinOutputs(line,outputs){let tokenizer=this.tokenizers.target,scores=outputs.flatMap(
+output=>[...output.tokenScores]),total=outputs.reduce((sum,output)=>sum+output.logProbability,0);return{
+text:line.join(outputs.map(({tokens},index)=>line.parts[index].outputText(tokenizer,tokens))),score:outputs.
+length===1?outputs[0].score:total/lengthDivisor(scores.length,this.model.search.length_penalty),tokens:outputs.
+flatMap(output=>tokenizer.pieces(withEndSymbol(output))),token_scores:scores,log_probability:total}}align({
+line,outputs,options}){let skip=options.skip??0,attended=outputs.map(([{tokens,crossAttention}],index)=>{
+let rows=Math.max(1,tokens.length+skip),columns=Math.min(line.parts[index].ids.length,this.longest)+
+1,weights=crossAttention;return{tokens,attention:meanHeads(this.model,weights,rows,columns).slice(skip)}});
+return lineAlignment(line,attended,this.tokenizers,this.longest)}inspect(text,options){return new TranslationInspector(
+this).inspect(text,options)}head(text,options){return new TranslationInspector(this).head(text,options)}};async function loadPageModel(wasmBytes,header,readTensors){let engine=await createEngine(wasmBytes);
+return pageModel(await engine.loadModel(header,readTensors),header)}function pageModel(model,header){
+let{source,target}=header.tokenizers,tokenizer=loadTokenizer(source);return header.task==="classific\
+ation"?new PageClassifier(model,tokenizer,header.page):header.task==="language-modeling"?new PageGenerator(
+model,tokenizer,header.page):new PageTranslator(model,{source:tokenizer,target:target?loadTokenizer(
+target):tokenizer.forSide(tokenizer.side&&"target")},header.page)}async function answerRequest(loaded,path,body,control={}){
+let{q="",model,...rest}=body,options={...rest,...control};if(loaded instanceof PageTranslator&&(loaded=
+loaded.direction(model)),path==="api/translate")return translateSentences(loaded,q,options);if(path===
+"line")return loaded.translate(q,{...options,alignment:!0});if(path==="api/inspect")return loaded.inspect(
+q,options);if(path==="api/head")return loaded.head(q,options);if(path==="api/next")return nextTokens(
+loaded,q,options);throw new RequestError(`there is no ${path} in a page without a server.`)}async function translateSentences(translator,text,{
+beam=translator.model.search.beam_size,...options}){let started=performance.now(),sentences=[],translation="",
+end=0;for(let[start,stop]of translator.splitter.units(text)){let sentence=await translator.translate(
+text.slice(start,stop),{...options,beam,nBest:beam});sentences.push(sentence),translation+=text.slice(
+end,start)+sentence.translation,end=stop}let tokens=sentences.reduce((sum,{hypotheses})=>sum+(hypotheses[0]?.
+tokens.length??0),0);return{translation:translation+text.slice(end),sentences,tokens,seconds:(performance.
+now()-started)/1e3}}async function nextTokens(generator,text,{write=0,temperature=1,top_k:topK=0,top_p:topP=1,
+seed,...options}){let sampling={temperature,topK,topP,seed:seed??Math.floor(Math.random()*2147483648)};
+return write?{text:await generator.generate(text,{...options,sampling,maxTokens:write})}:generator.next(
+text,{...options,sampling})}return __toCommonJS(model_exports);})();

@@ -84,7 +84,7 @@ def select(root: Path, changed: Sequence[str]) -> tuple[list[str], list[str]]:
             tests.add(found)
         elif Path(root, path).exists():
             without.append(str(path))
-    return sorted(str(one) for one in tests if not tests.intersection(one.parents)), without
+    return sorted(str(test) for test in tests if not tests.intersection(test.parents)), without
 
 
 def run_tests(root: Path, tests: Sequence[str], seconds: float = MAX_SECONDS) -> int:

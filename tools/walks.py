@@ -1,6 +1,6 @@
 """Count the files to open to follow one command, and how often its calls climb back to a caller's package.
 
-    python -m tests.walks RUN      train a tiny model into RUN for one update, then translate a line with it
+    python -m tools.walks RUN      train a tiny model into RUN for one update, then translate a line with it
 
 A file counts when one of its functions is called; module bodies, comprehensions and lambdas do not. The walk of an
 update begins where the trainer is made, with the files of the callers, and ends with the first step of the
@@ -75,7 +75,7 @@ def calls_seen(observe: Callable[[FrameType, str, Any], None]) -> Iterator[None]
         yield
     finally:
         sys.setprofile(before)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
 
 def callers_of(frame: FrameType) -> list[FrameType]:

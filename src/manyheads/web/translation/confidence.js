@@ -1,14 +1,10 @@
 /* How sure a translator is of a translation: an estimate of its chrF, as in
    manyheads/inference/translation/confidence.py. */
 
+import { UnlikeTraining } from "./unliketraining.js";
+
 const LEVELS = ["low", "medium", "high"];
-const SIGNS_OF_FAILURE = [
-  "untrained-direction",
-  "unlike-training",
-  "repetition",
-  "length-ratio",
-  "broken-character",
-];
+const SIGNS_OF_FAILURE = ["unlike-training", "repetition", "length-ratio", "broken-character"];
 
 /** The model of the confidence, from the JSON value that Python wrote. */
 export class ConfidenceModel {
@@ -25,7 +21,7 @@ export class ConfidenceModel {
       is one.
       @param {number[]} tokenScores
       @param {number[][]} rows
-      @param {SourceModel | undefined} sources
+      @param {SourceModel | null | undefined} sources
       @param {string[]} warnings
       @param {boolean} truncated */
   estimate(tokenScores, rows, sources, warnings, truncated) {
@@ -52,5 +48,30 @@ export class ConfidenceModel {
       @type {(confidence: number) => string} */
   level(confidence) {
     return LEVELS[this.limits.filter((limit) => confidence > limit).length];
+  }
+}
+
+/** The confidence in each translation.
+    @implements {Stage} */
+export class Confidence {
+  /** @param {PageTranslator} translator */
+  constructor(translator) {
+    const { confidence } = translator.settings;
+    this.translator = translator;
+    this.model = confidence && new ConfidenceModel(confidence);
+  }
+
+  /** @type {(translation: PlainTranslation, draft: Draft) => Partial<Translation>} */
+  fields(translation, { line }) {
+    if (!this.model || !line.parts.length) return { confidence: null, confidence_level: null };
+    const training = this.translator.stages.find((stage) => stage instanceof UnlikeTraining);
+    const confidence = this.model.estimate(
+      translation.hypotheses[0].token_scores,
+      line.rows,
+      training?.sources,
+      translation.warnings,
+      translation.truncated,
+    );
+    return { confidence, confidence_level: this.model.level(confidence) };
   }
 }

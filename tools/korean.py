@@ -3,7 +3,7 @@
 A comment at the end of a Korean page names its English page and, for each section, the fingerprint of the English
 text that was translated: `<!-- tutorial/attention.md in Korean: 1a2b3c4d 5e6f7a8b -->`.
 
-`python -m tests.docs.korean` prints the status; `--stamp PAGE` updates the fingerprints after you have compared a
+`python -m tools.korean` prints the status; `--stamp PAGE` updates the fingerprints after you have compared a
 page; `--code PAGE` copies the blocks of code, commands and outputs from the English page, except those that differ
 only in their comments.
 """
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs"
 KOREAN = DOCS / "ko"
 ORIGIN = re.compile(r"\n<!-- (\S+) in Korean:?([0-9a-f\s]*)-->\n\Z")
 CODE = re.compile(r"(?ms)^```.*?^```$")

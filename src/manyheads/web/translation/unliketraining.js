@@ -1,7 +1,7 @@
-/* Whether a text is unlike the sources that a translator learned from, as in
-   manyheads/text/source_model.py. */
+/* The warning that a text is unlike the sources that a translator learned from, as in
+   manyheads/inference/translation/unlike_training.py. */
 
-import { BOS, EOS } from "./base.js";
+import { BOS, EOS } from "../text/base.js";
 
 // share of sources of several sentences from which on a model is trusted to translate such lines
 // whole
@@ -59,5 +59,24 @@ export class SourceModel {
     const pieces = rows.reduce((sum, ids) => sum + ids.length + 1, 0);
     const measures = [nats / pieces, (nats - this.mean * pieces) / Math.sqrt(pieces)];
     return pieces > 0 && measures.some((value, at) => value > this.limits[at]);
+  }
+}
+
+/** The warning, of a translator with a model of its training sources.
+    @implements {Stage} */
+export class UnlikeTraining {
+  /** @param {PageTranslator} translator */
+  constructor({ settings: { sources } }) {
+    this.sources = sources && new SourceModel(sources);
+  }
+
+  /** @type {Partial<SplitterOptions>} */
+  get splitting() {
+    return this.sources?.singleSentences ? { split: "sentences" } : {};
+  }
+
+  /** @type {(draft: Draft) => { [name: string]: boolean }} */
+  warnings({ line }) {
+    return { "unlike-training": !!this.sources?.isUnlike(line.rows) };
   }
 }

@@ -1,9 +1,9 @@
 """Run the notebooks as a reader does, in a Jupyter kernel, check their promises, and store their outputs.
 
-    python -m tests.docs.notebooks NOTEBOOK...            run them, and check the promises
-    python -m tests.docs.notebooks --write NOTEBOOK...    store the outputs as well
-    python -m tests.docs.notebooks --install NOTEBOOK...  run them in a fresh environment, which the first cell of
-                                                          a notebook installs
+    python -m tools.notebooks NOTEBOOK...            run them, and check the promises
+    python -m tools.notebooks --write NOTEBOOK...    store the outputs as well
+    python -m tools.notebooks --install NOTEBOOK...  run them in a fresh environment, which the first cell of a
+                                                     notebook installs
 Where the Hugging Face hub cannot be reached, --encoder names a folder with MiniLM for the notebook that needs it.
 """
 
@@ -27,7 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent
 # Settings that shorten a minute of training and the search that follows.
 SHORT_SETTINGS = (
     "training.steps=2",
@@ -76,6 +76,7 @@ def notebook(path: Path) -> Any:
 
 
 def source_of(cell: Mapping[str, Any]) -> str:
+    """Return the text of a cell, which a notebook stores as lines."""
     return "".join(cell["source"])
 
 
@@ -291,7 +292,7 @@ def main() -> None:
         command = [
             str(install(arguments.notebooks[0], Path(folder) / "venv")),
             "-m",
-            "tests.docs.notebooks",
+            "tools.notebooks",
             *map(str, arguments.notebooks),
         ]
         command += ["--encoder", str(arguments.encoder.resolve())] if arguments.encoder else []

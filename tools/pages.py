@@ -2,7 +2,7 @@
 
 A ```python block runs in the names of the blocks before it; a ```text block right below holds what it prints, in
 which "..." matches any text; `<!-- varies -->` above the block says that the output depends on the machine.
-`python -m tests.docs.pages PAGE...` runs whole pages, and with `--write` stores the printed text in them.
+`python -m tools.pages PAGE...` runs whole pages, and with `--write` stores the printed text in them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Run the tests for every kind of processor: instruction sets, compilers, numbers of threads, and busy programs.
 
-    python -m tests.portable            the whole matrix: under 30 minutes on two cores
-    python -m tests.portable --short    under two minutes
-    python -m tests.portable --list     the rows
+    python -m tools.portable            the whole matrix: under 30 minutes on two cores
+    python -m tools.portable --short    under two minutes
+    python -m tools.portable --list     the rows
 
 A row is a configuration and the tests that run in it. Instruction sets are limited by the switches of torch,
 oneDNN, MKL and CTranslate2 (our C code is compiled for the one that torch uses), or emulated by QEMU, which refuses
@@ -230,6 +230,7 @@ def report(row: Row, width: int) -> str:
 
 
 def main() -> None:
+    """Run the chosen rows, and exit with 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="Run only the rows of the short form.")
     parser.add_argument("--list", action="store_true", help="Print the rows and run nothing.")

@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path, PurePosixPath
 
 import pytest
-
-from tests.changed import changed_files, find_tests, run_tests
+from tools.changed import changed_files, find_tests, run_tests
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 
@@ -80,7 +79,11 @@ def test_the_tests_of_a_changed_file_are_found(root: Path, changed: str, tests: 
     assert find_tests(root, PurePosixPath(changed)) == (None if tests is None else PurePosixPath(tests))
 
 
-def test_committed_staged_unstaged_and_new_changes_count(root: Path) -> None:
+def test_committed_staged_unstaged_and_new_changes_count_and_those_on_main_do_not(root: Path) -> None:
+    git(root, "checkout", "--quiet", "main")
+    write(root, "tests/a/native/data.json")
+    commit(root)
+    git(root, "checkout", "--quiet", "topic")
     write(root, "src/manyheads/a/b.py")
     commit(root)
     write(root, "tests/a/test_other.py", PASSES + "\n")
@@ -98,16 +101,6 @@ def test_committed_staged_unstaged_and_new_changes_count(root: Path) -> None:
         "tests/a/test_other.py",
         "tests/test_a.py",
     ]
-
-
-def test_changes_on_main_since_the_branch_do_not_count(root: Path) -> None:
-    write(root, "src/manyheads/a/b.py")
-    commit(root)
-    git(root, "checkout", "--quiet", "main")
-    write(root, "tests/a/test_other.py", FAILS)
-    commit(root)
-    git(root, "checkout", "--quiet", "topic")
-    assert changed_files(root) == ["src/manyheads/a/b.py"]
 
 
 @pytest.mark.parametrize(

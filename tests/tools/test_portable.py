@@ -1,14 +1,13 @@
-"""The rows of `python -m tests.portable` name tests that exist."""
+"""The rows of `python -m tools.portable` name tests that exist."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from tools.portable import ROWS, Row
 
-from tests.portable import ROWS, Row
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
