@@ -33,7 +33,7 @@ import transformers
 from torch import Tensor, nn
 
 from harness import Document, main, option, settings
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.config.load import load_config, resolve_recipe
 from manyheads.config.schema import Config
 from manyheads.data.training_text import read_corpus
@@ -156,7 +156,7 @@ def parity(config: Config, model_folder: str, updates: int) -> dict[str, Any]:
     """Return the largest differences of loss and gradient norm over the first updates."""
     training, differences = config.training, []
     with tempfile.TemporaryDirectory() as folder:
-        run, listener = RunDirectory(Path(folder) / "run"), AccuracyListener()
+        run, listener = TrainingRun(Path(folder) / "run"), AccuracyListener()
         config = with_initial_shape(config, run, listener)
         task = prepare_task(config, run, read_corpus(config, run.path), listener)
         trainer = make_trainer(task, run, Watch(listener))

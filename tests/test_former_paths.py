@@ -55,16 +55,6 @@ def test_every_moved_module_is_where_the_table_says() -> None:
         assert importlib.util.find_spec(_new_path(f"manyheads.{former}")) is not None, former
 
 
-@pytest.mark.parametrize("name", ["SearchOptions", "Translator"])
-def test_a_name_that_a_package_held_warns_and_is_the_same(name: str) -> None:
-    package = importlib.import_module("manyheads.tasks.translation")
-    with pytest.warns(FutureWarning, match=f"manyheads.tasks.translation.{name} is now in manyheads") as caught:
-        found = getattr(package, name)
-    assert found.__module__ in str(caught[0].message)
-    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
-        package.Nothing  # noqa: B018
-
-
 @pytest.mark.parametrize("name", ["manyheads.data.nothing", "manyheads.nothing", "manyheads.data.nothing.more"])
 def test_a_module_that_never_was_is_not_found(name: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=r"manyheads\."):

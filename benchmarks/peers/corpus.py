@@ -17,8 +17,8 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config, DataConfig, ModelConfig, TokenizerConfig, TrainingConfig
+from manyheads.data.batches import fixed_batches
 from manyheads.data.ragged import Ragged
-from manyheads.data.sampler import fixed_batches
 from manyheads.data.store import TokenStore
 from manyheads.data.training_text import open_corpus, read_corpus
 from manyheads.reports import SilentListener

@@ -6,10 +6,9 @@ import importlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 # Below manyheads: module, or package with all that it held -> its place; the longest name that fits counts.
 _MOVED = {
@@ -40,6 +39,7 @@ _MOVED = {
     "interop.hub": "checkpoint.hub",
     "interop.parity": "inference.parity",
     "languages": "bitext.languages",
+    "notes": "results",
     "runs.about": "inference.about",
     "runs.corrections": "improve.corrections",
     "runs.export_settings": "inference.export_settings",
@@ -58,6 +58,7 @@ _MOVED = {
     "search.ensemble": "decoding.ensemble",
     "search.greedy": "decoding.greedy",
     "search.rules": "decoding.rules",
+    "search.cancellation": "decoding.cancellation",
     "search.sampling": "decoding.sampling",
     "shell": "bitext.shell",
     "tasks.assembly": "inference.translation.assembly",
@@ -112,23 +113,6 @@ def _new_path(name: str) -> str:
         return name
     new = _MOVED[former]
     return f"{'' if new.startswith('bitext') else 'manyheads.'}{new}{inner.removeprefix(former)}"
-
-
-def former_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that held names, by name -> their module below manyheads now."""
-
-    def get(name: str) -> Any:
-        if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        new = f"manyheads.{names[name]}"
-        warnings.warn(
-            f"{package}.{name} is now in {new}; the former place goes with the next version.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return getattr(importlib.import_module(new), name)
-
-    return get
 
 
 class FormerPaths:

@@ -21,11 +21,13 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from faults import FAILURES, each_failure
-from manyheads.checkpoint import Checkpoint, RunDirectory
+from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import Checkpoint, TrainingRun
 from manyheads.config.schema import Config
 from manyheads.errors import RunError, SaveError
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 GERMAN, KOREAN = ["ein Hund läuft", "der Hund schläft"], ["개가 달린다", "개가 잔다"]
 FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
@@ -57,10 +59,10 @@ def named_tensors(model: torch.nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
-def begin_run(path: Path, config: Config | None = None) -> RunDirectory:
+def begin_run(path: Path, config: Config | None = None) -> TrainingRun:
     """Create a run directory with its configuration and tokenizers."""
     config = config or make_config()
-    run = RunDirectory(path)
+    run = TrainingRun(path)
     run.begin(config, make_tokenizers(config), {"corpus_sha256": "ab", "größe": "1,5"})
     return run
 
@@ -86,7 +88,7 @@ def equal_tensors(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
     )
 
 
-def assert_holds(run: RunDirectory, step: int) -> None:
+def assert_holds(run: TrainingRun, step: int) -> None:
     found, expected = run.checkpoints.read(step), make_checkpoint(step)
     assert (found.step, found.state) == (step, expected.state)
     assert equal_tensors(found.model, expected.model)
@@ -128,7 +130,7 @@ def test_configuration_and_tokenizers_are_restored(tmp_path: Path, sections: dic
 
 def test_a_checkpoint_is_restored_bit_for_bit(run: RunDirectory) -> None:
     run.checkpoints.save(make_checkpoint(40), keep=1)
-    assert_holds(RunDirectory.existing(run.path), 40)
+    assert_holds(TrainingRun.existing(run.path), 40)
     assert equal_tensors(run.checkpoints.weights(40), make_checkpoint(40).model)
     assert sorted(path.name for path in run.checkpoints.folder_of(40).iterdir()) == sorted(FILES)
     assert leftover_drafts(run.path) == []
@@ -194,7 +196,7 @@ def test_a_failure_at_any_moment_of_a_save_loses_no_checkpoint(
     tmp_path: Path, step: int, failure: BaseException
 ) -> None:
     """Step 2 has a checkpoint already; saving step 3 removes step 1."""
-    runs: list[RunDirectory] = []
+    runs: list[TrainingRun] = []
     other = replace(make_checkpoint(step), state={"progress": {"step": step}, "again": True})
 
     template = begin_run(tmp_path / "template")
@@ -202,7 +204,7 @@ def test_a_failure_at_any_moment_of_a_save_loses_no_checkpoint(
         template.checkpoints.save(make_checkpoint(earlier), keep=2)
 
     def prepare() -> Callable[[], None]:
-        runs.append(RunDirectory(shutil.copytree(template.path, tmp_path / str(len(runs)))))
+        runs.append(TrainingRun(shutil.copytree(template.path, tmp_path / str(len(runs)))))
         return lambda: runs[-1].checkpoints.save(other, keep=2)
 
     for number in each_failure(prepare, failure):
@@ -517,7 +519,7 @@ def test_an_error_on_a_wrong_path_suggests_a_run_nearby(wrong: str, tmp_path: Pa
 
 
 def test_a_run_directory_is_locked_while_it_is_written(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path / "run")
+    run = TrainingRun(tmp_path / "run")
     with run.locked():
         with pytest.raises(RunError, match=r"run is being trained by another process") as caught, run.locked():
             pass

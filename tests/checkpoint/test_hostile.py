@@ -22,6 +22,7 @@ from tests.checkpoint.test_directory import begin_run, make_config, make_model, 
 
 from manyheads.checkpoint import RunDirectory, read_json, read_tensors
 from manyheads.checkpoint.arrays import TensorFile
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.checkpoint.files import StoredTensor, read_header
 from manyheads.errors import RunError
 from manyheads.tensors.models import load_model
@@ -345,7 +346,7 @@ def test_a_folder_that_is_itself_a_link_is_followed(run: Path, tmp_path: Path) -
 def test_a_link_out_of_a_checkpoint_is_refused(run: Path, tmp_path: Path) -> None:
     from tests.checkpoint.test_directory import make_checkpoint
 
-    directory = RunDirectory(run)
+    directory = TrainingRun(run)
     directory.checkpoints.save(make_checkpoint(7), keep=1)
     weights = run / "checkpoints" / "step-7" / "model.safetensors"
     weights.rename(tmp_path / "outside")

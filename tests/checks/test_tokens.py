@@ -21,7 +21,7 @@ from manyheads.checks.tokens import (
     use_findings,
 )
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.subwords import SubwordTokenizer
+from manyheads.text.training import train_subwords
 
 
 def test_entropy_is_that_of_the_distribution() -> None:
@@ -47,7 +47,7 @@ def test_vocabularies_that_are_too_large_or_unused_are_named() -> None:
 )
 def test_parts_of_longer_pieces_and_reserved_symbols_need_not_occur(text: list[str], unused: set[str]) -> None:
     config = TokenizerConfig(kind="bpe", vocab_size=290, symbols=("<bt>",))
-    tokenizer = SubwordTokenizer.train(config, ["wonderful wonderland thunder", "museum"] * 20, "en")
+    tokenizer = train_subwords(config, ["wonderful wonderland thunder", "museum"] * 20, "en")
     tokenizer = tokenizer.with_reserved(config, ["<2ko>"])
     counts = count_tokens(tokenizer, text)
     absent = {piece for piece, count in zip(tokenizer.texts, counts, strict=True) if not count}

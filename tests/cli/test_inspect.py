@@ -19,7 +19,7 @@ from tests.tolerances import printed
 from tests.training.parts import CollectingListener
 
 import manyheads
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.cli.main import run
 from manyheads.runs.train import train
 from manyheads.views.documents import Inspection, TranslationInspection
@@ -194,7 +194,7 @@ def test_validation_records_entropies_and_the_same_samples_each_time(trained: di
 def test_recorded_entropies_are_those_of_the_weights(trained: dict[str, Path]) -> None:
     """Compare the record of the last validation with the last checkpoint, which holds the same weights."""
     path = trained["translation"]
-    directory = RunDirectory(path)
+    directory = TrainingRun(path)
     config = directory.config()
     translator = manyheads.Translator.load(path)
     from manyheads.inference.inspect_options import InspectOptions

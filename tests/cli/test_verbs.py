@@ -23,7 +23,7 @@ from manyheads.cli.verbs import (
     verb_with_subverbs,
 )
 from manyheads.config.load import recipe_paths
-from manyheads.notes import Note
+from manyheads.results import Note
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ import pytest
 from bitext.filtering import FilterCounts, PairFilter
 from bitext.pairs import Pair
 from manyheads.config.schema import DataConfig
-from manyheads.data.labelled import read_labelled, split_texts
+from manyheads.data.labelled import read_labelled
 from manyheads.data.reading import READINGS, _read_documents
 from manyheads.errors import DataError
+from manyheads.text.joined_texts import split_texts
 
 
 def config(root: Path, **settings: Any) -> DataConfig:

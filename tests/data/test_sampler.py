@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.tolerances import within
 
 from manyheads.data import sampler as module
-from manyheads.data.sampler import Sampler, fixed_batches
+from manyheads.data.sampler import Sampler
 
 Lengths = NDArray[np.int64]
 lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=120)
@@ -132,28 +132,6 @@ def test_padding_is_low_on_both_sides_of_unequal_lengths() -> None:
     shuffled = np.array_split(np.random.default_rng(1).permutation(12_000), len(batches))
     assert padding_share(source, target, batches) < 0.09
     assert padding_share(source, target, list(shuffled)) > 0.4
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(1, 60), max_size=80), st.integers(1, 200))
-def test_fixed_batches_hold_every_row_once_and_keep_the_budget_including_padding(
-    rows: list[int], budget: int
-) -> None:
-    sizes = np.array(rows, dtype=np.int64)
-    batches = fixed_batches(sizes, budget)
-    assert sorted(row for batch in batches for row in batch.tolist()) == list(range(len(rows)))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * int(sizes[batch].max()) <= budget
-        assert len(batch)
-
-
-def test_fixed_batches_begin_with_the_longest_rows_and_keep_the_order_of_equals() -> None:
-    batches = fixed_batches(np.array([3, 9, 3, 4, 3]), 9)
-    assert to_lists(batches) == [[1], [3, 0], [2, 4]]
-
-
-def test_rows_without_tokens_are_batched() -> None:
-    assert to_lists(fixed_batches(np.array([0, 0, 0]), 2)) == [[0, 1], [2]]
 
 
 # --- large corpora and sampling rates ---

@@ -8,8 +8,10 @@ import pytest
 from tests.runs.parts import make_config, write_corpus
 from tests.training.parts import CollectingListener
 
+from bitext.pairs import Pair
+from manyheads.config.load import parse_config
 from manyheads.config.schema import DataConfig
-from manyheads.data.training_text import _text_key, held_out, read_split
+from manyheads.data.training_text import _text_key, held_out, read_split, validation_examples
 from manyheads.errors import DataError
 
 
@@ -45,3 +47,24 @@ def test_held_out_pairs_without_text_are_counted_and_named(tmp_path: Path) -> No
     assert listener.messages == [
         f"1 of {len(lines) - 1} pairs of data.valid have no text and are left out, the first in line 1"
     ]
+
+
+def test_validation_texts_of_another_task_are_examples_the_whole_ones_first() -> None:
+    data = {"language": "en", "train": "train", "valid": "valid", "documents": "line"}
+    config = parse_config({"task": "language-modeling", "data": data}, origin="a test")
+    lines = [
+        "short",
+        "word " * 30,
+        "a whole line",
+        "a whole line",
+        "a second line",
+        "a third line",
+        "a fourth line",
+    ]
+    pairs = [Pair("", line, number) for number, line in enumerate(lines, 1)]
+    assert validation_examples(config, pairs) == [
+        "a whole line", "a second line", "a third line", "a fourth line",
+    ]  # fmt: skip
+    whole, cut = validation_examples(config, pairs[:3])
+    assert whole == "a whole line"
+    assert cut == " ".join(["word"] * 12)

@@ -28,7 +28,7 @@ from manyheads.evaluation.verdicts import (
     judge_untrained,
     shares_nothing,
 )
-from manyheads.notes import Note, verdict_lines
+from manyheads.results import Note, verdict_lines
 from transformer_doctor.texts import load_sentences, placeholders
 
 SENTENCES = load_sentences("manyheads.evaluation", "verdicts")

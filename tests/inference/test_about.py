@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from tests.runs.parts import make_config
 
-from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
-from manyheads.config.load import config_to_json, parse_config
+from manyheads.config.load import config_to_json
 from manyheads.errors import RunError
-from manyheads.inference.about import curves_of, describe, examples_of, validation_examples
+from manyheads.inference.about import curves_of, describe, examples_of
 
 
 @pytest.fixture
@@ -42,27 +41,6 @@ def test_examples_are_those_of_the_last_validation_first_those_that_were_transla
     ]
     (run / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in log), encoding="utf-8")
     assert examples_of(run) == ["as long as it gets", "short", "a long one"]
-
-
-def test_validation_texts_of_another_task_are_examples_the_whole_ones_first() -> None:
-    data = {"language": "en", "train": "train", "valid": "valid", "documents": "line"}
-    config = parse_config({"task": "language-modeling", "data": data}, origin="a test")
-    lines = [
-        "short",
-        "word " * 30,
-        "a whole line",
-        "a whole line",
-        "a second line",
-        "a third line",
-        "a fourth line",
-    ]
-    pairs = [Pair("", line, number) for number, line in enumerate(lines, 1)]
-    assert validation_examples(config, pairs) == [
-        "a whole line", "a second line", "a third line", "a fourth line",
-    ]  # fmt: skip
-    whole, cut = validation_examples(config, pairs[:3])
-    assert whole == "a whole line"
-    assert cut == " ".join(["word"] * 12)
 
 
 def test_the_description_has_the_beam_and_the_languages_of_a_translator(run: Path) -> None:

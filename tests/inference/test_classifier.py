@@ -15,7 +15,8 @@ from manyheads.errors import UsageError
 from manyheads.inference.classifier import Classifier
 from manyheads.inference.labels import Labels
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.training import train_tokenizer
 
 LETTERS = "abcdefghijklm"
 NAMES = ("no", "yes it is", "perhaps")

@@ -30,7 +30,8 @@ from manyheads.inspection.language_model import inspect_language_model
 from manyheads.inspection.model import inspect_model
 from manyheads.inspection.translation import inspect_translation
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizer
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.training import train_tokenizer
 from manyheads.views.documents import Inspection, TranslationInspection
 
 WORDS = "ab cde f"

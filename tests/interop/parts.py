@@ -12,7 +12,8 @@ from tests.model.samples import VARIANTS, scramble
 
 from manyheads.config.schema import Config
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 WORDS = ["haus", "baum", "hund", "katze", "vogel", "wasser", "feuer", "erde", "luft", "stein", "blume", "stern"]
 Parts = tuple[Config, TokenizerPair, EncoderDecoder]

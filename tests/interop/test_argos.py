@@ -260,7 +260,7 @@ def test_a_published_package_becomes_a_run_that_translates_like_it(tmp_path: Pat
     assert imported.parity is not None
     assert imported.parity.sentences == imported.parity.same_outputs == 200
     assert imported.parity.largest < 1e-4
-    assert "Use the run in place of the original" in imported.verdict()
+    assert "Use the run in place of the original" in imported.verdict()[0]
     config = RunDirectory.existing(tmp_path / "run").config()
     assert [config.data.source, config.data.target] == ["de", "en"]
     texts = sentences(20, seed=9)

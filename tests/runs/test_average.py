@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from tests.tolerances import assert_close
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.errors import RunError
 from manyheads.inference.translation.translator import Translator
 from manyheads.runs.resume import average
@@ -26,7 +27,7 @@ def test_the_averaged_weights_are_the_mean_of_the_last_checkpoints(
 ) -> None:
     out = average(run, last=last)
     found = load_file(out / "model.safetensors")
-    models = [RunDirectory(run).checkpoints.weights(step) for step in steps]
+    models = [TrainingRun(run).checkpoints.weights(step) for step in steps]
     assert found.keys() == models[0].keys()
     for name, tensor in found.items():
         expected = sum(model[name].double() for model in models) / len(models)
@@ -37,7 +38,7 @@ def test_the_new_directory_is_a_run_that_translates(run: Path) -> None:
     out = average(run)
     assert out == run.with_name("run-averaged")
     assert RunDirectory.existing(out).config() == RunDirectory(run).config()
-    assert RunDirectory(out).checkpoints.steps() == []
+    assert TrainingRun(out).checkpoints.steps() == []
     assert RunDirectory(out).environment() == RunDirectory(run).environment()
     (found,) = Translator.load(out).translate(["der Hund läuft"])
     assert len(found.hypotheses) == 1

@@ -23,6 +23,7 @@ from tests.tolerances import assert_close, within
 from tests.training.parts import CollectingListener
 
 from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.cli import export as command
 from manyheads.cli.main import run as program
 from manyheads.config.schema import Config
@@ -401,7 +402,7 @@ def test_fine_tuning_starts_with_the_loss_of_its_model_and_resumes_without_it(
     shutil.rmtree(origin)
     longer = config.model_copy(update={"training": config.training.model_copy(update={"steps": 6})})
     train(longer, tmp_path / "run", force=True)
-    assert RunDirectory(tmp_path / "run").checkpoints.steps()[-1] == 6
+    assert TrainingRun(tmp_path / "run").checkpoints.steps()[-1] == 6
 
 
 # --- several directions ---

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 from tests.training.parts import CollectingListener
 
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.config.schema import TrainingConfig
 from manyheads.errors import RunError, TrainingError
 from manyheads.runs.resume import RunStorage, forget_metrics_after
@@ -19,7 +19,7 @@ from manyheads.training.distributed import ALONE, World
 from manyheads.training.snapshot import Snapshot
 
 
-def storage_of(run: RunDirectory, world: World = ALONE, **settings: Any) -> RunStorage:
+def storage_of(run: TrainingRun, world: World = ALONE, **settings: Any) -> RunStorage:
     config = TrainingConfig(**({"save_every": 5} | settings))
     return RunStorage(run, config, world, CollectingListener())
 
@@ -35,7 +35,7 @@ def state(step: int, *, pending: bool) -> dict[str, Any]:
 
 def test_the_previous_checkpoint_is_kept_until_the_validation_is_known(tmp_path: Path) -> None:
     """Otherwise a validation that fails would leave no good checkpoint."""
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     storage = storage_of(run)
     storage.save(snapshot(5))
     storage.confirm(5, state(5, pending=False), None)
@@ -53,7 +53,7 @@ def test_the_previous_checkpoint_is_kept_until_the_validation_is_known(tmp_path:
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])
 @pytest.mark.parametrize("part", ["model", "optimizer"])
 def test_a_checkpoint_that_is_not_finite_is_not_saved(tmp_path: Path, part: str, value: float) -> None:
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     storage, bad = storage_of(run), snapshot(10)
     storage.save(snapshot(5))
     next(iter(getattr(bad, part).values())).view(-1)[-1] = value
@@ -67,7 +67,7 @@ def test_a_checkpoint_that_is_not_finite_is_not_saved(tmp_path: Path, part: str,
     ["{", "[]", '{"kind": "step", "st', '{"kind": "step"}', '{"kind": "x", "step": 1}', "\udcff", "[" * 9_000],
 )
 def test_a_damaged_line_of_the_log_is_forgotten(tmp_path: Path, line: str) -> None:
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     good = '{"kind": "step", "step": 1}\n'
     for content in (f"{line}\n{good}", f"{good}{line}"):  # the last line may be cut by a kill
         run.metrics_path.write_text(content, encoding="utf-8", errors="surrogateescape")
@@ -76,7 +76,7 @@ def test_a_damaged_line_of_the_log_is_forgotten(tmp_path: Path, line: str) -> No
 
 
 def test_a_confirmed_checkpoint_has_the_new_state_and_its_tensors(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     storage = storage_of(run)
     storage.save(snapshot(5))
     assert run.checkpoints.read(5).state["progress"]["pending"]
@@ -88,7 +88,7 @@ def test_a_confirmed_checkpoint_has_the_new_state_and_its_tensors(tmp_path: Path
 
 
 def test_weights_that_are_not_the_best_are_not_published(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     storage = storage_of(run)
     storage.save(snapshot(5))
     storage.confirm(5, state(5, pending=False), None)
@@ -97,7 +97,7 @@ def test_weights_that_are_not_the_best_are_not_published(tmp_path: Path) -> None
 
 
 def test_only_the_first_of_several_processes_writes(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     storage = storage_of(run, World(rank=1, size=2))
     storage.save(snapshot(5))
     storage.confirm(5, state(5, pending=False), {"weight": torch.zeros(1)})
@@ -109,7 +109,7 @@ def test_only_the_first_of_several_processes_writes(tmp_path: Path) -> None:
 def test_a_validation_that_will_be_repeated_is_removed_from_the_log(
     tmp_path: Path, pending: bool, kept: list[str]
 ) -> None:
-    run = RunDirectory(tmp_path)
+    run = TrainingRun(tmp_path)
     records = [("step", 4), ("validation", 4), ("step", 5), ("validation", 8)]
     lines = [json.dumps({"kind": kind, "step": step}) for kind, step in records]
     run.metrics_path.write_text("".join(f"{line}\n" for line in lines))

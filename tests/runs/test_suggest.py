@@ -16,7 +16,7 @@ from manyheads.errors import DataError
 from manyheads.runs import suggest as module
 from manyheads.runs.estimate import MachineSpeed
 from manyheads.runs.suggest import _MODEL_SIZES, Suggestion
-from manyheads.text.tokenizer import train_tokenizers
+from manyheads.text.training import train_tokenizers
 
 
 def suggest(root: Path, minutes: float | None = None, *, measure: bool = False) -> Suggestion:

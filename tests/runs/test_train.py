@@ -32,7 +32,7 @@ from tests.runs.parts import (
 from tests.training.parts import CollectingListener, validation_report
 
 from manyheads.checkpoint import RunDirectory
-from manyheads.checkpoint.checkpoints import Checkpoints
+from manyheads.checkpoint.checkpoints import Checkpoints, TrainingRun
 from manyheads.config.schema import Config
 from manyheads.data.store import TextStore, TokenStore
 from manyheads.data.training_text import with_normal_form
@@ -89,7 +89,7 @@ def assert_same_run(found: Path, expected: Path) -> None:
     assert metrics(found) == metrics(expected)
     for name in ("model.safetensors", "README.md"):
         assert (found / name).read_bytes() == (expected / name).read_bytes()
-    one, other = RunDirectory(found), RunDirectory(expected)
+    one, other = TrainingRun(found), TrainingRun(expected)
     assert one.checkpoints.steps() == other.checkpoints.steps()
     for step in one.checkpoints.steps():
         left, right = one.checkpoints.read(step), other.checkpoints.read(step)
@@ -180,7 +180,7 @@ def test_the_published_weights_are_the_best_and_not_the_last(
 ) -> None:
     script_losses(monkeypatch, {4: 2.0, 8: 1.0, 12: 1.5})
     found = train(make_config(corpus), tmp_path / "run")
-    run = RunDirectory(tmp_path / "run")
+    run = TrainingRun(tmp_path / "run")
     published = load_file(run.path / "model.safetensors")
     assert all(torch.equal(tensor, published[name]) for name, tensor in run.checkpoints.weights(8).items())
     assert not all(torch.equal(tensor, published[name]) for name, tensor in run.checkpoints.weights(12).items())
@@ -201,7 +201,7 @@ def test_the_mean_of_the_last_checkpoints_is_published_if_it_is_better(
     listener = CollectingListener()
     config = make_config(corpus, training={"average_checkpoints": 3})
     found = train(config, tmp_path / "run", listener=listener)
-    run = RunDirectory(tmp_path / "run")
+    run = TrainingRun(tmp_path / "run")
     assert run.checkpoints.steps() == [4, 8, 12]
     expected = (
         average_tensors([run.checkpoints.weights(step) for step in run.checkpoints.steps()])
@@ -371,7 +371,7 @@ def test_a_requested_checkpoint_does_not_change_the_finished_run(
             if report.step == 9:
                 signal.raise_signal(signal.SIGUSR1)
 
-    run, seen = RunDirectory(tmp_path / "run"), list[list[int]]()
+    run, seen = TrainingRun(tmp_path / "run"), list[list[int]]()
     train(full_config(corpus), run.path, listener=SaveRequester())
     assert seen == [[], [4], [4, 8], [8, 9]]
     assert_same_run(run.path, finished)
@@ -382,7 +382,7 @@ def test_each_validation_decodes_with_the_weights_of_its_step(corpus: Path, tmp_
     """Weights are packed for decoding again when they have changed, although fused optimizers do not signal it."""
     training = {"optimizer": optimizer, "steps": 24, "save_every": 8, "average_checkpoints": 3}
     train(make_config(corpus, training=training), tmp_path / "run")
-    translator, run = Translator.load(tmp_path / "run", device="cpu"), RunDirectory(tmp_path / "run")
+    translator, run = Translator.load(tmp_path / "run", device="cpu"), TrainingRun(tmp_path / "run")
     logged = {record["step"]: record["samples"] for record in metrics(run.path) if record["kind"] == "validation"}
     for step in (8, 16, 24):
         load_weights(translator.model, run.checkpoints.weights(step), "the checkpoint")
@@ -407,7 +407,7 @@ def test_a_full_disk_ends_training_and_the_same_call_resumes(
         patch.setattr(Checkpoints, "save", fill_the_disk)
         with pytest.raises(SaveError, match="No space left on device"):
             train(full_config(corpus), out)
-    assert RunDirectory(out).checkpoints.steps() == [4]
+    assert TrainingRun(out).checkpoints.steps() == [4]
     train(full_config(corpus), out)
     assert_same_run(out, finished)
 
@@ -423,7 +423,7 @@ def test_a_disk_that_is_full_when_text_is_stored_is_named(
 
 def make_nan(run: Path, part: str) -> None:
     """Save the last checkpoint again, with NaN in its weights or moments."""
-    checkpoints = RunDirectory(run).checkpoints
+    checkpoints = TrainingRun(run).checkpoints
     checkpoint = checkpoints.read(12)
     tensors = getattr(checkpoint, part).values()
     next(tensor for tensor in tensors if tensor.is_floating_point() and tensor.ndim)[0] = math.nan
@@ -547,7 +547,7 @@ def test_a_run_with_a_forced_plan_gets_a_new_card(corpus: Path, finished: Path, 
 def test_a_moving_average_added_by_force_starts_with_the_current_weights(corpus: Path, copied: Path) -> None:
     no_learning = 1e-30  # a learning rate that moves nothing
     train(full_config(corpus, steps=13, ema=0.9, learning_rate=no_learning), copied, force=True)
-    run = RunDirectory(copied)
+    run = TrainingRun(copied)
     averages = run.checkpoints.read(13).optimizer
     for name, tensor in run.checkpoints.weights(12).items():
         torch.testing.assert_close(averages[f"average.{name}"], tensor)

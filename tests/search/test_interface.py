@@ -1,4 +1,4 @@
-"""The score of an output, and the order of outputs."""
+"""The score of an output, and the order of outputs; the rows of a batch that are cancelled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import pytest
 from tests.tolerances import approx
 
 from manyheads.search.beam_state import divisors
-from manyheads.search.interface import best_outputs, make_hypothesis, with_scores
+from manyheads.search.interface import (
+    best_outputs,
+    cancelled_among,
+    make_hypothesis,
+    never_cancelled,
+    with_scores,
+)
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0])
@@ -36,3 +42,8 @@ def test_the_best_outputs_come_first_and_ties_keep_their_order() -> None:
         for token, score in ((4, -2.0), (5, -1.0), (6, -2.0), (7, -3.0))
     ]
     assert [output.tokens for output in best_outputs(outputs, 3)] == [(5,), (4,), (6,)]
+
+
+def test_cancelled_numbers_are_mapped_to_the_rows_of_a_batch() -> None:
+    assert list(cancelled_among(lambda: {7, 3, 5}, [2, 3, 7])()) in ([2, 1], [1, 2])
+    assert cancelled_among(never_cancelled, [2, 3]) is never_cancelled

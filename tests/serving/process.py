@@ -28,7 +28,7 @@ from manyheads.errors import RunError
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.runs.train import train
 from manyheads.text.interface import EOS
-from manyheads.text.tokenizer import train_tokenizers
+from manyheads.text.training import train_tokenizers
 
 TIMEOUT = 60.0
 METRICS = {"Authorization": "Bearer see-all"}  # where MANYHEADS_METRICS_TOKEN is "see-all"

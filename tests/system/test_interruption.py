@@ -25,7 +25,7 @@ from safetensors.torch import load_file
 from tests.system.kills import kill_and_compare
 
 from manyheads.__main__ import main
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.cli import progress
 from manyheads.runs.signals import _REPEAT
 
@@ -114,7 +114,7 @@ class Training:
     def __init__(self, corpus: Path, folder: Path, *, fast: bool = False, **settings: Any) -> None:
         folder.mkdir(exist_ok=True)
         self.fast = fast
-        self.run = RunDirectory(folder / "run")
+        self.run = TrainingRun(folder / "run")
         self.config = folder / "config.toml"
         self.errors = folder / "stderr"
         self.config.write_text(CONFIG.format(**(DEFAULTS | {"root": corpus.as_posix()} | settings)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from manyheads.config.schema import Config
 from manyheads.tensors.models import build_model
-from manyheads.text.tokenizer import TokenizerPair, train_tokenizer
+from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.training import train_tokenizer
 from manyheads.training.registry import task_of
 
 CLASSES = ("bad", "fair", "good")

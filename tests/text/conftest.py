@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.text.tokenizer import Tokenizer, train_tokenizers
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.text.training import train_tokenizers
 
 GERMAN = [
     "Ein Mann geht mit seinem Hund über die Straße.",

@@ -9,7 +9,8 @@ from tests.text.conftest import GERMAN
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.text.interface import growing_text
-from manyheads.text.tokenizer import Tokenizer, train_tokenizers
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.text.training import train_tokenizers
 
 TEXTS = [*GERMAN, "der Hund läuft und singt, zwei Hunde ☃ a b c"]
 KINDS = ["bpe", "unigram", "characters", "bytes"]

@@ -8,7 +8,8 @@ import pytest
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.text.normalize import unify
-from manyheads.text.tokenizer import UNK, Tokenizer, load_tokenizer, train_tokenizer
+from manyheads.text.tokenizer import UNK, Tokenizer, load_tokenizer
+from manyheads.text.training import train_tokenizer
 
 TEXT = ["ANNA:\n", "\n", "  Who goes\tthere?  \n", "구름 위로,\n", "\n\n", " no end", "  the  last  \n"] * 9
 UNUSUAL_TEXTS = [

@@ -13,7 +13,8 @@ from manyheads.data.builtin import builtin_pairs
 from manyheads.errors import ConfigError, MissingExtraError, RunError
 from manyheads.text.interface import growing_text
 from manyheads.text.moses_bpe import MosesBpeTokenizer
-from manyheads.text.tokenizer import UNK, load_tokenizer, train_tokenizer
+from manyheads.text.tokenizer import UNK, load_tokenizer
+from manyheads.text.training import train_tokenizer
 
 moses = pytest.importorskip("sacremoses")
 learning, applying = (pytest.importorskip(f"subword_nmt.{name}") for name in ("learn_bpe", "apply_bpe"))

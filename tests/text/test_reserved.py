@@ -8,7 +8,8 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import UsageError
 from manyheads.text.reserved import NONCHARACTERS as CHARACTERS
 from manyheads.text.reserved import language_symbol, remove_noncharacters
-from manyheads.text.tokenizer import Tokenizer, load_tokenizer, train_tokenizer
+from manyheads.text.tokenizer import Tokenizer, load_tokenizer
+from manyheads.text.training import train_tokenizer
 
 RESERVED = (language_symbol("fr"), "<term>", "</term>", "<keep-1>")
 SENTENCE = "Der Hund schläft im Garten."

@@ -18,8 +18,8 @@ from manyheads.text.tokenizer import (
     Tokenizer,
     TokenizerPair,
     load_tokenizer,
-    train_tokenizers,
 )
+from manyheads.text.training import train_tokenizers
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates included
 # Texts that a tokenizer may confuse with its internal symbols.

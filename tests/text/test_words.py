@@ -8,7 +8,8 @@ import pytest
 
 from manyheads.config.schema import TokenizerConfig
 from manyheads.errors import ConfigError, MissingExtraError, RunError, UsageError
-from manyheads.text.tokenizer import UNK, Tokenizer, load_tokenizer, train_tokenizers
+from manyheads.text.tokenizer import UNK, Tokenizer, load_tokenizer
+from manyheads.text.training import train_tokenizers
 from manyheads.text.vocabulary import Stored
 from manyheads.text.words import WordTokenizer, _word_splitter
 

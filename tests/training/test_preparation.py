@@ -26,7 +26,8 @@ from manyheads.data.training_text import Corpus, read_corpus
 from manyheads.errors import DataError
 from manyheads.tasks.translation import task as preparation
 from manyheads.tensors.pairs import Batch
-from manyheads.text.tokenizer import PAD, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import PAD, TokenizerPair
+from manyheads.text.training import train_tokenizers
 from manyheads.training.batch_sources import CorpusUpdates
 from manyheads.training.distributed import ALONE, World
 from manyheads.training.registry import prepare_task

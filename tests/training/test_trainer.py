@@ -29,7 +29,7 @@ from tests.training.parts import (
 )
 from torch import Tensor
 
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.errors import TrainingError
 from manyheads.reports import StepReport, ValidationReport
 from manyheads.runs.resume import RunStorage
@@ -457,7 +457,7 @@ def test_a_request_to_save_writes_a_checkpoint_and_training_continues() -> None:
 
 def train_with_interruption(folder: Path, make: Callable[[], TrainerHarness], cut: int) -> TrainerHarness:
     """Train to the end with an interruption after `cut` steps, resuming from the checkpoint on disk."""
-    run = RunDirectory(folder)
+    run = TrainingRun(folder)
     first = make()
     first.trainer.storage = RunStorage(run, first.config, ALONE, first.listener)
     first.listener.step = lambda report: stop() if report.step > cut else first.listener.steps.append(report)  # type: ignore[method-assign]

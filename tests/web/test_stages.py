@@ -18,7 +18,8 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.inference.translation.unlike_training import SourceModel
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.text.reserved import PLACEHOLDERS, language_symbol
-from manyheads.text.tokenizer import PAD, train_tokenizer
+from manyheads.text.tokenizer import PAD
+from manyheads.text.training import train_tokenizer
 from manyheads.web.scripts import ENGINE, WEB
 from manyheads.web.tokenizer import describe_tokenizer
 

@@ -34,7 +34,8 @@ from manyheads.text.interface import Side
 from manyheads.text.marian import MarianTokenizer
 from manyheads.text.moses_bpe import MosesBpeTokenizer
 from manyheads.text.normalize import clean
-from manyheads.text.tokenizer import Tokenizer, train_tokenizer
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.text.training import train_tokenizer
 from manyheads.text.words import WordTokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 

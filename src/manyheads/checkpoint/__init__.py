@@ -10,7 +10,6 @@ for inference.
 """
 
 from bitext.files import write_atomically
-from manyheads.checkpoint.checkpoints import Checkpoint
 from manyheads.checkpoint.directory import RunDirectory, read_tokenizers, write_tokenizers
 from manyheads.checkpoint.files import (
     as_json,
@@ -23,7 +22,6 @@ from manyheads.checkpoint.files import (
 from manyheads.files import plain_file, read_bytes, saving
 
 __all__ = [
-    "Checkpoint",
     "RunDirectory",
     "as_json",
     "plain_file",

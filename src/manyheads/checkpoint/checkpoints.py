@@ -1,15 +1,19 @@
-"""Checkpoints, from which a training resumes: one folder each, written atomically, with checksums of its files."""
+"""Checkpoints, from which a training resumes, and the run directory that holds them.
+
+A checkpoint is a folder, written atomically, with checksums of its files.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bitext.files import discard, remove_drafts, replacing, write_atomically
+from bitext.files import LOCK, discard, locked, refuse_links, remove_drafts, replacing, write_atomically
+from manyheads.checkpoint.directory import WEIGHTS, RunDirectory
 from manyheads.checkpoint.files import as_json, read_header, read_json, read_tensors, sha256, write_tensors
 from manyheads.errors import RunError
 from manyheads.files import plain_file, saving
@@ -17,10 +21,10 @@ from manyheads.files import plain_file, saving
 if TYPE_CHECKING:
     from torch import Tensor
 
-WEIGHTS = "model.safetensors"
 _OPTIMIZER = "optimizer.safetensors"
 _STATE = "state.json"
 _FILES = (_STATE, WEIGHTS, _OPTIMIZER)
+_WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
 _NEWER = ".new"  # end of the name of a checkpoint whose step had one, until that is removed
 
 
@@ -142,6 +146,45 @@ class Checkpoints:
             if name not in actual or actual[name] != sums.get(name):
                 raise RunError(f"{folder / name} is missing or damaged: its checksum does not fit.")
         return folder, state
+
+
+class TrainingRun(RunDirectory):
+    """The directory of a run that is trained.
+
+    Attributes:
+        checkpoints: its checkpoints, by step.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.checkpoints = Checkpoints(path / "checkpoints")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the directory against other writers, and remove the drafts that killed processes have left.
+
+        The lock ends with the process.
+        """
+        in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
+        with locked(self.path / LOCK, RunError(in_use)):
+            try:
+                refuse_links(self.path, _WRITTEN, RunError)
+                for folder in (self.path, self.path / "cache"):
+                    remove_drafts(folder)
+                with saving("the list of checkpoints", self.path):
+                    self.checkpoints.recover()
+                yield
+            finally:
+                self.tidy()
+
+    def tidy(self) -> None:
+        """Remove the directory if it holds no run."""
+        if not self.exists:
+            with suppress(OSError):  # Windows removes no open file
+                (self.path / LOCK).unlink()
+            for folder in (self.path / "cache", self.path):
+                with suppress(OSError):  # the folder is not empty
+                    folder.rmdir()
 
 
 def not_finite(tensors: Mapping[str, Tensor]) -> str | None:

@@ -1,18 +1,17 @@
-"""A run directory: configuration, tokenizers, checkpoints, and the best weights."""
+"""A run directory: configuration, tokenizers, and the best weights."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from bitext.files import LOCK, locked, refuse_links, remove_drafts, write_atomically
+from bitext.files import write_atomically
 from bitext.shell import command_line
-from manyheads.checkpoint.checkpoints import WEIGHTS, Checkpoints
 from manyheads.checkpoint.files import (
     as_json,
     check_nodes,
@@ -32,12 +31,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+WEIGHTS = "model.safetensors"  # the best so far
 _CONFIG = "config.json"
 _ENVIRONMENT = "environment.json"
 _CARD = "README.md"
 _MOST_CARD = 2**18  # bytes
 _MOST_LOG = 2**28
-_WRITTEN = ("cache", "checkpoints", "tensorboard", "metrics.jsonl")  # what is changed in place, or holds such files
 
 
 class RunDirectory:
@@ -45,15 +44,13 @@ class RunDirectory:
 
     Attributes:
         path: folder of the run.
-        checkpoints: its checkpoints, by step.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.checkpoints = Checkpoints(path / "checkpoints")
 
     @classmethod
-    def existing(cls, path: Path) -> RunDirectory:
+    def existing(cls, path: Path) -> Self:
         """Open an existing run.
 
         Raises:
@@ -105,24 +102,6 @@ class RunDirectory:
         return (self.path / _CONFIG).is_file()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Lock the directory against other writers, and remove the drafts that killed processes have left.
-
-        The lock ends with the process.
-        """
-        in_use = f"{self.path} is being trained by another process. Wait for it, or choose another --output."
-        with locked(self.path / LOCK, RunError(in_use)):
-            try:
-                refuse_links(self.path, _WRITTEN, RunError)
-                for folder in (self.path, self.path / "cache"):
-                    remove_drafts(folder)
-                with saving("the list of checkpoints", self.path):
-                    self.checkpoints.recover()
-                yield
-            finally:
-                self.tidy()
-
-    @contextmanager
     def frozen(self, folder: Path) -> Iterator[Path]:
         """Yield a directory with hard links to the files that the run has now, which a training does not change.
 
@@ -148,15 +127,6 @@ class RunDirectory:
             raise RunError(f"{run} has new weights: it is being trained. Give the same command again.") from failure
         if failure:
             raise failure
-
-    def tidy(self) -> None:
-        """Remove the directory if it holds no run."""
-        if not self.exists:
-            with suppress(OSError):  # Windows removes no open file
-                (self.path / LOCK).unlink()
-            for folder in (self.path / "cache", self.path):
-                with suppress(OSError):  # the folder is not empty
-                    folder.rmdir()
 
     def begin(
         self,

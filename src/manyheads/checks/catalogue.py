@@ -14,8 +14,8 @@ from transformer_doctor.report import Finding, Report
 from transformer_doctor.texts import load_sentences, load_texts
 
 _PROGRAM = "manyheads doctor"
-_TEXTS = load_texts("manyheads.checks", "findings")
-SENTENCES_IN_KOREAN = load_sentences("manyheads.checks", "checks", "observations")
+_TEXTS = load_texts(__package__, "findings")
+SENTENCES_IN_KOREAN = load_sentences(__package__, "checks", "observations")
 
 # machine, config, run: what `manyheads doctor` examines without an argument, with a configuration, with a run.
 CATALOGUE: Mapping[str, Catalogue] = {

@@ -17,13 +17,13 @@ from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checks.tokens import count_tokens, entropy, token_entropy
 from manyheads.config.schema import Config
-from manyheads.data.labelled import split_texts
 from manyheads.model.decoder_only import DecoderOnly
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.model.encoder_only import TextClassifier
 from manyheads.model.transformer import Transformer
 from manyheads.search.interface import Engine
 from manyheads.search.options import SearchOptions
+from manyheads.text.joined_texts import split_texts
 from manyheads.text.languages import LanguageProfile
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair
 from manyheads.training.objective import Windows, corpus_nll, window_nll

@@ -25,7 +25,7 @@ from manyheads.cli.options import (
     pass_options,
 )
 from manyheads.cli.streams import open_output, progress_display, refuse_document
-from manyheads.cli.verbs import announce_loading, echo_result, verb
+from manyheads.cli.verbs import announce_loading, echo, verb
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def evaluate(options: _EvaluateOptions) -> None:
     if options.output is not None and isinstance(result, Evaluation | ClassEvaluation):
         with open_output(options.output) as file:
             file.writelines(text_line(text) for text in result.outputs)
-    echo_result(result, as_json=options.as_json)
+    echo(result.to_json(), result.lines(), as_json=options.as_json)
 
 
 VERBS = {"evaluate": evaluate}

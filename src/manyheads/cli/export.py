@@ -11,7 +11,7 @@ import click
 from bitext.shell import command_line
 from manyheads.cli.options import OUTPUT, AsJson, Run, language_option, option, pass_options, run_output_option
 from manyheads.cli.streams import progress_display
-from manyheads.cli.verbs import announce_loading, current_settings, echo, echo_result, translate_card, verb
+from manyheads.cli.verbs import announce_loading, current_settings, echo, translate_card, verb
 from manyheads.errors import UsageError
 
 _FORMATS = ["ctranslate2", "argos", "huggingface", "sentence-transformers", "html", "javascript"]
@@ -85,7 +85,7 @@ def export(options: _ExportOptions) -> None:
                 listener=progress,
             )
     translate_card(destination)
-    echo_result(result, as_json=options.as_json)
+    echo(result.to_json(), result.lines(), as_json=options.as_json)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def import_(options: _ImportOptions) -> None:
             listener=progress,
         )
     translate_card(imported.out)
-    echo_result(imported, as_json=options.as_json)
+    echo(imported.to_json(), imported.lines(), as_json=options.as_json)
 
 
 @dataclass(frozen=True)

@@ -201,7 +201,7 @@ def curves(options: _CurvesOptions) -> None:
     _check_drawing(output, _SUFFIXES, as_json=as_json, width=options.width)
 
     from manyheads.inference.inspect import curves
-    from manyheads.notes import verdict_lines
+    from manyheads.results import verdict_lines
     from manyheads.runs.outcome import training_verdict
     from manyheads.views.picture import Picture
 

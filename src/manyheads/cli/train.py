@@ -64,7 +64,7 @@ def _train(options: _TrainOptions) -> None:
     # imports torch: only once the configuration is valid
     announce_loading()
     from manyheads.cli.progress_line import duration
-    from manyheads.notes import verdict_lines
+    from manyheads.results import verdict_lines
     from manyheads.runs.outcome import training_verdict
     from manyheads.runs.train import train as train_run
     from manyheads.training.distributed import is_main_process
@@ -109,7 +109,7 @@ class _AverageOptions:
 @pass_options(_AverageOptions)
 def average(options: _AverageOptions) -> None:
     """Average the weights of the last checkpoints of RUN into a new run."""
-    from manyheads.notes import verdict_lines
+    from manyheads.results import verdict_lines
     from manyheads.runs.outcome import judge_average
     from manyheads.runs.resume import average as average_run
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import click
 
 from manyheads.cli.options import OUTPUT, PATH, AsJson, Device, language_option, option, pass_options
-from manyheads.cli.verbs import announce_loading, current_settings, echo_result, translate_card, verb
+from manyheads.cli.verbs import announce_loading, current_settings, echo, translate_card, verb
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def tune(options: _TuneOptions) -> None:
         )
     if not result.exit_code:
         translate_card(options.output)
-    echo_result(result, as_json=options.as_json)
+    echo(result.to_json(), result.lines(), as_json=options.as_json)
     raise click.exceptions.Exit(result.exit_code)
 
 

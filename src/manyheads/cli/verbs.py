@@ -23,7 +23,7 @@ from manyheads.cli.korean import KoreanFormatter, is_korean
 from manyheads.cli.options import check_outputs
 from manyheads.cli.signals import importing
 from manyheads.errors import printable
-from manyheads.notes import Note
+from manyheads.results import Note
 
 LANGUAGES = ("en", "ko")
 INTERRUPTED = 130  # the exit code after Ctrl-C
@@ -317,19 +317,6 @@ class JsonResult(Protocol):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document."""
         ...
-
-
-class Result(JsonResult, Protocol):
-    """A result that can be printed as JSON or as lines of text."""
-
-    def lines(self) -> list[str]:
-        """Return the lines."""
-        ...
-
-
-def echo_result(result: Result, *, as_json: bool) -> None:
-    """Print a result as one JSON document or as lines."""
-    echo(result.to_json(), result.lines(), as_json=as_json)
 
 
 def warn(text: str) -> None:

@@ -35,7 +35,7 @@ CORRECTION_MEANINGS = MEANINGS | {
     "unlikely": "far less likely for the model than its output",
     "contradicted": "another correction of this source came more often, or later",
 }
-CORRECTIONS_PAGE = resources.files("manyheads.data") / "corrections.html"  # shows the doubtful ones
+CORRECTIONS_PAGE = resources.files(__package__) / "corrections.html"  # shows the doubtful ones
 _CERTAIN = {"empty", "encoding", "copy", "unchanged", "repetition"}  # reasons that reject a correction alone
 _COPY = 0.8  # similarity with the source from which on a correction is a copy, if the output is none
 _FAR = 0.25  # similarity with the output below which a correction is far from it

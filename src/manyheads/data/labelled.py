@@ -6,7 +6,7 @@ texts themselves contain no tab.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import kept_lines, numbered_lines
 from manyheads.data.locate import locate_one
 from manyheads.errors import DataError
+from manyheads.text.joined_texts import BETWEEN, join_texts
 
-BETWEEN = "\t"
 _TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
 _LABEL_COLUMNS = {"label", "labels", "class", "category"}  # names of columns in headers, in lower case
 _TEXT_COLUMNS = {"text", "text1", "text2", "sentence", "sentence1", "sentence2", "review", "premise", "hypothesis"}
@@ -90,31 +90,3 @@ def _label_text(value: object, config: DataConfig, where: str) -> str:
     if not has_text(text):
         raise DataError(f'{where}: "label" is empty. Give each text a label.')
     return text
-
-
-def join_texts(texts: list[str]) -> str:
-    """Join one or two texts."""
-    return BETWEEN.join(text.replace(BETWEEN, " ") for text in texts)
-
-
-def split_texts(joined: str) -> list[str]:
-    """Split the result of `join_texts` into its texts."""
-    return joined.split(BETWEEN)
-
-
-def cut_text(ids: Sequence[int], limit: int, *, eos: int) -> Sequence[int]:
-    """Cut a text to the length that a model takes; the end of the longer of two texts is cut first.
-
-    In `ids`, which have no begin and end symbols, an end symbol separates two texts. The `limit` counts all
-    symbols.
-    """
-    if len(ids) <= limit:
-        return ids
-    plain = [int(token) for token in ids]
-    if eos not in plain:
-        return plain[:limit]
-    first, marks = plain.index(eos), plain.count(eos)
-    begin = first + marks  # start of the second text
-    capacity, second = max(0, limit - marks), len(plain) - begin
-    first_length = min(first, max(capacity - second, capacity - capacity // 2))  # ids of the first text
-    return [*plain[:first_length], *[eos] * marks, *plain[begin : begin + capacity - first_length]]

@@ -147,17 +147,6 @@ def _padding(lengths: NDArray[Any]) -> int:
     return int(lengths.max()) * len(lengths) - int(lengths.sum())
 
 
-def fixed_batches(lengths: NDArray[np.int64], batch_tokens: int) -> list[Indices]:
-    """Make batches by decreasing length, with a token budget that includes padding, for validation and decoding."""
-    order = np.argsort(-lengths, kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        rows = max(1, batch_tokens // max(1, int(lengths[order[start]])))
-        batches.append(order[start : start + rows])
-        start += rows
-    return batches
-
-
 def evenly(count: int, most: int) -> list[int]:
     """Return at most `most` indices from 0 to count - 1, evenly spaced."""
     return sorted({number * count // most for number in range(most)}) if count else []

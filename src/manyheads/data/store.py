@@ -11,8 +11,7 @@ import numpy as np
 
 from bitext.pairs import Pair, chunks
 from manyheads.data.ragged import StoredFolder, written_folder
-
-Encode = Callable[[Sequence[str]], list[list[int]]]
+from manyheads.text.interface import Encode
 
 _WRITTEN = 4_096  # pairs written at once
 _TOKENISED = 16_384  # texts tokenised in one call: enough for all processors

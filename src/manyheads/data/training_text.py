@@ -1,4 +1,4 @@
-"""The text of a run: read, cleaned and filtered once; the report on it; language profiles of a translator."""
+"""The text of a run: read, cleaned and filtered once; the report on it; its examples and language profiles."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from manyheads.config.schema import Config, DataConfig
 from manyheads.config.schema.tasks import Reads
 from manyheads.data.builtin import builtin_pairs
 from manyheads.data.hub import read_hub_pairs
-from manyheads.data.labelled import join_texts, split_texts
 from manyheads.data.locate import split_setting
 from manyheads.data.reading import READINGS, require_pairs
 from manyheads.data.store import TextStore
 from manyheads.errors import DataError
 from manyheads.files import saving
 from manyheads.reports import NO_LISTENER, Listener, track
+from manyheads.text.joined_texts import join_texts, split_texts
 from manyheads.text.languages import LanguageProfile, make_profile
 from manyheads.text.normalize import clean, normalize, normalize_target, unify
 from manyheads.text.tokenizer import TokenizerPair
@@ -37,6 +37,8 @@ _KEEPS_SPACE = ("words", "huggingface")  # tokenizers whose text keeps the white
 _PROFILED_PAIRS = 5_000  # evenly spread over the corpus
 _LIMITLESS = 1 << 31  # tokens
 _NAMED_LINES = 5
+_EXAMPLES, _TEXTS_READ = 4, 64
+_MIN_BYTES, _MAX_BYTES = 8, 60  # of an example of validation text; a text has no more tokens than bytes
 
 
 @dataclass(frozen=True)
@@ -341,3 +343,18 @@ def language_profiles(config: Config, text: TextStore) -> dict[str, LanguageProf
             texts += text.text(side, rows[:: max(1, -(-len(rows) // _PROFILED_PAIRS))])
         profiles[language] = make_profile(texts)
     return profiles
+
+
+def validation_examples(config: Config, valid: Sequence[Pair]) -> list[str]:
+    """Return a few short validation texts or beginnings of texts, for the page."""
+    most = min(_MAX_BYTES, config.data.max_length - 2)
+    texts = [(pair.source or pair.target).strip() for pair in valid[:_TEXTS_READ]]
+    texts = [text for text in dict.fromkeys(texts) if len(text.encode()) >= _MIN_BYTES]
+    texts.sort(key=lambda text: len(text.encode()) > most)  # whole texts first
+    return [_beginning(text, most) for text in texts[:_EXAMPLES]]
+
+
+def _beginning(text: str, most: int) -> str:
+    """Return a text, or its words within this number of bytes."""
+    cut = text.encode()[:most].decode(errors="ignore")
+    return text if cut == text else cut.rpartition(" ")[0] or cut

@@ -14,6 +14,7 @@ import torch
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.decoding.beam import beam_search
+from manyheads.decoding.cancellation import CancellableStepper
 from manyheads.decoding.constrained import grid_beam_search
 from manyheads.decoding.ensemble import EnsembleStepper
 from manyheads.decoding.greedy import decode_steps, greedy_choice, greedy_search
@@ -37,7 +38,6 @@ from manyheads.inference.threads import num_threads
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.arrays import DecodingSteps
 from manyheads.search.beam_state import BeamObserver
-from manyheads.search.cancellation import CancellableStepper
 from manyheads.search.interface import Cancelled, Hypothesis, Stepper, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.tensors.devices import pick_device
@@ -88,7 +88,7 @@ class TorchEngine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """See `Engine.search`."""
+        """Search all rows with torch, in batches."""
         self.check(options, constraints)
         with self.evaluating(), torch.inference_mode():
             outputs = search_in_batches(
@@ -158,7 +158,7 @@ class TorchEngine:
     def stream(
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
-        """See `Engine.stream`."""
+        """Yield the tokens of a greedy output, as they are found."""
         options = greedy_options(options, constraints)
         self.check(options, [constraints])
         with self.evaluating():

@@ -28,10 +28,10 @@ class EnsembleStepper:
         self.steppers = steppers
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `Stepper.step`."""
+        """Append a token to each row; return the log of the mean probability: (R,) -> (R, V)."""
         return mean_probability([stepper.step(tokens) for stepper in self.steppers])
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows in every stepper: (R',) row indices."""
         for stepper in self.steppers:
             stepper.select(rows)

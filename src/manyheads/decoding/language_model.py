@@ -56,7 +56,7 @@ class DecoderOnlyStepper:
         self.first: Tensor | None = self.score(self.read(torch.arange(len(rows)), self.end))
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `Stepper.step`."""
+        """Append a token to each row, after the first step: (R,) -> log-probabilities (R, V)."""
         if self.first is not None:
             log_probs, self.first = self.first, None
             return log_probs
@@ -68,7 +68,7 @@ class DecoderOnlyStepper:
         return self.score(self.compute(None, 1, self.end))
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows, with their keys and values: (R',) row indices."""
         self.begins = self.begins[rows.cpu()]
         self.tokens = self.tokens.index_select(0, rows)
         self.store = self.store.index_select(2, rows)
@@ -173,10 +173,10 @@ class ArrayStepper:
 
     @torch.no_grad()
     def step(self, tokens: NDArray[np.int64]) -> NDArray[np.float64]:
-        """See `Stepper.step`; the log-probabilities are float64."""
+        """Append a token to each row: (R,) -> log-probabilities of the next (R, V)."""
         return self.stepper.step(torch.from_numpy(tokens).to(self.device)).cpu().double().numpy()
 
     @torch.no_grad()
     def select(self, rows: NDArray[np.int64]) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows: (R',) row indices."""
         self.stepper.select(torch.from_numpy(rows).to(self.device))

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.batches import fixed_batches
 from manyheads.decoding.ensemble import mean_probability
 from manyheads.inference.native.rescoring import likeliest_alternatives
 from manyheads.model.encoder_decoder import EncoderDecoder

@@ -47,7 +47,7 @@ class RuledStepper:
         self.tokens: Tensor | None = None
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `Stepper.step`."""
+        """Append a token to each row; forbidden tokens get -inf, a prefix allows one token: (R,) -> (R, V)."""
         log_probs = self.stepper.step(tokens)
         if self.tokens is None:  # the first step appends the begin symbol
             self.tokens = torch.empty(len(tokens), 0, dtype=torch.int64)
@@ -75,7 +75,7 @@ class RuledStepper:
         return rows, ids
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows, with their tokens and sentences: (R',) row indices."""
         self.stepper.select(rows)
         rows = rows.cpu()
         self.sentences = self.sentences[rows]
@@ -95,7 +95,7 @@ class MinLength:
         self.eos = eos
 
     def __call__(self, tokens: Tensor, sentences: Tensor) -> RowTokens:
-        """See `Rule`."""
+        """Forbid the end symbol in the rows that are too short."""
         rows = (tokens.size(1) < self.lengths[sentences]).nonzero()[:, 0]
         return rows, torch.full_like(rows, self.eos)
 
@@ -107,7 +107,7 @@ class NoRepeat:
         self.n = n
 
     def __call__(self, tokens: Tensor, sentences: Tensor) -> RowTokens:
-        """See `Rule`."""
+        """Forbid the tokens that would complete an n-gram of their row."""
         if tokens.size(1) < self.n:
             return _NO_TOKENS
         grams = tokens.unfold(1, self.n, 1)  # (R, T - n + 1, n)
@@ -131,7 +131,7 @@ class ForbiddenSequences:
         self.lengths = [sorted({len(begin) for begin in ends}) for ends in self.ends]
 
     def __call__(self, tokens: Tensor, sentences: Tensor) -> RowTokens:
-        """See `Rule`."""
+        """Forbid the tokens that would complete a sequence."""
         pairs = [
             (row, end)
             for row, (history, sentence) in enumerate(zip(tokens.tolist(), sentences.tolist(), strict=True))

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.batches import fixed_batches
 from manyheads.inference.loading import evaluating
 from manyheads.model.encoder_only import EncoderOnly, TextClassifier
 from manyheads.reports import Advance, no_advance

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +75,6 @@ class ClassScores:
             classes=tuple(classes),
             confusion=tuple(tuple(row) for row in matrix.tolist()),
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "accuracy": self.accuracy,
-            "macro_f1": self.macro_f1,
-            "calibration_error": self.calibration_error,
-            "classes": [asdict(score) for score in self.classes],
-            "confusion": [list(row) for row in self.confusion],
-        }
 
 
 def confusion_matrix(targets: IntArray, predicted: IntArray, classes: int) -> IntArray:

@@ -23,7 +23,7 @@ from manyheads.evaluation.outputs import (
     length_ratio,
 )
 from manyheads.evaluation.significance import BootstrapResult
-from manyheads.notes import Note
+from manyheads.results import Note
 
 UNUSABLE = 10.0  # BLEU
 _NOTHING_COMMON = (2.0, 20.0)  # BLEU and chrF of outputs that share next to nothing with the references

@@ -24,8 +24,8 @@ from manyheads.inference.translation.confidence import CONFIDENCE
 from manyheads.inference.translation.directions import require_one_direction
 from manyheads.inference.translation.translator import Translator
 from manyheads.inference.translation.unlike_training import SOURCES
-from manyheads.notes import verdict_lines
 from manyheads.reports import NO_LISTENER, Listener
+from manyheads.results import Result
 from manyheads.runs.evaluate import with_line
 from manyheads.runs.import_model import import_model
 from manyheads.runs.model_card import tuned_line
@@ -44,7 +44,7 @@ _RATE, _RATE_OF_MANY, _MANY = 5e-4, 1e-3, 1_000  # learning rates, and correctio
 
 
 @dataclass(frozen=True)
-class Tuning:
+class Tuning(Result):
     """Result of a tuning.
 
     Attributes:
@@ -66,17 +66,10 @@ class Tuning:
         """Return 0 if the tuned model is in place, else 1."""
         return int(self.kept != self.out)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "out": str(self.out),
-            "model": self.model,
-            "kept": self.kept and str(self.kept),
-            "used": not self.exit_code,
-            "text": self.text,
-            "proof": self.proof,
-            "verdict": ". ".join(self.verdict()),
-        }
+    def figures(self) -> dict[str, Any]:
+        """Return the fields, and whether the tuned model is used."""
+        first = {"out": self.out, "model": self.model, "kept": self.kept, "used": not self.exit_code}
+        return {**first, "text": self.text, "proof": self.proof}
 
     def verdict(self) -> list[str]:
         """Return whether the tuned model is used, and why not."""
@@ -96,14 +89,13 @@ class Tuning:
         kept = f"{self.kept} holds the tuned one; --accept uses it all the same"
         return [*reasons, "the model stays as it is", kept]
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
-        following = command_line("manyheads", "translate", self.out)
-        return [
-            *(lines_of(self.proof) if self.kept else []),
-            *verdict_lines(self.verdict()),
-            *([] if self.exit_code else [f"Next: {following}"]),
-        ]
+    def report(self) -> list[str]:
+        """Return the proof as lines of text; none if nothing was trained."""
+        return [*lines_of(self.proof)] if self.kept else []
+
+    def following(self) -> str:
+        """Return the command that uses the tuned model, if it is in place."""
+        return "" if self.exit_code else command_line("manyheads", "translate", self.out)
 
 
 def tune(
@@ -218,7 +210,7 @@ def _base(model: str, work: Path, source: str | None, target: str | None, listen
     folder = work / _IMPORTED
     if not folder.is_dir():
         imported = import_model(model, folder, source=source, target=target, listener=listener)
-        listener.message(f"{model}: imported, {imported.verdict()}")
+        listener.message(f"{model}: imported, {imported.verdict()[0]}")
     return RunDirectory.existing(folder)
 
 

@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bitext.languages import normal_form
-from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
 from manyheads.errors import RunError
 from manyheads.inference.languages import languages_of
 from manyheads.text.languages import other_language
 from manyheads.views.metrics import RunCurves, read_metrics
-
-_EXAMPLES, _TEXTS_READ = 4, 64
-_MIN_BYTES, _MAX_BYTES = 8, 60  # of an example of validation text; a text has no more tokens than bytes
 
 
 def describe(config: Config, name: str, *, examples: Sequence[str] = (), watched: bool = True) -> dict[str, Any]:
@@ -45,7 +41,7 @@ def examples_of(run: Path, config: Config | None = None) -> list[str]:
     """Return example sentences that the run itself holds.
 
     They come from its log, first those that it translated as the reference does, else from what was recorded when
-    the training began (`validation_examples`). `config` is that of one direction, whose source language they have.
+    the training began. `config` is that of one direction, whose source language they have.
 
     Raises:
         RunError: a file of the run is damaged, or refused.
@@ -59,21 +55,6 @@ def examples_of(run: Path, config: Config | None = None) -> list[str]:
         raise RunError(f"{run / 'environment.json'} is damaged: its examples are no list of texts.")
     profiles = {} if config is None else languages_of(directory)
     return [text for text in texts if config is None or not other_language(text, config.data.source, profiles)]
-
-
-def validation_examples(config: Config, valid: Sequence[Pair]) -> list[str]:
-    """Return a few short validation texts or beginnings of texts, for the page."""
-    most = min(_MAX_BYTES, config.data.max_length - 2)
-    texts = [(pair.source or pair.target).strip() for pair in valid[:_TEXTS_READ]]
-    texts = [text for text in dict.fromkeys(texts) if len(text.encode()) >= _MIN_BYTES]
-    texts.sort(key=lambda text: len(text.encode()) > most)  # whole texts first
-    return [_beginning(text, most) for text in texts[:_EXAMPLES]]
-
-
-def _beginning(text: str, most: int) -> str:
-    """Return a text, or its words within this number of bytes."""
-    cut = text.encode()[:most].decode(errors="ignore")
-    return text if cut == text else cut.rpartition(" ")[0] or cut
 
 
 def curves_of(path: Path, name: str) -> RunCurves:

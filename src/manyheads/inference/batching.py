@@ -13,11 +13,10 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.batches import fixed_batches
 from manyheads.errors import UsageError
 from manyheads.inference.threads import map_in_threads
-from manyheads.search.cancellation import cancelled_among
-from manyheads.search.interface import Cancelled, Engine, Hypothesis, OnFinished, SpecialIds
+from manyheads.search.interface import Cancelled, Engine, Hypothesis, OnFinished, SpecialIds, cancelled_among
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import BOS, EOS, PAD
 

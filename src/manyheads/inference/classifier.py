@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from bitext.letters import has_text
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.labelled import cut_text, join_texts, split_texts
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.batches import fixed_batches
 from manyheads.errors import OverflowedError, UsageError
 from manyheads.inference.labels import Labels
 from manyheads.inference.loading import LoadableModel, open_model
@@ -26,6 +25,7 @@ from manyheads.inference.native.model import FloatArray
 from manyheads.inference.texts import encode_texts, longest_text
 from manyheads.inference.torch_parts import torch_module
 from manyheads.search.arrays import log_softmax
+from manyheads.text.joined_texts import cut_text, join_texts, split_texts
 from manyheads.text.tokenizer import BOS, EOS, Tokenizer
 
 if TYPE_CHECKING:

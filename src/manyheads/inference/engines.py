@@ -17,8 +17,7 @@ from manyheads.inference.native.model import FloatArray, NativeModel
 from manyheads.inference.native.weights import Precision, torch_precision
 from manyheads.inference.native_engine import NativeEngine, NotNativeError, open_native
 from manyheads.inference.torch_parts import torch_module
-from manyheads.search.cancellation import cancelled_among
-from manyheads.search.interface import Cancelled, Engine, Hypothesis, never_cancelled
+from manyheads.search.interface import Cancelled, Engine, Hypothesis, cancelled_among, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, SearchOptions
 from manyheads.text.tokenizer import TokenizerPair
 
@@ -88,7 +87,7 @@ class AutoEngine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """See `Engine.search`; each row is searched in C, or with torch if it has required words."""
+        """Search each row in C, or with torch if it has required words."""
         constraints = constraints or [UNCONSTRAINED] * len(rows)
         native = self.native_for(options)
         engines = [
@@ -115,7 +114,7 @@ class AutoEngine:
     def stream(
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
-        """See `Engine.stream`."""
+        """Yield the tokens of a greedy output, from C where it can."""
         options = greedy_options(options, constraints)
         engine = self.native_for(options, [constraints]) or self.torch_engine
         yield from engine.stream(row, options, constraints)

@@ -70,10 +70,6 @@ class TextComparison:
     lost: tuple[str, ...]
     example: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {**vars(self), "lost": list(self.lost), "example": list(self.example)}
-
     def line(self) -> str:
         """Return the comparison."""
         return (

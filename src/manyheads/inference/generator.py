@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.sampler import fixed_batches
+from manyheads.data.batches import fixed_batches
 from manyheads.inference.generation import (
     Continuation,
     Ended,

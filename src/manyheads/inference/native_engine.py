@@ -58,7 +58,7 @@ class NativeEngine:
         constraints: Sequence[Constraints] = (),
         cancelled: Cancelled = never_cancelled,
     ) -> list[list[Hypothesis]]:
-        """See `Engine.search`."""
+        """Search all rows in C, in batches."""
         self.check(options, constraints)
         workers = min(num_threads(), MAX_WORKERS)
         outputs = search_in_batches(
@@ -88,7 +88,7 @@ class NativeEngine:
     def stream(
         self, row: Sequence[int], options: SearchOptions, constraints: Constraints = UNCONSTRAINED
     ) -> Iterator[int]:
-        """See `Engine.stream`."""
+        """Yield the tokens of a greedy output."""
         options = greedy_options(options, constraints)
         self.check(options, [constraints])
         yield from NativeBeams(self.model, options).stream(row, constraints)

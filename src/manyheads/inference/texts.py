@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from manyheads.config.schema import Config
-from manyheads.data.labelled import split_texts
-from manyheads.data.store import Encode
+from manyheads.text.interface import Encode
+from manyheads.text.joined_texts import split_texts
 from manyheads.text.normalize import clean
 from manyheads.text.tokenizer import EOS
 

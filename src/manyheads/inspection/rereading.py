@@ -29,13 +29,13 @@ class RereadingStepper:
         self.prefixes = source[:, :0]
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `Stepper.step`."""
+        """Append a token to each row, and read the whole prefixes again: (R,) -> (R, V)."""
         self.prefixes = torch.cat([self.prefixes, tokens[:, None]], 1)
         hidden = self.model.decode(self.prefixes, self.memory, self.mask)
         return functional.log_softmax(self.model.output(hidden[:, -1]).float(), -1)
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows: (R',) row indices, repeats allowed."""
         self.prefixes, self.memory, self.mask = (x[rows] for x in (self.prefixes, self.memory, self.mask))
 
 
@@ -51,7 +51,7 @@ class RereadingTextStepper:
         self.started = False
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `DecoderOnlyStepper.step`: the first step ignores its tokens."""
+        """Append a token to each row, after the first step: (R,) -> (R, V)."""
         if self.started:
             self.texts = torch.cat([self.texts, tokens[:, None]], 1)
         self.started = True
@@ -61,5 +61,5 @@ class RereadingTextStepper:
         return functional.log_softmax(self.model.output(hidden).float(), -1)
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows: (R',) row indices, repeats allowed."""
         self.texts = self.texts[rows]

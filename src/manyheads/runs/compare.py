@@ -21,15 +21,15 @@ from manyheads.inference.translation.directions import with_direction
 from manyheads.inference.translation.translator import Translator
 from manyheads.interop.argos import opened_package
 from manyheads.interop.ctranslate2.convert import load_ctranslate2
-from manyheads.notes import verdict_lines
 from manyheads.reports import NO_LISTENER, Listener
+from manyheads.results import Result
 from manyheads.runs.import_model import is_ctranslate2
 from manyheads.training.registry import task_of
 from manyheads.training.scored_text import ScoredText
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """Scores of two runs on the same text, with the significance of the difference.
 
     Attributes:
@@ -45,25 +45,18 @@ class Comparison:
     text: str
     empty: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values; results by metric."""
-        results = {result.metric: vars(result) for result in self.results}
-        return {
-            "run": str(self.run),
-            "other": str(self.other),
-            "text": self.text,
-            **results,
-            "verdict": ". ".join(self.verdict()),
-        }
+    def figures(self) -> dict[str, Any]:
+        """Return the names of both and of the text, and the results by metric."""
+        results = {result.metric: result for result in self.results}
+        return {"run": self.run, "other": self.other, "text": self.text, **results}
 
     def verdict(self) -> list[str]:
         """Return which run is better, or the number of lines that would decide it."""
         return [*self.empty, *judge_comparison(str(self.run), str(self.other), self.results)]
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
-        results = map(_describe, self.results)
-        return [f"{self.run} against {self.other}", self.text, *results, *verdict_lines(self.verdict())]
+    def report(self) -> list[str]:
+        """Return a line for each metric, below the names."""
+        return [f"{self.run} against {self.other}", self.text, *map(_describe, self.results)]
 
 
 def _describe(result: BootstrapResult) -> str:

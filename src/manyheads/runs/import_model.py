@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -31,8 +30,8 @@ from manyheads.interop.huggingface.task_model import build_task_model, task_of
 from manyheads.interop.marian.reader import check_marian, read_marian, their_numbers
 from manyheads.interop.reference import reference
 from manyheads.model.transformer import Transformer
-from manyheads.notes import verdict_lines
 from manyheads.reports import NO_LISTENER, Listener
+from manyheads.results import Result
 from manyheads.runs.model_card import imported_card
 from manyheads.text.tokenizer import TokenizerPair
 
@@ -40,7 +39,7 @@ _SAMPLES = 200  # rows on which a model of CTranslate2 is compared
 
 
 @dataclass(frozen=True)
-class Import:
+class Import(Result):
     """Result of an import.
 
     Attributes:
@@ -63,30 +62,28 @@ class Import:
     unused: tuple[str, ...] = ()
     library: str = "transformers"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        parity = self.parity.to_json() if self.parity else None
-        return {**vars(self), "out": str(self.out), "parity": parity, "verdict": self.verdict()}
-
-    def verdict(self) -> str:
+    def verdict(self) -> list[str]:
         """Return whether the run can replace the imported model."""
         if self.new:
-            return "the new weights are random: train the run before you use it"
+            return ["the new weights are random: train the run before you use it"]
         if self.parity is None:
-            return f"not compared with the original: {self.library} is not installed"
-        return f"{self.parity.verdict()}. Use the run in place of the original"
+            return [f"not compared with the original: {self.library} is not installed"]
+        return [f"{self.parity.verdict()}. Use the run in place of the original"]
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def following(self) -> str:
+        """Return the commands that use and fine-tune the run."""
         tune = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={self.out}")
-        use = f"{command_to_use(self.out, self.task)}, or to fine-tune: " if TASKS[self.task].command else ""
+        return (
+            f"{command_to_use(self.out, self.task)}, or to fine-tune: {tune}" if TASKS[self.task].command else tune
+        )
+
+    def report(self) -> list[str]:
+        """Return the size, the weights that the two models do not share, and the comparison."""
         return [
             f"{self.out}: {self.parameters:,} parameters of {self.source}, for {self.task}",
             *([f"warning: never trained, and by chance: {', '.join(self.new)}"] if self.new else []),
             *([f"not used: {', '.join(self.unused)}"] if self.unused else []),
             *([self.parity.line()] if self.parity else []),
-            *verdict_lines([self.verdict()]),
-            f"Next: {use}{tune}",
         ]
 
 
@@ -170,7 +167,7 @@ def opened_run(path: Path, overrides: Sequence[str] = (), listener: Listener = N
         imported = import_model(
             str(path), run, source=named.get("data.source"), target=named.get("data.target"), listener=listener
         )
-        listener.message(f"{path}: {imported.verdict()}")
+        listener.message(f"{path}: {imported.verdict()[0]}")
         yield run
 
 

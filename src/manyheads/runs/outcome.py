@@ -13,7 +13,7 @@ from manyheads.checks.curves import LEAST_VALIDATIONS, UNIGRAM, Curves, curve_fi
 from manyheads.config.schema import Config
 from manyheads.data.training_text import available_pairs
 from manyheads.evaluation.advice import with_settings
-from manyheads.notes import Note
+from manyheads.results import Note
 from manyheads.training.registry import task_of
 from manyheads.views.metrics import records_of
 

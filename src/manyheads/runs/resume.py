@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manyheads.checkpoint import Checkpoint, RunDirectory, read_bytes, write_atomically
-from manyheads.checkpoint.checkpoints import not_finite
+from manyheads.checkpoint import RunDirectory, read_bytes, write_atomically
+from manyheads.checkpoint.checkpoints import Checkpoint, TrainingRun, not_finite
 from manyheads.config.schema import FREE_TO_CHANGE, Config, TrainingConfig
 from manyheads.data.training_text import Corpus
 from manyheads.errors import RunError, TrainingError
@@ -51,7 +51,7 @@ def _is_up_to(last: Mapping[str, int], line: bytes) -> bool:
 class RunStorage:
     """The checkpoints of a training in its run directory (`Storage`); only the main process writes."""
 
-    def __init__(self, run: RunDirectory, config: TrainingConfig, world: World, listener: Listener) -> None:
+    def __init__(self, run: TrainingRun, config: TrainingConfig, world: World, listener: Listener) -> None:
         self.run = run
         self.every = config.save_every
         self.keep = max(_KEPT_CHECKPOINTS, config.average_checkpoints)
@@ -119,7 +119,7 @@ def average(run: Path, *, last: int | None = None, out: Path | None = None) -> P
     Raises:
         RunError: there are fewer checkpoints, or `out` exists.
     """
-    source = RunDirectory.existing(run)
+    source = TrainingRun.existing(run)
     steps = source.checkpoints.steps()
     if not steps or (last is not None and last > len(steps)):
         raise RunError(

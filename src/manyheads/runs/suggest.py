@@ -28,7 +28,7 @@ from manyheads.errors import DataError
 from manyheads.reports import NO_LISTENER, Listener, track
 from manyheads.runs.estimate import MachineSpeed, measure_speed, processors_text
 from manyheads.text.normalize import normalize
-from manyheads.text.subwords import possible_size
+from manyheads.text.training import possible_size
 from manyheads.training.registry import task_of
 
 TOKENS_A_WORD = 1.4  # subwords, approximately, as the number of updates need not be exact

@@ -16,13 +16,12 @@ from torch import Tensor
 from bitext.shell import command_line
 from manyheads import __version__
 from manyheads.allocator import keep_few_kernels, keep_freed_memory
-from manyheads.checkpoint import RunDirectory
+from manyheads.checkpoint.checkpoints import TrainingRun
 from manyheads.checks.lines import LineCounts
 from manyheads.config.schema import Config
 from manyheads.data.reading import READINGS, describe_too_long
-from manyheads.data.training_text import Corpus, name_limit, open_corpus, read_corpus
+from manyheads.data.training_text import Corpus, name_limit, open_corpus, read_corpus, validation_examples
 from manyheads.errors import TrainingError
-from manyheads.inference.about import validation_examples
 from manyheads.inference.translation.confidence import CONFIDENCE
 from manyheads.reports import NO_LISTENER, Advance, Listener
 from manyheads.runs.listeners import recording
@@ -92,7 +91,7 @@ def train(
     start_time = time.perf_counter() if start_time is None else start_time
     keep_few_kernels()
     keep_freed_memory()
-    run = RunDirectory(Path(out))
+    run = TrainingRun(Path(out))
     with join_world() as world:
         config = with_initial_shape(config, run, listener if world.is_main else NO_LISTENER)
         if not world.is_main:
@@ -104,7 +103,7 @@ def train(
 
 
 def _train_here(
-    config: Config, run: RunDirectory, world: World, listener: Listener, force: bool, start_time: float
+    config: Config, run: TrainingRun, world: World, listener: Listener, force: bool, start_time: float
 ) -> TrainingSummary:
     """Train in a locked directory; only the main process writes."""
     if world.is_main:
@@ -156,7 +155,7 @@ def _stopped_text(progress: Progress) -> str:
     return f"stopped and saved at step {progress.step:,}; run the same command again to resume"
 
 
-def _begin(config: Config, run: RunDirectory, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
+def _begin(config: Config, run: TrainingRun, corpus: Corpus, listener: Listener, force: bool) -> TrainingTask:
     """Prepare vocabularies and token ids, and write the files of a new run."""
     reading = READINGS[config.spec.reads]
     for name, counts in zip(config.data.corpus_names, corpus.counts, strict=True):
@@ -185,7 +184,7 @@ def _warn_of_defects(corpus: Corpus, listener: Listener) -> None:
             listener.message(f"warning: {finding.evidence}. Cure: {cure}")
 
 
-def make_trainer(task: TrainingTask, run: RunDirectory, watch: Watch, *, prepared: float = 0.0) -> Trainer:
+def make_trainer(task: TrainingTask, run: TrainingRun, watch: Watch, *, prepared: float = 0.0) -> Trainer:
     """Build the model and its trainer; `prepared` are the seconds that the preparation took."""
     config, world, listener = task.config, watch.world, watch.listener
     device = pick_device(config.training.device)
@@ -228,7 +227,7 @@ def _environment(config: Config, corpus: Corpus) -> dict[str, Any]:
     }
 
 
-def _finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) -> None:
+def _finish(run: TrainingRun, trainer: Trainer, config: Config, watch: Watch) -> None:
     """Average the last checkpoints if configured, and publish the mean if it is better than the best weights.
 
     Raises:
@@ -254,7 +253,7 @@ def _finish(run: RunDirectory, trainer: Trainer, config: Config, watch: Watch) -
                 run.publish(weights)
 
 
-def _weights_of(run: RunDirectory, steps: Sequence[int], advance: Advance) -> list[dict[str, Tensor]]:
+def _weights_of(run: TrainingRun, steps: Sequence[int], advance: Advance) -> list[dict[str, Tensor]]:
     """Read the weights of checkpoints; `advance` is called after each."""
     weights = []
     for step in steps:

@@ -28,6 +28,14 @@ def never_cancelled() -> Collection[int]:
     return ()
 
 
+def cancelled_among(cancelled: Cancelled, indices: Sequence[int]) -> Cancelled:
+    """Return the callback for a batch made of some of the sentences, whose indices start at 0 again."""
+    if cancelled is never_cancelled:
+        return never_cancelled
+    index_in_batch = {index: new for new, index in enumerate(indices)}
+    return lambda: [index_in_batch[index] for index in cancelled() if index in index_in_batch]
+
+
 @dataclass(frozen=True)
 class SpecialIds:
     """Special ids of a vocabulary.

@@ -20,6 +20,7 @@ UNK, PAD, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<unk>", "<pad>", "<s>", "</s>")
 CONTROL_IDS = frozenset((PAD, BOS, EOS))
 Side = Literal["", "source", "target"]
+Encode = Callable[[Sequence[str]], list[list[int]]]  # texts -> token ids
 
 
 def lower(text: str) -> str:

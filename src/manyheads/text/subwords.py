@@ -1,38 +1,23 @@
-"""Train and use subword tokenizers of the SentencePiece library: byte-pair encoding (BPE) and unigram."""
+"""Subword tokenizers of the SentencePiece library: byte-pair encoding (BPE) and unigram."""
 
 from __future__ import annotations
 
-import io
 import random
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Self
 
 import sentencepiece
 
 from manyheads.config.schema import TokenizerConfig
-from manyheads.errors import ConfigError, DataError
 from manyheads.processors import available_processors
-from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer, lower
-from manyheads.text.normalize import normalize, normalize_target, unify
+from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged_error
 
-_MAX_LINE_CHARACTERS = 1_000  # characters; the library leaves out lines of more than 4,192 bytes
-_TRAINING_THREADS = 16  # fixed, because the sums of unigram training, and so its pieces, depend on it
-
 _WORTH_THREADS = 1_000  # texts from which several threads are faster; the result is the same
 
-_BLANK = "▁"  # the library's sign for a blank
-_RESERVED = str.maketrans("▁▅", "  ")  # no piece can contain these; the library skips training text with the second
+BLANK = "▁"  # the library's sign for a blank
 _STAND_INS = range(0xF0000, 0x10FFFE)  # code points for private use
-
-_TOO_LARGE_MESSAGE = re.compile(r"Vocabulary size too high .* value <= (\d+)")
-_MAX_SIZE_WITHOUT_BYTES = 260  # pieces: 256 bytes and 4 special symbols would leave no room
-_COVERAGES = (1.0, 0.9995)  # share of the characters that get a piece: at first, and if there are too many
-_TOO_SMALL_MESSAGE = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
-_NO_TEXT = re.compile(r"sentences_\.empty|all_chars_count")
 
 
 class SubwordTokenizer(Tokenizer):
@@ -81,22 +66,6 @@ class SubwordTokenizer(Tokenizer):
         kind = BpeSampler if self.kind == "bpe" else UnigramSampler
         return kind(self.scores, self.sampling)
 
-    @classmethod
-    def train(
-        cls, config: TokenizerConfig, texts: Sequence[str], languages: str, *, keep_space: bool = False
-    ) -> Self:
-        """Train on texts; the same texts give the same pieces, whatever the number of processors.
-
-        Raises:
-            DataError: there is no text.
-            ConfigError: the text does not allow this ``tokenizer.vocab_size``; the message names one that is
-                possible.
-        """
-        try:
-            return cls(config, _trained_model(config, texts, keep_space=keep_space), keep_space=keep_space)
-        except RuntimeError as error:
-            raise _explain(error, config, languages) from error
-
     def with_reserved(self, config: TokenizerConfig, symbols: Sequence[str]) -> SubwordTokenizer:
         """Return a tokenizer with further reserved symbols after its pieces; `config` is that of this tokenizer."""
         added = b"".join(map(_control_piece, symbols))
@@ -133,7 +102,7 @@ class SubwordTokenizer(Tokenizer):
         """Sample the pieces of one text, word by word: only the first character of a piece can be a blank."""
         ids: list[int] = []
         for word in text.split(" ") if text else ():
-            for piece in [_BLANK + word] if word in self.symbols else self.sampler.draw(_BLANK + word, rng):
+            for piece in [BLANK + word] if word in self.symbols else self.sampler.draw(BLANK + word, rng):
                 spelled = self.spell(piece)
                 if spelled != [UNK] or ids[-1:] != [UNK]:  # a run of unknown pieces is one unknown id
                     ids += spelled
@@ -143,7 +112,7 @@ class SubwordTokenizer(Tokenizer):
         """Return the sequences of `Tokenizer.spellings`, without sequences that spell known characters as bytes."""
         (usual,) = self.encode([text])
         (prepared,) = self.prepare([text])
-        whole = _BLANK + prepared.replace(" ", _BLANK)
+        whole = BLANK + prepared.replace(" ", BLANK)
         longest = max(map(len, self.scores), default=0)
         ways: list[list[list[str]]] = [[[]]]  # of the last 0, 1, 2, ... characters
         for start in range(len(whole) - 1, -1, -1):
@@ -185,12 +154,12 @@ class SubwordTokenizer(Tokenizer):
 
     def shield(self, texts: list[str]) -> tuple[list[str], str]:
         """Replace ``▁``, which the library reads as a blank, by a character that the texts do not contain."""
-        used = set().union(*(text for text in texts if _BLANK in text))
+        used = set().union(*(text for text in texts if BLANK in text))
         if not used:
             return texts, ""
         unused = (chr(code) for code in _STAND_INS)
         stand_in = next((c for c in unused if c not in used and c not in self.texts), "_")
-        return [text.replace(_BLANK, stand_in) for text in texts], stand_in
+        return [text.replace(BLANK, stand_in) for text in texts], stand_in
 
     def unshield(self, ids: list[list[int]], stand_in: str) -> list[list[int]]:
         """Replace the bytes of the stand-in by the bytes of ``▁``; without byte fallback it remains unknown."""
@@ -198,7 +167,7 @@ class SubwordTokenizer(Tokenizer):
             return ids
         old, new = (
             [self.processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
-            for character in (stand_in, _BLANK)
+            for character in (stand_in, BLANK)
         )
         if UNK in new:
             return ids
@@ -216,70 +185,6 @@ def _control_piece(symbol: str) -> bytes:
     return bytes((0x0A, len(message))) + message
 
 
-def _trained_model(config: TokenizerConfig, texts: Sequence[str], *, keep_space: bool) -> bytes:
-    """Return the serialised model of a training of the library; raises its RuntimeError.
-
-    If not all characters fit into the vocabulary, as in Chinese, the rarest get no piece.
-    """
-    try:
-        return _train(config, texts, _COVERAGES[0], keep_space=keep_space)
-    except RuntimeError as error:
-        if not _TOO_SMALL_MESSAGE.search(str(error)):
-            raise
-        return _train(config, texts, _COVERAGES[1], keep_space=keep_space)
-
-
-def _has_bytes(config: TokenizerConfig) -> bool:
-    """Return whether characters without a piece are spelled as bytes; a small vocabulary has no room for these."""
-    return config.vocab_size > _MAX_SIZE_WITHOUT_BYTES
-
-
-def _train(config: TokenizerConfig, texts: Sequence[str], coverage: float, *, keep_space: bool) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=_training_lines(config, texts, keep_space=keep_space),
-        model_writer=model,
-        model_type=config.kind,
-        vocab_size=config.vocab_size,
-        byte_fallback=_has_bytes(config),
-        character_coverage=coverage,
-        split_digits=config.split_digits,
-        normalization_rule_name="identity",
-        # if white space is kept, a line end is a separate symbol, and no blank is put before a text
-        add_dummy_prefix=not keep_space,
-        remove_extra_whitespaces=not keep_space,
-        user_defined_symbols=[
-            *(["\n"] if keep_space else []),
-            *(_BLANK + symbol for symbol in config.symbols),  # in a text they follow a blank
-        ],
-        control_symbols=list(config.reserved),
-        unk_id=UNK,
-        pad_id=PAD,
-        bos_id=BOS,
-        eos_id=EOS,
-        unk_surface=SPECIALS[UNK],
-        num_threads=_TRAINING_THREADS,
-        minloglevel=2,
-    )
-    return model.getvalue()
-
-
-def possible_size(config: TokenizerConfig, texts: Sequence[str]) -> int:
-    """Return the vocabulary size nearest to `config.vocab_size` with which these texts can be trained on.
-
-    Raises:
-        DataError: there is no text.
-    """
-    try:
-        _trained_model(config, texts, keep_space=False)
-    except RuntimeError as error:
-        match = _TOO_LARGE_MESSAGE.search(str(error)) or _TOO_SMALL_MESSAGE.search(str(error))
-        if match is None:
-            raise _explain(error, config, "train") from error
-        return int(match[1])
-    return config.vocab_size
-
-
 def _replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
     result: list[int] = []
     start = 0
@@ -291,39 +196,3 @@ def _replace_run(ids: list[int], old: list[int], new: list[int]) -> list[int]:
             result.append(ids[start])
             start += 1
     return result
-
-
-def _training_lines(config: TokenizerConfig, texts: Sequence[str], *, keep_space: bool = False) -> Iterator[str]:
-    """Yield the normalised texts for the trainer of the library, cut to lines that are not too long."""
-    free = (text.translate(_RESERVED) for text in texts)
-    normal = normalize_target if config.normal_form else normalize
-    for line in (part for text in free for part in unify(text).split("\n")) if keep_space else map(normal, free):
-        if config.lowercase:
-            line = lower(line)
-        start = 0
-        while start < len(line):
-            end = start + _MAX_LINE_CHARACTERS
-            if end < len(line):
-                blank = line.rfind(" ", start + 1, end)
-                end = blank if blank > 0 else end
-            yield line[start:end]
-            start = end
-
-
-def _explain(error: RuntimeError, config: TokenizerConfig, languages: str) -> Exception:
-    """Explain a known error of the library in terms of the configuration; return other errors unchanged."""
-    message = str(error)
-    if match := _TOO_LARGE_MESSAGE.search(message):
-        mistake = f"is more than the text of {languages} allows. Use at most {match[1]}."
-    elif match := _TOO_SMALL_MESSAGE.search(message):
-        parts = (
-            "characters, 256 bytes and 4 special symbols"
-            if _has_bytes(config)
-            else "characters and 4 special symbols"
-        )
-        mistake = f"is too small for the text of {languages}: its {parts} are {match[1]}. Use at least {match[1]}."
-    elif _NO_TEXT.search(message):
-        return DataError(f"no text to make the vocabulary of {languages} from. Check data.train.")
-    else:
-        return error
-    return ConfigError([f"tokenizer.vocab_size = {config.vocab_size} {mistake}"])

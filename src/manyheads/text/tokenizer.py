@@ -1,12 +1,11 @@
-"""Train tokenizers from text, or load them from bytes, by their configuration."""
+"""Load tokenizers from bytes, by their configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from manyheads.config.schema import Config, TokenizerConfig
-from manyheads.errors import ConfigError
+from manyheads.former_names import former_names
 from manyheads.text.characters import ByteTokenizer, CharacterTokenizer
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Side, Tokenizer
@@ -25,9 +24,9 @@ __all__ = [
     "Tokenizer",
     "TokenizerPair",
     "load_tokenizer",
-    "train_tokenizer",
-    "train_tokenizers",
 ]
+
+__getattr__ = former_names(__name__, dict.fromkeys(("train_tokenizer", "train_tokenizers"), "text.training"))
 
 
 @dataclass(frozen=True)
@@ -52,46 +51,6 @@ class TokenizerPair:
         if not config.tokenizer.normal_form or config.keep_space:
             sides = "", ""
         return TokenizerPair(self.source.for_side(sides[0]), self.target.for_side(sides[1]), joint=self.joint)
-
-
-def train_tokenizers(
-    config: TokenizerConfig,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    source_language: str,
-    target_language: str,
-) -> TokenizerPair:
-    """Train the tokenizers of both languages: one for both if ``config.joint``.
-
-    The kind ``bytes`` needs no training.
-    """
-    if config.joint or config.kind == "bytes":
-        languages = source_language
-        if target_language != source_language:
-            languages = f"{source_language}+{target_language}"
-        tokenizer = train_tokenizer(config, [*sources, *targets], languages)
-        return TokenizerPair(tokenizer, tokenizer, joint=True)
-    source = train_tokenizer(config, sources, source_language)
-    return TokenizerPair(source, train_tokenizer(config, targets, target_language), joint=False)
-
-
-def train_tokenizer(
-    config: TokenizerConfig, texts: Sequence[str], languages: str, *, keep_space: bool = False
-) -> Tokenizer:
-    """Train one tokenizer on texts of one language, or of two (``de+en``)."""
-    match config.kind:
-        case "bpe" | "unigram":
-            return SubwordTokenizer.train(config, texts, languages, keep_space=keep_space)
-        case "words":
-            return WordTokenizer.train(config, texts, languages)
-        case "characters":
-            return CharacterTokenizer.train(config, texts, languages, keep_space=keep_space)
-        case "bytes":
-            return ByteTokenizer(lowercase=config.lowercase, keep_space=keep_space)
-        case "marian" | "moses-bpe" | "huggingface":
-            raise ConfigError(
-                [f'tokenizer.kind = "{config.kind}" comes with an imported model. Name it in model.init_from.']
-            )
 
 
 def load_tokenizer(config: TokenizerConfig, language: str, data: bytes, *, keep_space: bool = False) -> Tokenizer:

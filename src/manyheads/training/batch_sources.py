@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyheads.config.schema import Config, DataConfig
-from manyheads.data.labelled import cut_text
 from manyheads.data.sampler import EpochPlan, Sampler
 from manyheads.data.store import TextStore, TokenStore, TokenStream
 from manyheads.data.training_text import training_corpora
@@ -22,6 +21,7 @@ from manyheads.tensors.blocks import BlockSampler, blank_blocks, make_blocks
 from manyheads.tensors.examples import Example, Examples, blank_examples, make_examples
 from manyheads.tensors.masked import HIDDEN_SHARE, MaskedText, MaskedTexts, blank_masked, hide_tokens, make_masked
 from manyheads.tensors.pairs import Batch, Ids, blank_batch, make_batch
+from manyheads.text.joined_texts import cut_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, SPECIALS, Tokenizer, TokenizerPair
 from manyheads.training.batches import MicroBatch
 from manyheads.training.distributed import ALONE, World

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from manyheads.checkpoint import RunDirectory, saving
 from manyheads.config.schema import Config
-from manyheads.data.store import Encode, TokenStore, TokenStream
+from manyheads.data.store import TokenStore, TokenStream
 from manyheads.data.training_text import Corpus, name_limit
 from manyheads.errors import DataError
 from manyheads.reports import Advance, Listener
+from manyheads.text.interface import Encode
 from manyheads.text.normalize import source_form
 from manyheads.text.tokenizer import EOS, Tokenizer, TokenizerPair
 from manyheads.training.initialize import Sides, initial_tokenizers

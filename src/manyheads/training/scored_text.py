@@ -20,6 +20,7 @@ from manyheads.data.training_text import available_pairs, cleaning, read_split, 
 from manyheads.errors import DataError, UsageError
 from manyheads.evaluation.verdicts import judge_loss
 from manyheads.reports import Listener
+from manyheads.results import Result
 from manyheads.text.normalize import NORMAL_FORM
 
 _COMPARED_PAIRS = 200_000  # training pairs that are compared with the scored ones; read in seconds
@@ -27,7 +28,7 @@ _HELD_OUT: tuple[Split, ...] = ("valid", "test")
 _VALIDATION_SET = "its validation set (by which its weights were chosen)"
 
 
-class TokenScores:
+class TokenScores(Result):
     """The part that is common to scores of predicted tokens.
 
     Attributes:

@@ -24,7 +24,8 @@ from manyheads.errors import UsageError
 from manyheads.model.transformer import Transformer
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tensors.models import build_model, load_model
-from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair
+from manyheads.text.training import train_tokenizer
 from manyheads.training.batches import BatchSource
 from manyheads.training.distributed import World
 from manyheads.training.objective import LossAndNll, Objective

@@ -50,7 +50,7 @@ class TextTask(Task[_Model]):
     card_texts: ClassVar[Callable[..., Sequence[str]]]
 
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-        """See `Task.prepare`."""
+        """Prepare the tokenizer, the token ids and the validation of a language model."""
         tokenizers = prepare_tokenizers(self, config, run, lambda most: (corpus.train.sides(most)[1], ()), listener)
         store = self.tokenise(config, run, corpus, tokenizers, listener)
         return TrainingTask(
@@ -65,16 +65,16 @@ class TextTask(Task[_Model]):
         )
 
     def evaluate(self, model: _Model, config: Config, text: ScoredText, listener: Listener) -> TextScores:
-        """See `Task.evaluate`."""
+        """Score a language model on the lines of a text."""
         return self.score(model, config, text.lines(config), listener)
 
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
-        """See `Task.validation_loss`."""
+        """Return the loss on the target texts of the pairs, in nats a token."""
         model = self.load(run)
         return self.score(model, model.config, [pair.target for pair in pairs], NO_LISTENER).loss
 
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
-        """See `Task.card_line`."""
+        """Score the first held-out texts of a run, and return the line for its card."""
         model = self.load(run.path)
         examples, which = first_held_out(run, model.config, self.card_size)
         texts = self.card_texts([pair.target for pair in examples])

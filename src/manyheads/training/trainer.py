@@ -106,7 +106,6 @@ class Trainer:
             stop: called after each update; when it returns True, a snapshot is saved and training ends.
             save_now: called after each update; when it returns True, a snapshot is saved and training continues.
         """
-        updater = self.updater
         if not self.prepare():
             return
         start = time.perf_counter()
@@ -118,13 +117,11 @@ class Trainer:
             losses = self.oom.gradients(micro_batches, tokens, where)  # loss and backward pass of each micro-batch
             self.window.add(losses)
             rate = self.schedule.rate(step, self.progress.total_steps)
-            norm = updater.clip_gradients()
+            norm = self.updater.apply(rate)
             if math.isfinite(norm):
-                updater.step(rate)
                 self.record_update(norm, step)
             else:
                 self.skip_update(where())
-            updater.zero_grad()
             seconds = time.perf_counter() - start
             self.window.seconds += seconds
             self.progress.advance(seconds)

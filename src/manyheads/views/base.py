@@ -149,7 +149,7 @@ class Inspection(Document):
     model: ModelFacts
 
     def header(self) -> dict[str, Any]:
-        """See `Document.header`."""
+        """Return the first fields of the JSON, the kind of inspection among them."""
         return {**super().header(), "kind": self.kind}
 
     def packed_dict(self) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class BeamRecorder:
         self.lowest: list[float] = []  # total of the last candidate of each step
 
     def step(self, step: BeamStep) -> None:
-        """See `BeamObserver`."""
+        """Add the nodes of a step of the search."""
         assert len(step.sentences) == 1
         self.steps += 1
         if step.closed[0]:

@@ -109,7 +109,7 @@ class TranslationInspection(Inspection):
     target_neighbours: tuple[Neighbours, ...]
 
     def view_functions(self) -> dict[str, ViewFunction]:
-        """See `Document.view_functions`."""
+        """Return the available views, with the functions that make their charts."""
         source_title, target_title = side_title("source", self.source), side_title("target", self.target)
         rows = _query_axis(target_title, self.target.pieces)
         so_far = localize("{side} so far, key", side=target_title)
@@ -166,7 +166,7 @@ class ClassificationInspection(Inspection):
     neighbours: tuple[Neighbours, ...]
 
     def view_functions(self) -> dict[str, ViewFunction]:
-        """See `Document.view_functions`."""
+        """Return the available views, with the functions that make their charts."""
         attention = _attention_views(self.attention, _self_axes("encoder", localize("text"), self.text.pieces))
         occlusion = self.occlusion
         views: dict[str, ViewFunction] = {"classes": lambda _: [class_chart(self.classes)]}
@@ -207,7 +207,7 @@ class LanguageModelInspection(Inspection):
     neighbours: tuple[Neighbours, ...]
 
     def view_functions(self) -> dict[str, ViewFunction]:
-        """See `Document.view_functions`."""
+        """Return the available views, with the functions that make their charts."""
         pieces = [*(token.piece for token in self.inputs), *self.text.pieces[-1:]]
         views: dict[str, ViewFunction] = {"probabilities": lambda _: [predictions_chart(self.predictions)]}
         if self.next:

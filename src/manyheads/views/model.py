@@ -131,7 +131,7 @@ class ModelInspection(Inspection):
     symbols: tuple[Symbol, ...]
 
     def view_functions(self) -> dict[str, ViewFunction]:
-        """See `Document.view_functions`."""
+        """Return the views of the weights, with the functions that make their charts."""
         return {
             "blocks": lambda _: [_block_chart(self.blocks)],
             "tensors": lambda _: [_tensor_chart(self.tensors)],

@@ -29,8 +29,8 @@ from manyheads.inference.native_engine import tied_matrices
 from manyheads.inference.parity import MAX_SAMPLE_TOKENS, Parity, random_rows, samples_of
 from manyheads.inference.torch_parts import torch_module
 from manyheads.inference.translation.translator import Translator
-from manyheads.notes import verdict_lines
 from manyheads.reports import Listener
+from manyheads.results import Result
 from manyheads.text.tokenizer import BOS, EOS
 from manyheads.views.parts import ModelFacts
 from manyheads.web.check import compare_packed, translate_packed
@@ -68,7 +68,7 @@ class HtmlModel:
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(Result):
     """Result of an export.
 
     Attributes:
@@ -90,26 +90,21 @@ class Export:
     texts: TextComparison | None
     scoring: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        parity = self.parity.to_json() if self.parity else None
-        texts = self.texts.to_json() if self.texts else None
-        verdict = ". ".join(self.verdict())
-        return {**vars(self), "out": str(self.out), "parity": parity, "texts": texts, "verdict": verdict}
-
     def verdict(self) -> list[str]:
         """Return whether the export can replace the run."""
         lost = self.texts.verdict() if self.texts else ""
         model = [f"{'for the same tokens, ' if lost else ''}{self.parity.verdict()}"] if self.parity else []
         return [*model, *([lost] if lost else [])] or ["not compared with the run"]
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def report(self) -> list[str]:
+        """Return the size, and the comparisons with the run."""
         compared = self.parity.line() if self.parity else _NOT_COMPARED
         lines = [f"{self.out}: {self.to}, {self.quantization}, {self.bytes / 2**20:.1f} MiB", compared]
-        lines += [self.texts.line()] if self.texts else []
-        lines += verdict_lines(self.verdict())
-        return [*lines, *([f"Next: score both, and test the difference: {self.scoring}"] if self.scoring else [])]
+        return [*lines, *([self.texts.line()] if self.texts else [])]
+
+    def following(self) -> str:
+        """Return the command that scores both, for a quantized export."""
+        return f"score both, and test the difference: {self.scoring}" if self.scoring else ""
 
 
 def size_of(out: Path) -> int:

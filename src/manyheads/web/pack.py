@@ -144,7 +144,7 @@ class _PageWeights(PackedWeights):
         return len(self.arrays)
 
     def matrix(self, name: str, outputs: int, inputs: int, kept: slice) -> tuple[int, int | None]:
-        """See `PackedWeights.matrix`; a tied matrix is packed once."""
+        """Pack a matrix; a tied one is packed once."""
         key = (self.tied.get(name, name), kept.start, kept.stop)
         if key not in self.matrices:
             self.matrices[key] = super().matrix(name, outputs, inputs, kept)

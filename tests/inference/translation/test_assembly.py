@@ -27,7 +27,8 @@ from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.stages import Draft, Part, Request, Stage
 from manyheads.search.interface import Hypothesis
 from manyheads.search.options import SearchOptions
-from manyheads.text.tokenizer import TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 PLAIN = plain_search(SearchConfig())
 

@@ -25,7 +25,8 @@ from manyheads.inference.translation.translator import Translator
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.options import Sampling, SearchOptions
 from manyheads.tensors.capture import capture
-from manyheads.text.tokenizer import BOS, EOS, PAD, train_tokenizers
+from manyheads.text.tokenizer import BOS, EOS, PAD
+from manyheads.text.training import train_tokenizers
 
 SEARCHES = {
     "greedy": {"beam_size": 1},

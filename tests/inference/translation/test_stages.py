@@ -24,7 +24,8 @@ from manyheads.inference.translation.unlike_training import SourceModel, UnlikeT
 from manyheads.search.interface import Hypothesis, make_hypothesis
 from manyheads.search.options import Constraints, SearchOptions
 from manyheads.text.reserved import PLACEHOLDERS, language_symbol
-from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 TEXTS = ["Der Hund bellt, die Katze auch.", "The dogs bark, the cats do. A dog? no no no no"]
 SYMBOL = language_symbol("en")

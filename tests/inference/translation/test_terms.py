@@ -20,7 +20,8 @@ from manyheads.inference.translation.translator import Translator
 from manyheads.search.interface import Cancelled, Hypothesis, make_hypothesis, never_cancelled
 from manyheads.search.options import UNCONSTRAINED, Constraints, Sampling, SearchOptions
 from manyheads.text.reserved import TERM_SYMBOLS
-from manyheads.text.tokenizer import EOS, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import EOS, TokenizerPair
+from manyheads.text.training import train_tokenizers
 
 LETTERS = "Abcdefghijklam .,"
 

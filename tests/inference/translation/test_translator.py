@@ -24,7 +24,8 @@ from manyheads.inference.translation.translator import SearchOptions, Translatio
 from manyheads.model.encoder_decoder import EncoderDecoder
 from manyheads.search.interface import Hypothesis
 from manyheads.tasks.translation.scoring import target_nats
-from manyheads.text.tokenizer import BOS, EOS, train_tokenizers
+from manyheads.text.tokenizer import BOS, EOS
+from manyheads.text.training import train_tokenizers
 
 LETTERS = "abcdefghijklm"
 MAX_POSITIONS = 41

@@ -12,7 +12,8 @@ from tests.tolerances import approx
 from manyheads.config.schema import TokenizerConfig
 from manyheads.data.builtin import builtin_pairs
 from manyheads.inference.translation.unlike_training import SourceModel, fit_source_model
-from manyheads.text.tokenizer import BOS, EOS, Tokenizer, train_tokenizer
+from manyheads.text.tokenizer import BOS, EOS, Tokenizer
+from manyheads.text.training import train_tokenizer
 
 OUTSIDE = [
     "asdf qwer", "lkjh poiu mnbv", "오늘 날씨가 좋네요.", "Это предложение на русском языке.",

@@ -31,7 +31,8 @@ from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import lower
 from manyheads.text.normalize import normalize, unify
 from manyheads.text.sentences import sentence_spans
-from manyheads.text.tokenizer import Tokenizer, train_tokenizer
+from manyheads.text.tokenizer import Tokenizer
+from manyheads.text.training import train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"

@@ -17,7 +17,7 @@ from manyheads.runs.challenge import _inside_cases
 from manyheads.search.options import Split
 from manyheads.text.characters import ByteTokenizer
 from manyheads.text.reserved import PLACEHOLDERS
-from manyheads.text.tokenizer import train_tokenizer
+from manyheads.text.training import train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 
 TOKENIZER = ByteTokenizer(lowercase=False)

@@ -27,7 +27,8 @@ from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.unlike_training import SourceModel, UnlikeTraining, fit_source_model
 from manyheads.search.interface import Hypothesis
 from manyheads.text.characters import ByteTokenizer
-from manyheads.text.tokenizer import Tokenizer, TokenizerPair, train_tokenizer
+from manyheads.text.tokenizer import Tokenizer, TokenizerPair
+from manyheads.text.training import train_tokenizer
 from manyheads.web.tokenizer import describe_tokenizer
 
 LONGEST = 9

@@ -158,7 +158,7 @@ class NativeBeams:
         on_finished: OnFinished,
         constraints: Sequence[Constraints] = (),
     ) -> None:
-        """See `ContinuousBatching.add`."""
+        """Encode sentences, and add their beams."""
         constraints = constraints or [UNCONSTRAINED] * len(rows)
         limits = self.options.longest(rows, self.max_length, constraints)
         marked = self.model.sources(rows)
@@ -208,7 +208,7 @@ class NativeBeams:
         self.prepared = True
 
     def step(self) -> None:
-        """See `ContinuousBatching.step`."""
+        """Append a token to all open hypotheses, in C."""
         for batch in self.batches:
             if batch.cancelled is not never_cancelled:
                 for beam in chain(*(batch.running.get(index, ()) for index in batch.cancelled())):

@@ -1,6 +1,6 @@
 """Classification: an encoder, trained on texts with a label each, that labels texts."""
 
-from manyheads.former_paths import former_names
+from manyheads.former_names import former_names
 
 __getattr__ = former_names(
     __name__,

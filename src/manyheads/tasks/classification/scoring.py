@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.config.schema import Config
-from manyheads.data.labelled import BETWEEN, cut_text
 from manyheads.data.sampler import evenly
 from manyheads.data.training_text import Corpus
 from manyheads.decoding.text_batches import class_probabilities
@@ -27,10 +26,11 @@ from manyheads.inference.classifier import Classification, Classifier
 from manyheads.inference.labels import Labels
 from manyheads.inference.texts import encode_texts, longest_text  # fmt: skip
 from manyheads.model.encoder_only import TextClassifier
-from manyheads.notes import verdict_lines
 from manyheads.reports import Advance, Listener, ValidationReport
+from manyheads.results import Result
 from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.tensors.examples import make_texts
+from manyheads.text.joined_texts import BETWEEN, cut_text
 from manyheads.text.tokenizer import BOS, EOS, PAD, Tokenizer
 from manyheads.training.distributed import World
 from manyheads.training.interruption import UNWATCHED, Watch
@@ -188,7 +188,7 @@ class ClassValidation:
 
 
 @dataclass(frozen=True)
-class ClassEvaluation:
+class ClassEvaluation(Result):
     """Scores of a classifier on texts.
 
     Attributes:
@@ -210,20 +210,17 @@ class ClassEvaluation:
         """Number of scored texts."""
         return sum(score.support for score in self.scores.classes)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
-        return {
-            "task": "classification",
-            "loss": self.loss,
-            **self.scores.to_json(),
-            "examples": self.examples,
-            "truncated": self.truncated,
-            "seconds": self.seconds,
-            "verdict": ". ".join(judge_classes(self.scores)),
-        }
+    def figures(self) -> dict[str, Any]:
+        """Return the scores, and the size of the text."""
+        scores = {"task": "classification", "loss": self.loss, **vars(self.scores)}
+        return {**scores, "examples": self.examples, "truncated": self.truncated, "seconds": self.seconds}
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def verdict(self) -> list[str]:
+        """Return the verdict on the scores."""
+        return list(judge_classes(self.scores))
+
+    def report(self) -> list[str]:
+        """Return the scores, a table of the classes, and the size of the text."""
         scores, speed = self.scores, len(self.outputs) / max(self.seconds, 1e-9)
         cut = f"; {self.truncated:,} texts cut at data.max_length" if self.truncated else ""
         return [
@@ -231,7 +228,6 @@ class ClassEvaluation:
             f"calibration error {scores.calibration_error:.2%}",
             *self.table(),
             f"{self.examples:,} texts, {speed:,.0f} a second{cut}",
-            *verdict_lines(list(judge_classes(self.scores))),
         ]
 
     def table(self) -> list[str]:

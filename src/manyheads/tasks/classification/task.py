@@ -15,7 +15,6 @@ from bitext.pairs import Pair
 from bitext.shell import command_line
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.labelled import split_texts
 from manyheads.data.sampler import evenly
 from manyheads.data.store import TokenStore
 from manyheads.data.training_text import Corpus, held_out
@@ -38,6 +37,7 @@ from manyheads.tasks.classification.scoring import (
     warnings_of,
     with_text,
 )
+from manyheads.text.joined_texts import split_texts
 from manyheads.text.tokenizer import Tokenizer
 from manyheads.training.batch_sources import CorpusUpdates, LabelledBatches
 from manyheads.training.initialize import Sides
@@ -60,7 +60,7 @@ class ClassificationTask(Task[Classifier]):
     token_rows: ClassVar[Mapping[str, str]] = {"embedding.tokens.weight": "source"}
 
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-        """See `Task.prepare`."""
+        """Prepare the tokenizer, the token ids and the labels of a classifier."""
         labels = Labels.of_run(run) if run.exists else labels_of(corpus)
         names = labels.names
         for warning in warnings_of(config, corpus, names):
@@ -100,29 +100,29 @@ class ClassificationTask(Task[Classifier]):
         )
 
     def classes(self, run: RunDirectory) -> tuple[str, ...]:
-        """See `Task.classes`."""
+        """Return the labels of a run."""
         return Labels.of_run(run).names
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
-        """See `Task.sample_sides`."""
+        """Yield name, tokenizer and texts of both splits; the two texts of a pair are apart."""
         valid = [pair.source for pair in training.corpus.valid[:most]]
         for name, texts in (("train", training.corpus.train.sides(most)[0]), ("valid", valid)):
             yield name, training.tokenizers.source, [part for text in texts for part in split_texts(text)]
 
     def count_tokens(self, training: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
-        """See `Task.count_tokens`."""
+        """Yield the tokenizer and its token frequencies in train."""
         assert isinstance(training.store, TokenStore)
         tokenizer = training.tokenizers.source
         yield "vocabulary", tokenizer, count_ids(training.store.source.values, tokenizer)
 
     def count_long(self, training: TrainingTask) -> LongTexts:
-        """See `Task.count_long`."""
+        """Count the texts that are longer than the model takes."""
         assert isinstance(training.store, TokenStore)
         lengths, limit = training.store.source.lengths, longest_text(training.config)
         return LongTexts(int((lengths > limit).sum()), len(lengths), limit, dropped=False)
 
     def exported_classes(self, run: RunDirectory) -> tuple[str, ...]:
-        """See `Task.exported_classes`; the head must have been trained."""
+        """Return the labels of a run whose head was trained; raise `RunError` for another."""
         if not Labels.of_run(run).trained:
             train = command_line("manyheads", "train", "CONFIG", "--set", f"model.init_from={run.path}")
             raise RunError(
@@ -131,7 +131,7 @@ class ClassificationTask(Task[Classifier]):
         return self.classes(run)
 
     def evaluate(self, model: Classifier, config: Config, text: ScoredText, listener: Listener) -> ClassEvaluation:
-        """See `Task.evaluate`."""
+        """Score a classifier on labelled texts."""
         model.config = config
         texts, labels = text.pairs(config)
         return evaluate_labels(model, texts, labels, listener, str(text.reference or f"data.{text.split}"))
@@ -143,7 +143,7 @@ class ClassificationTask(Task[Classifier]):
         text: SourcesAndReferences,
         listener: Listener,
     ) -> Differences:
-        """See `Task.compare`; a label that is unknown to one of the classifiers counts as wrong for it."""
+        """Compare two classifiers; a label that is unknown to one of them counts as wrong for it."""
         sources, references = text
         filled = with_text(sources, listener)
         texts, names = [sources[index] for index in filled], dict[str, None]()
@@ -165,12 +165,12 @@ class ClassificationTask(Task[Classifier]):
         )
 
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
-        """See `Task.validation_loss`."""
+        """Return the loss on labelled texts, in nats a text."""
         texts, labels = [pair.source for pair in pairs], [pair.target for pair in pairs]
         return evaluate_labels(self.load(run), texts, labels, NO_LISTENER).loss
 
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
-        """See `Task.card_line`; the texts are evenly spaced over the set, because files may be sorted by label."""
+        """Score held-out texts, evenly spaced because files may be sorted by label; return the line for a card."""
         classifier = self.load(run.path)
         examples, which = first_held_out(run, classifier.config, _ALL_TEXTS)
         pairs = [examples[index] for index in evenly(len(examples), _CARD_TEXTS)]

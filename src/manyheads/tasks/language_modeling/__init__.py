@@ -1,6 +1,6 @@
 """Language modelling: a decoder, trained on running text, that continues texts."""
 
-from manyheads.former_paths import former_names
+from manyheads.former_names import former_names
 
 __getattr__ = former_names(
     __name__,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from manyheads.inference.generator import Generator, first_token
 from manyheads.inference.loading import evaluating
 from manyheads.inference.window import window_step
 from manyheads.model.decoder_only import DecoderOnly
-from manyheads.notes import verdict_lines
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.text.tokenizer import EOS, Tokenizer
@@ -59,31 +58,28 @@ class TextEvaluation(TokenScores):
         """Bits per byte, nats of the whole text / ln 2 / bytes; comparable between tokenizers."""
         return self.loss * self.tokens / math.log(2) / self.bytes
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
-        verdict = ". ".join(self.verdict())
-        figures = {"perplexity": self.perplexity, "bits_per_byte": self.bits_per_byte}
-        return {**asdict(self), **figures, "verdict": verdict}
+    def figures(self) -> dict[str, Any]:
+        """Return the fields, the perplexity, and the bits per byte."""
+        return {**vars(self), "perplexity": self.perplexity, "bits_per_byte": self.bits_per_byte}
 
     def verdict(self) -> list[str]:
         """Return the verdict on the scores."""
         return [*super().verdict(), *judge_bits(self.bits_per_byte)]
 
     def card_text(self, where: str) -> str:
-        """See `TextScores.card_text`."""
+        """Return the bits per byte and the perplexity, for a card."""
         return (
             f"{self.bytes:,} bytes of {where}: {self.bits_per_byte:.4f} bits a byte, perplexity "
             f"{self.perplexity:.3f} a token (window {self.window} tokens, stride {self.stride})"
         )
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def report(self) -> list[str]:
+        """Return the loss, and the size of the text."""
         return [
             f"loss {self.loss:.4f} nats a token, perplexity {self.perplexity:.3f}, "
             f"{self.bits_per_byte:.4f} bits a byte",
             f"{self.tokens:,} tokens, {self.bytes:,} bytes; window {self.window} tokens, stride {self.stride}; "
             f"{self.tokens / max(self.seconds, 1e-9):,.0f} tokens/s",
-            *verdict_lines(self.verdict()),
         ]
 
 

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.labelled import cut_text
 from manyheads.decoding.text_batches import compute_batches
 from manyheads.errors import OverflowedError, UsageError
 from manyheads.inference.loading import LoadableModel
@@ -23,6 +22,7 @@ from manyheads.inference.texts import encode_texts, longest_text
 from manyheads.model.encoder_only import mean_of_real
 from manyheads.tensors.devices import pick_device
 from manyheads.tensors.models import load_model
+from manyheads.text.joined_texts import cut_text
 from manyheads.text.tokenizer import EOS
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from manyheads.config.schema import Config
-from manyheads.data.sampler import evenly, fixed_batches
+from manyheads.data.batches import fixed_batches
+from manyheads.data.sampler import evenly
 from manyheads.inference.texts import longest_text
 from manyheads.model.encoder_only import MaskedLanguageModel
-from manyheads.notes import verdict_lines
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tasks.masked_lm.encoder import Encoder
 from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
@@ -49,24 +49,23 @@ class MaskedEvaluation(TokenScores):
     seconds: float
     vocabulary: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
-        return {**asdict(self), "perplexity": self.perplexity, "verdict": ". ".join(self.verdict())}
+    def figures(self) -> dict[str, Any]:
+        """Return the fields, and the perplexity."""
+        return {**vars(self), "perplexity": self.perplexity}
 
     def card_text(self, where: str) -> str:
-        """See `TextScores.card_text`."""
+        """Return the perplexity, for a card."""
         return (
             f"{self.texts:,} texts of {where}: perplexity {self.perplexity:.3f} of "
             f"{self.tokens:,} hidden tokens ({HIDDEN_SHARE:.0%} of all)"
         )
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def report(self) -> list[str]:
+        """Return the loss, and the size of the text."""
         return [
             f"loss {self.loss:.4f} nats a hidden token, perplexity {self.perplexity:.3f}",
             f"{self.tokens:,} tokens hidden in {self.texts:,} texts; "
             f"{self.texts / max(self.seconds, 1e-9):,.0f} texts/s",
-            *verdict_lines(self.verdict()),
         ]
 
 

@@ -1,6 +1,6 @@
 """Translation: an encoder-decoder, trained on pairs of sentences, that translates."""
 
-from manyheads.former_paths import former_names
+from manyheads.former_names import former_names
 
 __getattr__ = former_names(
     __name__,

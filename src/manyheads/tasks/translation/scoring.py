@@ -18,7 +18,8 @@ from bitext.letters import has_text
 from bitext.pairs import Pair
 from manyheads.checkpoint import RunDirectory
 from manyheads.config.schema import Config
-from manyheads.data.sampler import evenly, fixed_batches
+from manyheads.data.batches import fixed_batches
+from manyheads.data.sampler import evenly
 from manyheads.data.training_text import describe_long, fitting_pairs
 from manyheads.evaluation import Scores, exact_match, score
 from manyheads.evaluation.outputs import WORRY, Output, find_defects
@@ -36,7 +37,6 @@ from manyheads.inference.translation.grouped import spread_groups, translate_in_
 from manyheads.inference.translation.options import plain_search
 from manyheads.inference.translation.translator import Translator
 from manyheads.model.encoder_decoder import EncoderDecoder
-from manyheads.notes import verdict_lines
 from manyheads.reports import Listener, ValidationReport
 from manyheads.tensors.capture import ENTROPY_TEXTS, capture, mean_entropies
 from manyheads.tensors.pairs import Ids, pad_rows
@@ -297,8 +297,8 @@ class Evaluation(TokenScores):
         verdict += [*super().verdict(), *judge_outputs(self.compared, self.config, bleu)]
         return [*verdict, *([] if found else overlap)]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of `evaluate --json`."""
+    def figures(self) -> dict[str, Any]:
+        """Return the scores, and how they were measured."""
         return {
             "task": self.task,
             "loss": self.loss,
@@ -321,11 +321,10 @@ class Evaluation(TokenScores):
             },
             "seconds": self.seconds,
             "defects": {defect.name: defect.count for defect in find_defects(self.compared)},
-            "verdict": ". ".join(self.verdict()),
         }
 
-    def lines(self) -> list[str]:
-        """Return lines of text."""
+    def report(self) -> list[str]:
+        """Return the scores with their signatures, and their warnings."""
         scores, count = self.scores, len(self.compared)
         speed = count / max(self.seconds, 1e-9)
         return [
@@ -337,7 +336,6 @@ class Evaluation(TokenScores):
             f"perplexity {self.perplexity:.3f} over {self.tokens:,} target tokens; "
             f"{100 * self.exact:.1f} % of {count:,} sentences exact; {speed:.1f} sentences/s",
             *(f"warning: {warning}" for warning in scores.warnings),
-            *verdict_lines(self.verdict()),
         ]
 
 

@@ -44,7 +44,8 @@ from manyheads.tasks.translation.mean_scoring import MeanEvaluation, MeanValidat
 from manyheads.tasks.translation.scoring import Evaluation, Validation, evaluate_texts
 from manyheads.tensors.models import load_run
 from manyheads.text.sentences import sentence_spans
-from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair, train_tokenizers
+from manyheads.text.tokenizer import BOS, EOS, Tokenizer, TokenizerPair
+from manyheads.text.training import train_tokenizers
 from manyheads.training.batch_sources import CorpusUpdates, PairBatches
 from manyheads.training.objective import corpus_nll, translation_loss
 from manyheads.training.preparation import count_ids, prepare_tokenizers, tokenise
@@ -69,7 +70,7 @@ class TranslationTask(Task[Translator]):
     }
 
     def prepare(self, config: Config, run: RunDirectory, corpus: Corpus, listener: Listener) -> TrainingTask:
-        """See `Task.prepare`."""
+        """Prepare tokenizers, token ids and the data of each direction of a translator."""
         training, texts = config.training, corpus.train
         tokenizers = prepare_tokenizers(self, config, run, texts.sides, listener)
         store = tokenise(config, run, corpus, tokenizers, listener, max_length=longest_side(config))
@@ -95,7 +96,7 @@ class TranslationTask(Task[Translator]):
         )
 
     def learn_tokenizers(self, config: Config, sources: Sequence[str], targets: Sequence[str]) -> TokenizerPair:
-        """See `Task.learn_tokenizers`."""
+        """Learn the tokenizers of both sides."""
         settings = config.tokenizer
         of_all = "+".join(dict.fromkeys(chain(*config.directions)))
         names = (of_all, of_all) if settings.joint else config.languages
@@ -104,11 +105,11 @@ class TranslationTask(Task[Translator]):
         return train_tokenizers(settings, sources, targets, *names)
 
     def reserved_symbols(self, config: Config) -> list[str]:
-        """See `Task.reserved_symbols`."""
+        """Return the symbols that the stages of a translation reserve in a vocabulary."""
         return [symbol for stage in reversed(STAGES) for symbol in stage.reserved_symbols(config)]
 
     def sample_sides(self, training: TrainingTask, most: int) -> Iterator[tuple[str, Tokenizer, Sequence[str]]]:
-        """See `Task.sample_sides`."""
+        """Yield name, tokenizer and texts of both sides of both splits."""
         source, target, valid = training.tokenizers.source, training.tokenizers.target, training.corpus.valid[:most]
         sources, targets = training.corpus.train.sides(most)
         yield "train, source", source, sources
@@ -117,7 +118,7 @@ class TranslationTask(Task[Translator]):
         yield "valid, target", target, [pair.target for pair in valid]
 
     def count_tokens(self, training: TrainingTask) -> Iterator[tuple[str, Tokenizer, NDArray[np.int64]]]:
-        """See `Task.count_tokens`."""
+        """Yield each vocabulary with its token frequencies in train."""
         store, tokenizers = training.store, training.tokenizers
         assert isinstance(store, TokenStore)
         source = count_ids(store.source.values, tokenizers.source)
@@ -129,12 +130,12 @@ class TranslationTask(Task[Translator]):
             yield "target vocabulary", tokenizers.target, target
 
     def count_long(self, training: TrainingTask) -> LongTexts:
-        """See `Task.count_long`."""
+        """Count the pairs with a side longer than the model takes."""
         examples = len(training.store) + training.too_long
         return LongTexts(training.too_long, examples, longest_side(training.config), dropped=True)
 
     def describe_lengths(self, training: TrainingTask) -> dict[str, str]:
-        """See `Task.describe_lengths`."""
+        """Describe the held-out pairs longer than the model takes."""
         config = training.config
         splits: tuple[Split, ...] = ("valid", "test") if config.data.has_test else ("valid",)
         long = [
@@ -145,7 +146,7 @@ class TranslationTask(Task[Translator]):
     def evaluate(
         self, model: Translator, config: Config, text: ScoredText, listener: Listener
     ) -> Evaluation | MeanEvaluation:
-        """See `Task.evaluate`; without a choice of languages, every direction is scored."""
+        """Score a translator; without a choice of languages, every direction is scored."""
         if config.multilingual and text.source is None and not any(text.languages):
             return self.evaluate_directions(model, config, text, listener)
         source, target = text.languages
@@ -182,7 +183,7 @@ class TranslationTask(Task[Translator]):
         text: SourcesAndReferences,
         listener: Listener,
     ) -> Differences:
-        """See `Task.compare`; translations are compared by BLEU and chrF."""
+        """Compare two translators by BLEU and chrF."""
         (sources, references), outputs = text, []
         for model, config in zip(models, configs, strict=True):
             listener.message(f"translating {len(sources):,} sentences, {config.search.method}")
@@ -202,7 +203,7 @@ class TranslationTask(Task[Translator]):
         )
 
     def validation_loss(self, run: Path, pairs: Sequence[Pair]) -> float:
-        """See `Task.validation_loss`."""
+        """Return the loss on pairs, in nats a target token."""
         loaded = Translator.load(run, device="cpu")
         if not loaded.config.multilingual:
             return _mean_loss(loaded, pairs)
@@ -211,7 +212,7 @@ class TranslationTask(Task[Translator]):
         return fmean(_mean_loss(replace(loaded, config=view), valid) for view, valid in own if valid)
 
     def card_line(self, run: RunDirectory, listener: Listener) -> str | None:
-        """See `Task.card_line`."""
+        """Translate and score held-out pairs, and return the line for a card."""
         return card_line_of_translator(load_run(run.path))
 
 

@@ -168,7 +168,7 @@ def score_texts(scores: Iterable[float]) -> list[str]:
 
 def page_of(report: CleanReport) -> str:
     """Return the report as one self-contained page that can be sorted, in English and Korean."""
-    return fill_page(resources.files("bitext.cleaning") / "page.html", report.to_json())
+    return fill_page(resources.files(__package__) / "page.html", report.to_json())
 
 
 def fill_page(page: Traversable, document: object) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FIX = "# fix: "
 
 
-TEXTS: Mapping[Language, Mapping[str, Any]] = load_texts("transformer_doctor.museum", "texts")
+TEXTS: Mapping[Language, Mapping[str, Any]] = load_texts(__package__, "texts")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from manyheads.runs.clean import clean
 
 
 def run(context: BuildContext, name: str, step: CleanStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Clean the text of a step."""
     plan, languages = context.plan, {"source": context.plan.source, "target": context.plan.target}
     files = [str(path.absolute()) for path in plan.files(step.text, list(languages.values()))]
     values = {"data": {**languages, "train": files}, "clean": step.clean}

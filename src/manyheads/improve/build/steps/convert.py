@@ -15,7 +15,7 @@ from manyheads.improve.build.schema import ConvertStep
 
 
 def run(context: BuildContext, name: str, step: ConvertStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Convert the files of a step."""
     plan = context.plan
     for path in folder.iterdir():  # left by an interrupted process: no file is overwritten
         discard(path)

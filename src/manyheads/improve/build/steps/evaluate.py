@@ -14,7 +14,7 @@ from manyheads.runs.evaluate import evaluate
 
 
 def run(context: BuildContext, name: str, step: EvaluateStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Score the run of a step, and write its scores."""
     plan = context.plan
     source, reference = plan.files(step.text, direction_of(plan, step.model))
     overrides = [f"search.beam_size={step.beam}"] if step.beam else []

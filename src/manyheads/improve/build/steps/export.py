@@ -13,7 +13,7 @@ from manyheads.runs.export import export
 
 
 def run(context: BuildContext, name: str, step: ExportStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Export the run of a step, unless that was done."""
     out = folder / f"model{FORMATS[step.to].suffix}"
     if out.exists():  # complete: an export appears under its name at the end
         return {"path": out.name}

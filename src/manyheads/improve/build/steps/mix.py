@@ -14,7 +14,7 @@ from manyheads.improve.build.schema import Mixed, MixStep
 
 
 def run(context: BuildContext, name: str, step: MixStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Mix the texts of a step."""
     plan, languages = context.plan, [context.plan.source, context.plan.target]
     parts = [(mixed, plan.files(mixed.text, languages)) for mixed in step.text]
     return {"pairs": mix_texts(parts, [folder / f"text.{language}" for language in languages])}

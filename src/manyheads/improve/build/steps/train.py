@@ -12,7 +12,7 @@ from manyheads.runs.train import train
 
 
 def run(context: BuildContext, name: str, step: TrainStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Train the run of a step, or go on with it."""
     config = context.plan.configs[name]
     if context.device != "auto":
         config = config.model_copy(

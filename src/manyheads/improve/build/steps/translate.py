@@ -21,7 +21,7 @@ from manyheads.search.options import Sampling, SearchOptions
 
 
 def run(context: BuildContext, name: str, step: TranslateStep | DistilStep, folder: Path) -> Mapping[str, Any]:
-    """See `run_step`."""
+    """Translate the text of a step; a distillation keeps the candidates closest to the references."""
     plan = context.plan
     count = translate_text(
         step,

@@ -8,11 +8,11 @@ import pytest
 from tests.search.tables import EOS, Table, TableStepper, parameters
 
 from manyheads.decoding.beam import beam_search
+from manyheads.decoding.cancellation import CancellableStepper
 from manyheads.decoding.constrained import grid_beam_search
 from manyheads.decoding.greedy import greedy_search
 from manyheads.decoding.sampling import sample
-from manyheads.search.cancellation import CancellableStepper, cancelled_among
-from manyheads.search.interface import Hypothesis, Stepper, never_cancelled
+from manyheads.search.interface import Hypothesis, Stepper
 from manyheads.search.options import Constraints, Sampling
 
 LONG = 30  # tokens of every output: the tables hardly ever end
@@ -82,8 +82,3 @@ def test_a_search_whose_sentences_are_all_cancelled_ends(search: Search) -> None
     found = search(cancelled.start, len(TABLES))
     assert all(len(stepper.row_counts) == 7 for stepper in cancelled.steppers)
     assert all(len(output.tokens) <= 7 for outputs in found for output in outputs)
-
-
-def test_cancelled_numbers_are_mapped_to_the_rows_of_a_batch() -> None:
-    assert list(cancelled_among(lambda: {7, 3, 5}, [2, 3, 7])()) in ([2, 1], [1, 2])
-    assert cancelled_among(never_cancelled, [2, 3]) is never_cancelled

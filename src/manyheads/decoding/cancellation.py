@@ -6,13 +6,10 @@ Shapes: B sentences, R rows, V vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from manyheads.search.interface import Cancelled, Stepper, never_cancelled
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from manyheads.search.interface import Cancelled, Stepper
 
 
 class CancellableStepper:
@@ -33,7 +30,7 @@ class CancellableStepper:
         self.eos = eos
 
     def step(self, tokens: Tensor) -> Tensor:
-        """See `Stepper.step`."""
+        """Append a token to each row; a row of a cancelled sentence can only end: (R,) -> (R, V)."""
         log_probs = self.stepper.step(tokens)
         cancelled = self.cancelled()
         rows = [row for row, sentence in enumerate(self.sentences) if sentence in cancelled] if cancelled else []
@@ -45,14 +42,6 @@ class CancellableStepper:
         return ending
 
     def select(self, rows: Tensor) -> None:
-        """See `Stepper.select`."""
+        """Keep some rows, and their sentences: (R',) row indices."""
         self.stepper.select(rows)
         self.sentences = [self.sentences[row] for row in rows.tolist()]
-
-
-def cancelled_among(cancelled: Cancelled, indices: Sequence[int]) -> Cancelled:
-    """Return the callback for a batch made of some of the sentences, whose indices start at 0 again."""
-    if cancelled is never_cancelled:
-        return never_cancelled
-    index_in_batch = {index: new for new, index in enumerate(indices)}
-    return lambda: [index_in_batch[index] for index in cancelled() if index in index_in_batch]
