@@ -10,6 +10,7 @@ import pytest
 @pytest.mark.parametrize(
     ("module", "name"),
     [
+        ("manyheads.checkpoint", "Checkpoint"),
         ("manyheads.tasks.translation", "SearchOptions"),
         ("manyheads.tasks.translation", "Translator"),
         ("manyheads.text.tokenizer", "train_tokenizers"),

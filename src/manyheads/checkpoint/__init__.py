@@ -20,6 +20,7 @@ from manyheads.checkpoint.files import (
     write_tensors,
 )
 from manyheads.files import plain_file, read_bytes, saving
+from manyheads.former_names import former_names
 
 __all__ = [
     "RunDirectory",
@@ -36,3 +37,5 @@ __all__ = [
     "write_tensors",
     "write_tokenizers",
 ]
+
+__getattr__ = former_names(__name__, {"Checkpoint": "checkpoint.checkpoints"})
