@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.runs.parts import make_config, write_corpus
-from tests.serving.browser import Axe, open_browser
+from tests.serving.browser import Axe, open_browser, wait_until
 
 from manyheads.runs.train import train
 from manyheads.web.html_export import write_page
@@ -125,7 +125,7 @@ def test_the_embedded_page_computes_in_the_browser_without_its_header(book: Path
                 assert "Was werden die müden Bauern" in frame.locator(".about-source").inner_text()
             assert frame.locator("header.top").is_hidden()
             wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            page.frames[1].wait_for_function("document.documentElement.scrollHeight <= innerHeight")
+            wait_until(page.frames[1], "document.documentElement.scrollHeight <= innerHeight")
             assert page.evaluate(wider) == frame.locator("html").evaluate(f"() => {wider}") == 0
             assert faults == []
             page.get_by_role("link", name=re.compile("Open the whole page|전체 페이지")).click()

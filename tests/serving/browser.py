@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Frame, Locator, Page, sync_playwright
 
 from manyheads.web.scripts import PAGE, WEB
 
@@ -149,6 +149,14 @@ def serve_below(target: str, path: str) -> Iterator[str]:
             thread.join()
 
 
+def wait_until(page: Page | Frame, condition: str, *, seconds: float = MILLISECONDS / 1000) -> None:
+    """Wait until a JavaScript condition holds, also where a page forbids `wait_for_function` to evaluate it."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        time.sleep(0.02)
+
+
 class PageDriver:
     """A driver of the page in a browser.
 
@@ -246,10 +254,7 @@ class PageDriver:
 
     def wait_until(self, condition: str, *, seconds: float = MILLISECONDS / 1000) -> None:
         """Wait until a JavaScript condition holds in the page."""
-        end = time.monotonic() + seconds
-        while not self.page.evaluate(condition):
-            assert time.monotonic() < end, condition
-            time.sleep(0.02)
+        wait_until(self.page, condition, seconds=seconds)
 
     def close(self) -> None:
         self.context.close()

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Page
 from tests.runs.language import make_language_config, write_play
 from tests.runs.parts import SENTENCES, make_config, make_languages_config, write_corpus, write_languages
-from tests.serving.browser import ASK, PageDriver, driving, open_browser, serve_files
+from tests.serving.browser import ASK, PageDriver, driving, open_browser, serve_files, wait_until
 from tests.serving.firefox import open_firefox
 from tests.serving.process import train_classifier
 from tests.tolerances import within
@@ -515,7 +515,7 @@ def test_the_newest_inspection_replaces_those_before_it(open_run: Any) -> None:
         }""",
         TEXTS[:3],
     )
-    page.wait_for_function("sent.length === 5")
+    wait_until(page, "sent.length === 5")
     assert page.evaluate("sent.splice(0)") == [TEXTS[0], "cancel", TEXTS[1], "cancel", TEXTS[2]]
     page.evaluate("(q) => { location.hash = `#/classify?positions=0&q=${encodeURIComponent(q)}`; }", TEXTS[5])
     page.locator("#effect .strong").wait_for()

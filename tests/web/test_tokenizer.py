@@ -28,7 +28,7 @@ from manyheads.config.schema import TokenizerConfig
 from manyheads.data.builtin import builtin_pairs
 from manyheads.errors import UsageError
 from manyheads.interop.huggingface.tokenizers import read_tokenizer
-from manyheads.text import subwords
+from manyheads.text import training
 from manyheads.text.huggingface import HuggingFaceTokenizer
 from manyheads.text.interface import Side
 from manyheads.text.marian import MarianTokenizer
@@ -69,8 +69,8 @@ def training_texts() -> list[str]:
 def train_without_bytes(coverage: float) -> Iterator[None]:
     """Train subwords whose vocabulary has no bytes, and this share of the characters."""
     with (
-        patch.object(subwords, "_MAX_SIZE_WITHOUT_BYTES", math.inf),
-        patch.object(subwords, "_COVERAGES", (coverage, coverage)),
+        patch.object(training, "_MAX_SIZE_WITHOUT_BYTES", math.inf),
+        patch.object(training, "_COVERAGES", (coverage, coverage)),
     ):
         yield
 
