@@ -1,24 +1,67 @@
-"""Wrong and ignored classes are named, and noise is not; test_training.py and test_updates.py have wrong labels."""
+"""Labels that are unshifted, wrong, ignored or counted at padding are named."""
 
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
-from transformer_doctor.checks.labels import class_findings, label_findings
+from transformer_doctor.checks.labels import class_findings, ignored_labels, label_findings
 from transformer_doctor.checks.training import IGNORED, TrainedBatch
 from transformer_doctor.model_adapter import ModelAdapter
 
 PAD, BOS, EOS = 0, 1, 2
+TARGETS = [[5, 6, 7], [8, 9, 5, 4]]
+INPUTS = torch.tensor([[BOS, 5, 6, 7, PAD], [BOS, 8, 9, 5, 4]])
+NEXT = torch.tensor([[5, 6, 7, EOS, IGNORED], [8, 9, 5, 4, EOS]])
 ADAPTER = ModelAdapter("encoder-decoder", lambda *ids: ids[0], None, (11, 11), PAD, BOS, EOS)
+
+
+def batch(labels: Tensor, inputs: Tensor = INPUTS, weight: float = 1.0) -> TrainedBatch:
+    weights = (labels >= 0).float() * weight
+    return TrainedBatch(TARGETS, inputs, labels, weights, torch.ones_like(weights), 0)
+
+
+def names(labels: Tensor, inputs: Tensor = INPUTS, *, own_token: bool = True) -> list[str]:
+    return [finding.name for finding in label_findings(ADAPTER, batch(labels, inputs), own_token)]
+
+
+def test_next_tokens_up_to_the_end_mark_are_sound_labels() -> None:
+    assert names(NEXT) == []
+
+
+def test_labels_equal_to_the_inputs_are_named_unless_the_model_shifts_them() -> None:
+    fed = INPUTS.masked_fill(INPUTS == PAD, IGNORED)
+    assert "target-not-shifted" in names(fed)
+    unshifted = torch.tensor([[5, 6, 7, EOS, PAD], [8, 9, 5, 4, EOS]])
+    assert names(unshifted.masked_fill(unshifted == PAD, IGNORED), unshifted, own_token=False) == []
 
 
 def test_replaced_inputs_make_no_label_wrong() -> None:
     """As of a step that drops words of the decoder's input."""
-    inputs = torch.tensor([[BOS, 5, 10, 7, PAD], [BOS, 8, 9, 10, 4]])
-    labels = torch.tensor([[5, 6, 7, EOS, IGNORED], [8, 9, 5, 4, EOS]])
-    weights = (labels >= 0).float()
-    batch = TrainedBatch([[5, 6, 7], [8, 9, 5, 4]], inputs, labels, weights, torch.ones_like(weights), 0)
-    assert [*label_findings(ADAPTER, batch, own_token=True)] == []
+    noisy = INPUTS.clone()
+    noisy[0, 2] = noisy[1, 3] = 10
+    assert names(NEXT, noisy) == []
+
+
+def test_labels_of_another_row_are_wrong() -> None:
+    assert "wrong-labels" in names(NEXT.flip(0))
+
+
+def test_padding_and_a_missing_end_are_named() -> None:
+    assert names(NEXT.masked_fill(NEXT == IGNORED, PAD)) == ["padding-in-loss"]
+    assert names(NEXT.masked_fill(NEXT == EOS, IGNORED)) == ["end-never-trained"]
+
+
+def test_a_first_token_that_is_never_a_label_shows_a_missing_start_symbol() -> None:
+    inputs = torch.tensor([[5, 6, 7, PAD], [8, 9, 5, 4]])
+    labels = torch.tensor([[6, 7, EOS, IGNORED], [9, 5, 4, EOS]])
+    assert names(labels, inputs) == ["no-start-symbol"]
+
+
+def test_a_token_that_is_ignored_at_every_position_is_named() -> None:
+    assert ignored_labels(ADAPTER, batch(NEXT), own_token=True) == []
+    hidden = NEXT.masked_fill(NEXT == 9, IGNORED)
+    assert ignored_labels(ADAPTER, batch(hidden), own_token=True) == [9]
 
 
 def test_wrong_and_ignored_classes_are_named() -> None:
