@@ -56,6 +56,9 @@ def test_a_first_token_that_is_never_a_label_shows_a_missing_start_symbol() -> N
     inputs = torch.tensor([[5, 6, 7, PAD], [8, 9, 5, 4]])
     labels = torch.tensor([[6, 7, EOS, IGNORED], [9, 5, 4, EOS]])
     assert names(labels, inputs) == ["no-start-symbol"]
+    unlearned = NEXT.clone()
+    unlearned[:, 0] = IGNORED
+    assert names(unlearned) == ["no-start-symbol"]
 
 
 def test_a_token_that_is_ignored_at_every_position_is_named() -> None:
