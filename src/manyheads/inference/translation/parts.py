@@ -163,7 +163,7 @@ class Splitter:
         return literal_kinds if self.copy_literals else layout_kinds
 
     def page_data(self) -> dict[str, Any]:
-        """Return what an exported page needs to split lines, by name (JSON)."""
+        """Return the data by which an exported page splits lines, by name (JSON)."""
         return {
             "literals": [kind.for_page() for kind in self.kinds()],
             "lower_capitals": self.lower_capitals,

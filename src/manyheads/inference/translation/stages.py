@@ -171,7 +171,7 @@ class Stage:
 
     @classmethod
     def page_data(cls, translator: Translator) -> dict[str, Any]:
-        """Return what an exported page needs, by name (JSON)."""
+        """Return the data that an exported page needs, by name (JSON)."""
         return {}
 
     @classmethod
