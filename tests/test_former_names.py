@@ -11,6 +11,9 @@ import pytest
     ("module", "name"),
     [
         ("manyheads.checkpoint", "Checkpoint"),
+        ("manyheads.data.labelled", "split_texts"),
+        ("manyheads.data.sampler", "fixed_batches"),
+        ("manyheads.text.subwords", "possible_size"),
         ("manyheads.tasks.translation", "SearchOptions"),
         ("manyheads.tasks.translation", "Translator"),
         ("manyheads.text.tokenizer", "train_tokenizers"),

@@ -36,7 +36,7 @@ def plain(value: Any) -> Any:
 
 
 class Result:
-    """What a command found: figures, a verdict on them, and what to do next. Subclasses are dataclasses."""
+    """The result of a command: figures, a verdict on them, and the next command. Subclasses are dataclasses."""
 
     def figures(self) -> dict[str, Any]:
         """Return the figures by name."""

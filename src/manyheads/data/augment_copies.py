@@ -58,7 +58,7 @@ def _make_address(rng: Random) -> str:
 def _make_emoji(rng: Random) -> str:
     total = sum(count for _, count in _EMOJI)
 
-    def one() -> str:
+    def draw() -> str:
         number = rng.randrange(total)
         for first, count in _EMOJI:
             if number < count:
@@ -66,7 +66,7 @@ def _make_emoji(rng: Random) -> str:
             number -= count
         raise AssertionError
 
-    return "".join(one() for _ in range(rng.choice((1, 1, 1, 2, 3))))
+    return "".join(draw() for _ in range(rng.choice((1, 1, 1, 2, 3))))
 
 
 def _make_field(rng: Random) -> str:

@@ -18,7 +18,10 @@ from manyheads.config.schema import DataConfig
 from manyheads.data.corpus import kept_lines, numbered_lines
 from manyheads.data.locate import locate_one
 from manyheads.errors import DataError
+from manyheads.former_names import former_names
 from manyheads.text.joined_texts import BETWEEN, join_texts
+
+__getattr__ = former_names(__name__, dict.fromkeys(("cut_text", "split_texts"), "text.joined_texts"))
 
 _TEXT_KEYS = (("text", "text2"), ("sentence", "sentence2"), ("sentence1", "sentence2"))
 _LABEL_COLUMNS = {"label", "labels", "class", "category"}  # names of columns in headers, in lower case

@@ -11,6 +11,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from manyheads.former_names import former_names
+
+__getattr__ = former_names(__name__, {"fixed_batches": "data.batches"})
+
 Indices = NDArray[np.int64]
 
 _SECTION = 2**20  # pairs that are planned at once; only the needed sections of a larger corpus are planned

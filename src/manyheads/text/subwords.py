@@ -9,10 +9,13 @@ from functools import cached_property
 import sentencepiece
 
 from manyheads.config.schema import TokenizerConfig
+from manyheads.former_names import former_names
 from manyheads.processors import available_processors
 from manyheads.text.interface import BOS, EOS, PAD, SPECIALS, UNK, Tokenizer
 from manyheads.text.sampling import BpeSampler, UnigramSampler, WordSampler
 from manyheads.text.vocabulary import damaged_error
+
+__getattr__ = former_names(__name__, {"possible_size": "text.training"})
 
 _WORTH_THREADS = 1_000  # texts from which several threads are faster; the result is the same
 
