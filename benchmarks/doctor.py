@@ -1,11 +1,13 @@
 """Test the doctor: count untrue findings in sound models, and planted defects that it does not name.
 
-    python -m benchmarks.doctor [--part sound planted held-out] [--only WORDS] [--rows FOLDER] [--json]
+    python -m benchmarks.doctor [--part sound planted held-out kinds] [--only WORDS] [--rows FOLDER] [--json]
 
 sound      every text architecture of transformers that can be built small, models of x-transformers, timm and
            torchtune, nn.Transformer, tutorials: in float32, bfloat16 and float16, with two kinds of weights
 planted    every defect of a model or of its training, in five models of different styles, float32 and bfloat16
 held-out   further defects, chosen before the checks were looked at, real issues of a public set, sound twins
+kinds      defects written from kinds of faults before any check was changed for them, half of them after public
+           commits that mended one, and sound designs and trainings
 
 Run it from the root of the repository, with packages/transformer-doctor/tests in PYTHONPATH: some models are those
 of its tests. Each case runs in a process of its own, with limits of time and memory. With --rows a stopped run
@@ -31,6 +33,7 @@ PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Document]]]
     "sound": (sound.names, sound.sound_case),
     "planted": (defective.names, defective.planted_case),
     "held-out": (held_out.names, held_out.held_out_case),
+    "kinds": (held_out.kind_names, held_out.held_out_case),
 }
 TRUE_FINDINGS = Path(trial.__file__).with_name("true_findings.toml")
 TARGETS = {  # shares of planted and of held-out defects that shall be named, and noticed at all
@@ -38,6 +41,7 @@ TARGETS = {  # shares of planted and of held-out defects that shall be named, an
     "planted bfloat16": (0.95, 1.0),
     "held-out float32": (0.90, 0.97),
     "held-out bfloat16": (0.85, 0.95),
+    "kinds float32": (0.85, 0.95),
 }
 TINY = [
     "peer host annotated / float32 own",

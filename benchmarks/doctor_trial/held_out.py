@@ -1,9 +1,10 @@
 """Held-out defects: edits of the texts of small models and trainings, and edits that leave them sound.
 
-`held_out.txt` holds them. A line "= FILE: EXPRESSION" begins the edits of a file, whose expression gives the
+`held_out.txt` holds one set, and the files of `kinds/` a later one, written from kinds of faults, half of it after
+public commits that mended one. A line "= FILE: EXPRESSION" begins the edits of a file, whose expression gives the
 arguments of `examine`, a report, or a training to watch; the file itself is a sound case. A line "NAME | FINDINGS"
 begins a defect that any of these findings names, without findings a sound case. Its lines with "-" are in the file
-once, and those with "+" stand in their place.
+once, and those with "+" stand in their place. A line with "#" says where the defect was found, and the harm.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ import specimens
 import transformer_doctor
 from transformer_doctor import Report, examine, watch
 
-FOLDERS = [Path(__file__).parent, *map(Path, specimens.__path__)]
+KINDS = Path(__file__).with_name("kinds")
+FOLDERS = [KINDS, Path(__file__).parent, *map(Path, specimens.__path__)]
 UPDATES = 20
 
 
@@ -55,11 +57,31 @@ class Case:
 
 @cache
 def cases() -> dict[str, Case]:
+    """Return the cases of `held_out.txt` by name."""
+    return cases_of(Path(__file__).with_suffix(".txt"))
+
+
+@cache
+def kinds() -> dict[str, Case]:
+    """Return the cases of all files in `kinds/` by name.
+
+    Raises:
+        ValueError: two files have a case of one name.
+    """
+    every = [case for path in sorted(KINDS.glob("*.txt")) for case in cases_of(path).items()]
+    if len(dict(every)) < len(every):
+        raise ValueError("two files of kinds/ have a case of one name")
+    return dict(every)
+
+
+def cases_of(path: Path) -> dict[str, Case]:
     found: dict[str, Case] = {}
     base = case = Case("", "")
     last = ""
-    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         sign, rest = line[:2], line[2:]
+        if sign == "# ":
+            continue
         if sign == "= ":
             base = found[rest] = Case(*rest.split(": ", 1))
         elif sign == "- ":
@@ -79,10 +101,15 @@ def names() -> list[str]:
     return [f"{name} / {precision}" for precision in ("float32", "bfloat16") for name in cases()]
 
 
+def kind_names() -> list[str]:
+    """Return the names of the cases of kinds, in float32."""
+    return [f"{name} / float32" for name in kinds()]
+
+
 def held_out_case(case_name: str) -> list[dict[str, Any]]:
     """Return the row of a case: its findings, and whether they name its defect."""
     name, precision = case_name.split(" / ")
-    case = cases()[name]
+    case = cases().get(name) or kinds()[name]
     with tempfile.TemporaryDirectory() as folder:
         module = imported(Path(folder, f"edited_{case.file}"), case.text())
         torch.manual_seed(0)

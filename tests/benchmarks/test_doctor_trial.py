@@ -6,6 +6,7 @@ import os
 import random
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -95,11 +96,11 @@ def test_findings_of_the_trial_are_in_the_catalogue() -> None:
     assert {*TRAINING} & {*HOSTS["einsum"][2]} == set()
 
 
-def test_each_held_out_edit_fits_its_file_and_names_findings() -> None:
-    cases = held_out.cases().values()
-    for case in cases:
+@pytest.mark.parametrize("cases", [held_out.cases, held_out.kinds])
+def test_each_held_out_edit_fits_its_file_and_names_findings(cases: Callable[[], dict[str, held_out.Case]]) -> None:
+    for case in cases().values():
         compile(case.text(), case.file, "exec")
-    assert {name for case in cases for name in case.findings} <= {*CATALOGUE}
+    assert {name for case in cases().values() for name in case.findings} <= {*CATALOGUE}
 
 
 @pytest.mark.parametrize(
