@@ -109,6 +109,11 @@ def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
     assert report.ok == masked
 
 
+class Raises(nn.Module):
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        raise KeyError("mask")
+
+
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
@@ -119,7 +124,8 @@ def test_classifiers_are_examined(masked: bool, names: list[str]) -> None:
         (lambda: lambda source, target: None, {}, "NoneType, in which no scores.*returns the logits"),
         (lambda: "model", {}, "str can neither be called.*lambda source, target"),
         (lambda: nn.Transformer(16, 2, 1, 1, batch_first=True), {}, "takes no token ids"),
-        (lambda: lambda source, target: source * 1.0, {"vocab_size": None}, "vocab_size is missing"),
+        (lambda: lambda source, target: source * 1.0, {"vocab_size": None}, r"scores of shape \(3, 7\)"),
+        (Raises, {"vocab_size": None}, r"^the model raised KeyError: 'mask' \(test_wrap.*vocab_size"),
         (lambda: lambda s, t: torch.zeros(*t.t().shape, SIZE), {}, "time_first=True"),
         (Transformer, {"greedy": lambda source: source}, "give train_step too"),
     ],

@@ -20,14 +20,15 @@ from torch import Tensor, nn
 from transformer_doctor.caching import find_cached_call
 from transformer_doctor.call_search import CallSearch, FoundCall, judge, masks_wanted
 from transformer_doctor.calling import Callee, CallForm, as_function, batch_first, callee_of, caller
-from transformer_doctor.errors import UsageError, describe_error, headline, is_for_users
+from transformer_doctor.errors import UsageError, describe_error, is_for_users
 from transformer_doctor.guesses import attributes, guess_missing_marks, guess_sizes, safe_size
 from transformer_doctor.huggingface import from_huggingface, huggingface_config
 from transformer_doctor.model_adapter import SIDES, Kind, ModelAdapter, device_of, find_modules, restore_modes
 from transformer_doctor.module_state import ModuleState
 from transformer_doctor.signatures import Role, parameters_of, role_of
 
-_NO_SIZE = "vocab_size is missing: the number of token ids, or a pair (source, target)."
+_GIVE_SIZE = "give vocab_size: the number of token ids, or a pair (source, target)."
+_NO_SIZE = f"the size of the vocabulary could not be found out: {_GIVE_SIZE}"
 _FILLED: Sequence[Role] = ("segments", "positions", "flag", "start", "state")
 Masks = Callable[..., Sequence[Any] | Mapping[str, Any]]
 # Modules of torch that take embeddings in the place of ids.
@@ -261,7 +262,10 @@ class _Wrapping:
         if self.masks is None and (callee.unknown() or callee.aids(required=True)):
             raise UsageError(masks_wanted(callee, SIDES[kind]))
         if self.sizes is None:
-            raise UsageError(f"{_NO_SIZE} The model was tried with few ids, and raised {describe_error(outcome)}.")
+            if is_for_users(outcome):
+                raise outcome
+            error = describe_error(outcome)
+            raise UsageError(f"the model raised {error}, tried with few ids. If it wants others, {_GIVE_SIZE}")
         plain = self.call_given(callee, kind)
 
         def call(*ids: Tensor) -> Tensor:
@@ -308,7 +312,7 @@ def check_call(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> None:
             f"Else examine a function: {as_function(adapter.sides)}.",
         ]
         raise UsageError(
-            f"the model was called with {shapes} and raised {headline(error)}. {' '.join(cures)}"
+            f"the model was called with {shapes} and raised {describe_error(error)}. {' '.join(cures)}"
         ) from error
 
 
