@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -304,3 +305,59 @@ def test_scores_of_all_positions_but_one_get_advice() -> None:
 
     with pytest.raises(UsageError, match=r"lambda source, target: model\(source, torch.cat\(\[target, target"):
         examined(Shortened())
+
+
+class Fails:
+    """Functions that raise an exception: each in its own line, and a stepper that raises it in one method."""
+
+    def __init__(self, where: str = "") -> None:
+        self.where = where
+
+    def __call__(self, *values: Any) -> Any:
+        raise KeyError("here")
+
+    def step(self, tokens: Tensor) -> Tensor:
+        return self() if self.where == "step" else torch.zeros(len(tokens), 23)
+
+    def reorder(self, rows: Tensor) -> None:
+        self()
+
+    def masks(self, ids: Tensor) -> tuple[()]:
+        return self() if (ids == PAD).any() else ()
+
+
+class Constant(nn.Module):
+    """Decoder whose scores depend on the last token alone, as those of a decoder with a cache of nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(23, 23)
+
+    def forward(self, target: Tensor) -> Tensor:
+        return self.embedding(target)
+
+
+def learn(model: nn.Module, target: Tensor) -> Tensor:
+    loss = functional.cross_entropy(model(target[:, :-1]).flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)
+    loss.backward()
+    return loss
+
+
+@pytest.mark.usefixtures("one_length")
+@pytest.mark.parametrize("name", ["stepper", "train_step", "collate", "greedy", "score", "masks"])
+def test_an_exception_of_a_given_function_is_an_error_at_its_line(name: str) -> None:
+    model = Constant()
+    given: dict[str, Any] = {"stepper": lambda ids: Fails("step"), "masks": Fails().masks}
+    options = {name: given.get(name, Fails())}
+    if name in ("collate", "greedy", "score"):
+        options = {"train_step": lambda target: learn(model, target)} | options
+    report = examined(model, kind="decoder", updates=1, **options)
+    finding = next(finding for finding in report.findings if finding.name == "raises-an-error")
+    assert (finding.severity, finding.evidence) == ("error", f"{name} raised KeyError: 'here'")
+    assert str(finding.place).endswith(f"test_examination.py:{line_of('raise KeyError')}")
+    assert "KeyError: 'here'" in dict(report.skipped)[finding.check]
+
+
+def line_of(text: str) -> int:
+    lines = Path(__file__).read_text("utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)

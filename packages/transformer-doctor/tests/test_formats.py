@@ -24,7 +24,7 @@ def report() -> Report:
         model_finding("position-limit", "of 100 tokens"),
     ]
     checks = [FUTURE, "attention is scaled, masked and projected as in the paper", "scores are numbers"]
-    skipped = [("results do not depend on source padding", "no id of padding was given")]
+    skipped = [("results do not depend on source padding", "pad was not given")]
     return make_report(findings, checks, skipped, ["eos = 2"])
 
 
@@ -61,7 +61,7 @@ def test_junit_fails_the_checks_with_findings_and_passes_the_others(report: Repo
     assert len(cases["scores are numbers"]) == 0
     skipped = cases["results do not depend on source padding"].find("skipped")
     assert skipped is not None
-    assert skipped.get("message") == "no id of padding was given"
+    assert skipped.get("message") == "pad was not given"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

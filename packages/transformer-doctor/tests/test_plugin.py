@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from transformer_doctor.plugin import Doctor
 
@@ -21,6 +22,10 @@ def test_a_sound_subject_passes_and_errors_and_refusals_fail_the_test(doctor: Do
         doctor.examine_split(["a b"], ["a b"])
     with pytest.raises(pytest.fail.Exception, match=r"^examine_evaluation: 0 batches are too few"):
         doctor.examine_evaluation(lambda batches: 0.0, [], [])
+    unchecked = {"model": nn.Embedding(9, 9), "kind": "decoder", "vocab_size": 9, "longest": 8}
+    assert doctor.examine(**unchecked).missing
+    with pytest.raises(pytest.fail.Exception, match="for more checks, give train_step"):
+        doctor.examine(**unchecked, strict=True)
     with pytest.raises(AttributeError, match="the doctor has no watch"):
         doctor.watch()
 

@@ -9,7 +9,7 @@ import pytest
 import transformer_doctor
 from transformer_doctor import Report
 from transformer_doctor.catalogue import CATALOGUE, model_finding
-from transformer_doctor.report import Severity, make_report
+from transformer_doctor.report import Severity, make_report, report_on
 from transformer_doctor.texts import LANGUAGES
 
 
@@ -60,14 +60,14 @@ def test_the_json_document_holds_the_text_of_the_report() -> None:
 
 
 def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason() -> None:
-    reason = "no id of padding was given"
+    reason = "the model computes in half precision"
     report = make_report([], ["scores are numbers"], [("scores depend on the source", reason)])
     assert report.lines() == [
         "checked:",
         "  - scores are numbers",
         "not checked:",
         f"  - scores depend on the source ({reason})",
-        "1 check passed, 1 not made: nothing has to be corrected as far as it was checked",
+        "1 of 2 checks passed, 1 not made: nothing has to be corrected in what was checked",
     ]
     assert report.brief_lines() == report.lines()[-1:]
     document = report.to_json()
@@ -76,8 +76,38 @@ def test_a_report_lists_the_checks_made_and_the_skipped_checks_with_the_reason()
     assert report.lines("ko")[1:4] == [
         "  - 점수가 유한한 수임",
         "검사하지 못한 항목:",
-        "  - 점수가 소스에 따라 달라짐 (패딩 ID(pad)를 주지 않음)",
+        "  - 점수가 소스에 따라 달라짐 (모델이 반정밀도로 계산함)",
     ]
+
+
+def test_checks_that_need_an_argument_are_counted_in_the_verdict_and_fail_a_strict_report() -> None:
+    skipped = [
+        *((f"check {number}", "train_step was not given") for number in range(4)),
+        ("last", "pad was not given"),
+    ]
+    report = make_report([], ["scores are numbers"], skipped)
+    assert report.missing == {"train_step": 4, "pad": 1}
+    assert report.verdict() == (
+        "1 of 6 checks passed, 5 not made: nothing has to be corrected in what was checked; "
+        "for more checks, give train_step (4), pad (1)"
+    )
+    assert report.lines() == ["checked:", "  - scores are numbers", report.verdict()]
+    assert len(report.to_json()["skipped"]) == 5
+    assert (report.exit_code, report.strict_exit_code) == (0, 1)
+    assert report.verdict("ko").endswith("train_step(4개), pad(1개)")
+
+
+def test_many_checks_that_cannot_be_made_for_one_reason_take_one_line_and_pass_a_strict_report() -> None:
+    report = make_report([], [], [(f"check {number}", "quick leaves it out") for number in range(4)])
+    assert report.lines()[1] == "  - 4 checks (quick leaves it out)"
+    assert report.strict_exit_code == 0
+
+
+def test_a_later_report_neither_replaces_the_reason_of_an_earlier_one_nor_what_was_tried() -> None:
+    report = make_report([], [], [("a", "first")]) + make_report([], [], [("a", "second")])
+    assert report.skipped == (("a", "first"),)
+    tried = report_on("a", tried="13 tokens") + report_on("a", tried="130 tokens") + report_on("b")
+    assert [*tried.asked_lines()] == ["a (13 tokens; 130 tokens)", "b"]
 
 
 def test_merged_reports_know_the_korean_names_of_both() -> None:

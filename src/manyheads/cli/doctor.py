@@ -48,6 +48,7 @@ class _DoctorOptions:
     ]
     as_json: AsJson
     output: Output
+    strict: Annotated[bool, option("--strict", is_flag=True)]
     challenge: Annotated[bool, option("--challenge", is_flag=True)]
     explain: Annotated[str | None, option("--explain", metavar="NAME")]
 
@@ -89,7 +90,7 @@ def doctor(options: _DoctorOptions) -> None:
     else:
         report = _examine(options, options.subject)
     _write_report(report, form, language, options.output)
-    raise click.exceptions.Exit(report.exit_code)
+    raise click.exceptions.Exit(report.strict_exit_code if options.strict else report.exit_code)
 
 
 def _write_challenge(options: _DoctorOptions, form: str) -> NoReturn:

@@ -30,6 +30,7 @@ _CACHE = {
 _STEPS = {"step", "idx", "index", "cur", "curr", "current", "timestep"}
 _LENGTHS = {"len", "length", "size", "n", "num"}
 _MAKERS = {"init", "new", "make", "empty", "create", "allocate", "initial", "build", "prepare", "setup"}
+NO_CACHE = "the model takes no cache"
 _CAPACITY = 16  # tokens that such a function is asked to make room for
 
 
@@ -112,10 +113,15 @@ def find_cached_call(
 
     Arguments are recognised by their names, the cache by what is returned. Of all ways, the first one is taken that
     gives the scores of a call without cache, else the first one in which earlier tokens change later scores.
+
+    Raises:
+        UsageError: no argument is a cache.
     """
     roles = {parameter.name: _role_with_cache(parameter.name, role) for parameter, role in callee.arguments or ()}
     known = [*roles.values()]
-    if form.container != "arguments" or form.time_first or not {"cache", "first", "on"} & {*known}:
+    if known and not {"cache", "first", "on"} & {*known}:
+        raise UsageError(NO_CACHE)
+    if not known or form.container != "arguments" or form.time_first:
         return None
     if known.count("cache") > 1:  # such as memories of earlier texts beside a cache
         return None

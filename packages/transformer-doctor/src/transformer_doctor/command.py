@@ -77,6 +77,8 @@ _TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", show_default=True,
               help="Language of the report: English or Korean.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
+@click.option("--strict", is_flag=True,
+              help="Exit with code 1 too where a check needs an argument that was not given.")  # fmt: skip
 @click.version_option(__version__)
 @click.pass_context
 def transformer_doctor(
@@ -89,6 +91,7 @@ def transformer_doctor(
     explain: str | None,
     language: Language,
     as_json: bool,
+    strict: bool,
 ) -> None:
     """Find defects in a model; exit with code 1 if there are any.
 
@@ -116,7 +119,7 @@ def transformer_doctor(
             else:
                 diagnosis = examine_model(str(subject), model, None, NO_LISTENER)
             _print(_json(diagnosis.to_json(language)) if as_json else diagnosis.lines(language), fold=not as_json)
-            context.exit(diagnosis.exit_code)
+            context.exit(diagnosis.strict_exit_code if strict else diagnosis.exit_code)
     except DoctorError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(error.exit_code)

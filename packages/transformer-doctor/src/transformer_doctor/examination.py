@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.behaviour import OUTPUT_CHECKS, STANDALONE_SYMPTOMS, OutputCheck
-from transformer_doctor.checks.calls import run
+from transformer_doctor.checks.calls import errors_of, run
 from transformer_doctor.checks.default_batches import default_collate, fitting_collate
 from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, diagnose
 from transformer_doctor.checks.distances import DISTANCES, distance_report
@@ -40,7 +40,7 @@ from transformer_doctor.preparation import (
     without_zero_weights,
 )
 from transformer_doctor.progress import NO_LISTENER, Listener
-from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
+from transformer_doctor.report import Finding, Report, attempt, failure_report, make_report, report_on
 from transformer_doctor.wrapping import Masks, run_eagerly, wrap_model
 
 _COMPARED_POSITIONS = 528  # covers tables of 512
@@ -105,6 +105,8 @@ def examine(
     """
     if train_step is None and (greedy or score):
         raise UsageError("greedy and score are compared with training: give train_step too.")
+    functions = {"masks": masks, "train_step": train_step, "collate": collate, "greedy": greedy, "score": score}
+    masks, train_step, collate, greedy, score = map(_with_its_errors, functions, functions.values())
     wrap = partial(
         wrap_model,
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first,
@@ -115,19 +117,34 @@ def examine(
         with prepare(adapter, seed) as prepared:
             report = _check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)
         if train_step is None or quick:
-            reason = "train_step was not given" if train_step is None else "quick leaves it out"
+            reason = "quick leaves it out" if quick else "train_step was not given"
             report += make_report([], [], [(check, reason) for check in TRAINING_CHECKS])
         else:
             adapter = prepared.adapter
             plain = collate or default_collate(adapter, time_first=time_first)
-            functions = TrainingFunctions(train_step, plain, greedy, score, updates)
-            if collate is None:
-                functions = replace(functions, collate=fitting_collate(adapter, functions, seed))
-            in_half = trace_half_precision(adapter, functions, seed)
-            with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
-                report += check_training(adapter, functions, report, seed, listener, in_half)
+            training = TrainingFunctions(train_step, plain, greedy, score, updates)
+            try:
+                if collate is None:
+                    training = replace(training, collate=fitting_collate(adapter, training, seed))
+                report += _check_training(adapter, training, report, seed, listener)
+            except Exception as error:  # any exception of the user's code
+                if not hasattr(error, "finding"):
+                    raise
+                report += failure_report(TRAINING_CHECKS, error)
     place = place_of(model)
     return replace(report, findings=[finding.at(finding.place or place) for finding in report.findings])
+
+
+def _with_its_errors(name: str, function: Any) -> Any:
+    return None if function is None else errors_of(name, function)(function)
+
+
+def _check_training(
+    adapter: ModelAdapter, functions: TrainingFunctions, report: Report, seed: int, listener: Listener
+) -> Report:
+    in_half = trace_half_precision(adapter, functions, seed)
+    with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
+        return check_training(adapter, functions, report, seed, listener, in_half)
 
 
 def _check_outputs(
@@ -151,16 +168,17 @@ def _check_outputs(
         if stepper is not None:
             report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
         if "target" in adapter.sides:
-            report += attempt([STEPPING], lambda: _check_cache(adapter, samples, symptoms))
+            given = stepper is not None
+            report += attempt([STEPPING], lambda: _check_cache(adapter, samples, symptoms, stepper_given=given))
     return report
 
 
-def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Report:
+def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms, *, stepper_given: bool) -> Report:
     if any(symptoms[name] for name in ("random", "not_finite", "constant-scores", "future", "neighbours")):
         return report_on(STEPPING, reason="an error above changes the scores")
     call = None if adapter.cached is None else adapter.cached(adapter, samples)
     if call is None:
-        return report_on(STEPPING, reason="stepper was not given")
+        return Report() if stepper_given else report_on(STEPPING, reason="stepper was not given")
     return check_cache(adapter, samples, call)
 
 
@@ -180,7 +198,10 @@ def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Repo
                 symptoms[check.symptom] = check.observe(adapter, samples) or ""
                 return report_on(check.sentence)
 
-            report += attempt([check.sentence], observe)
+            # texts that are longer, or padded between tokens, a model may refuse
+            plain = samples.longer and check.symptom != "padded_query"
+            made = errors_of("the model", adapter.module, "warning")(observe) if plain else observe
+            report += attempt([check.sentence], made)
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
 

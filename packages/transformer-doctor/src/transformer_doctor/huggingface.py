@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_doctor.caching import CachedCall, Continuation, differs_and_depends
+from transformer_doctor.caching import NO_CACHE, CachedCall, Continuation, differs_and_depends
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, device_of
 from transformer_doctor.model_output import tensor_of
@@ -111,13 +111,16 @@ def from_huggingface(
 def _cached_call(
     model: Any, accepted: Sequence[str], call_model: Callable[..., Any], adapter: ModelAdapter, samples: Samples
 ) -> CachedCall | None:
-    """Return the calls of a decoder with its cache and without; None where it takes no cache.
+    """Return the calls of a decoder with its cache and without; None where they are not understood.
 
     The mask of a call with a cache covers all tokens so far; some state-space models want that of the new ones.
+
+    Raises:
+        UsageError: the model takes no cache.
     """
     name = next((name for name in accepted if role_of(name, ("target",)) == "state"), None)
     if name is None:
-        return None
+        raise UsageError(NO_CACHE)
     positions = "decoder_position_ids" if adapter.kind == "encoder-decoder" else "position_ids"
     library: Any = sys.modules.get("transformers")
 

@@ -186,7 +186,7 @@ class _Submission:
     def known_test(self, train: str | None, test: str | None) -> Report:
         """Look for files that are read while text is scored, and for a loss on test text that no model reaches."""
         if test is None:
-            return report_on(UNKNOWN_TEST, reason="no test text was given")
+            return report_on(UNKNOWN_TEST, reason="test was not given")
         windows, evidence = self.windows(test), ""
         with _opened_files() as opened:
             loss = float(self.nats(windows).mean())

@@ -6,6 +6,8 @@ import functools
 import inspect
 import os
 import sys
+import traceback
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,10 @@ _CALLER = str(Path(__file__).with_name("model_adapter.py"))  # what it calls is 
 
 
 def place_of(model: Any) -> Place | None:
-    """Return file and line of the code of a model: its forward, or the function; None if in no file."""
+    """Return file and line of the class of a model, or of the function; None if in no file."""
     while isinstance(model, functools.partial):
         model = model.func
-    code = model if inspect.isroutine(model) else getattr(type(model), "forward", type(model))
+    code = model if inspect.isroutine(model) or isinstance(model, type) else type(model)
     try:
         file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)
     except (OSError, TypeError):
@@ -49,15 +51,28 @@ def running_place() -> Place | None:
 
     A line of a library counts only where no line of other code called it.
     """
-    place, frame = None, sys._getframe(1)
+    return _innermost_place(_running_lines())
+
+
+def raising_place(error: BaseException) -> Place | None:
+    """Return the line that raised an exception, or called the library that did; None if it is in no file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return _innermost_place((frame.filename, frame.lineno or 1) for frame in reversed(frames))
+
+
+def _running_lines() -> Iterator[tuple[str, int]]:
+    frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != _CALLER:
-        file = frame.f_code.co_filename
-        if not file.startswith(_OWN_CODE):
-            of_library = any(part in file for part in _LIBRARIES)
-            here = _place(file, frame.f_lineno)
-            if here is not None and (not of_library or place is None):
-                place = here
-                if not of_library:
-                    break
+        yield frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
-    return place
+
+
+def _innermost_place(lines: Iterable[tuple[str, int]]) -> Place | None:
+    """Return the first of some lines, the innermost first, that is the user's; else the first of a library."""
+    of_library = None
+    for file, line in lines:
+        place = None if file.startswith(_OWN_CODE) else _place(file, line)
+        if place is not None and not any(part in file for part in _LIBRARIES):
+            return place
+        of_library = of_library or place
+    return of_library

@@ -19,7 +19,8 @@ from transformer_doctor.errors import DoctorError
 class Doctor:
     """Examining functions of `transformer_doctor`, which fail the test on errors and warnings.
 
-    The functions return their reports, so that notes can be read too.
+    With `strict=True`, a test fails too where a check needs an argument that was not given. The functions return
+    their reports, so that notes can be read too.
     """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -29,13 +30,13 @@ class Doctor:
             raise AttributeError(f"the doctor has no {name}")
         function = transformer_doctor.__getattr__(name)
 
-        def examined(*args: Any, **options: Any) -> Any:
+        def examined(*args: Any, strict: bool = False, **options: Any) -> Any:
             __tracebackhide__ = True
             try:
                 report = function(*args, **options)
             except DoctorError as error:  # what to change in the call, without the doctor's own source
                 pytest.fail(f"{name}: {error}", pytrace=False)
-            if report.exit_code:
+            if report.strict_exit_code if strict else report.exit_code:
                 pytest.fail("\n".join(report.brief_lines()), pytrace=False)
             return report
 

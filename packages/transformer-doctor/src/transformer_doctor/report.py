@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -15,6 +17,9 @@ from transformer_doctor.texts import FINDING_TEXTS, SENTENCES_IN_KOREAN, Languag
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+_NOT_GIVEN = re.compile(r"(\w+) was not given")  # reason of a check that needs an argument
+_MOST_LINES = 3  # checks that were not made for the same reason, from which on they are counted, not listed
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,9 @@ class Report:
     Attributes:
         findings: errors first, notes last.
         asked: the checks that were made, a sentence each.
-        skipped: the checks that could not be made, each with its reason.
+        skipped: the checks that were not made, each with its reason. "pad was not given" names an argument: with it
+            the check can be made. Any other reason means that it cannot be made of this subject.
+        tried: what a check that was made has tried, such as "13 tokens"; not every check says it.
         remarks: what was assumed about the subject, or done to it, a sentence each, in English.
         korean: Korean forms of English sentences: checks, reasons, remarks and evidence; see `texts.translate`.
     """
@@ -126,6 +133,7 @@ class Report:
     asked: Sequence[str] = ()
     skipped: Sequence[tuple[str, str]] = ()
     remarks: Sequence[str] = ()
+    tried: Mapping[str, str] = field(default_factory=dict)
     korean: Mapping[str, str] = field(default_factory=lambda: SENTENCES_IN_KOREAN, repr=False, compare=False)
 
     @property
@@ -139,6 +147,17 @@ class Report:
         return 0 if self.ok else 1
 
     @property
+    def strict_exit_code(self) -> int:
+        """Return 0 where `exit_code` is 0 and no check needs an argument that was not given, else 1."""
+        return self.exit_code or int(bool(self.missing))
+
+    @property
+    def missing(self) -> Mapping[str, int]:
+        """Return the number of checks that need an argument that was not given, by argument."""
+        names = [found[1] for _, reason in self.skipped if (found := _NOT_GIVEN.fullmatch(reason))]
+        return dict(Counter(names).most_common())
+
+    @property
     def names(self) -> list[str]:
         """Return the names of the findings, errors first."""
         return [finding.name for finding in self.findings]
@@ -150,7 +169,10 @@ class Report:
             [*self.skipped, *other.skipped],
             [*self.remarks, *other.remarks],
         )
-        return replace(report, korean={**self.korean, **other.korean})
+        tried = dict(self.tried)
+        for check, text in other.tried.items():
+            tried[check] = text if tried.get(check, text) == text else f"{tried[check]}; {text}"
+        return replace(report, tried=tried, korean={**self.korean, **other.korean})
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -161,6 +183,7 @@ class Report:
             "ok": self.ok,
             "findings": [finding.to_json() for finding in self.findings_in(language)],
             "asked": list(self.asked),
+            "tried": dict(self.tried),
             "skipped": [{"check": check, "reason": reason} for check, reason in self.skipped],
             "remarks": list(self.remarks),
             "verdict": self.verdict(language),
@@ -175,11 +198,8 @@ class Report:
 
     def lists(self, language: Language = "en") -> Mapping[str, Sequence[str]]:
         """Return remarks, checks that were made, and checks that were not made, by heading; no empty lists."""
-        skipped = [
-            f"{self.sentence(check, language)} ({self.sentence(reason, language)})"
-            for check, reason in self.skipped
-        ]
         remarks = [self.sentence(remark, language) for remark in self.remarks]
+        skipped = [*self.skipped_lines(language)]
         lists = {"remarks": remarks, "asked": [*self.asked_lines(language)], "skipped": skipped}
         return {self.labels(language)[label]: sentences for label, sentences in lists.items() if sentences}
 
@@ -195,11 +215,24 @@ class Report:
         ]
 
     def asked_lines(self, language: Language = "en") -> Iterator[str]:
-        """Yield the checks that were made; one that does not hold names its findings."""
+        """Yield the checks that were made, and what they tried; one that does not hold names its findings."""
         for check in self.asked:
             names = ", ".join(finding.name for finding in self.findings if finding.check == check)
             failed = self.labels(language)["failed"].format(names=names) if names else ""
-            yield f"{self.sentence(check, language)}{failed}"
+            tried = f" ({self.sentence(self.tried[check], language)})" if check in self.tried else ""
+            yield f"{self.sentence(check, language)}{tried}{failed}"
+
+    def skipped_lines(self, language: Language = "en") -> Iterator[str]:
+        """Yield the checks that were not made, by reason; the verdict counts those that need an argument."""
+        by_reason: dict[str, list[str]] = {}
+        for check, reason in self.skipped:
+            if not _NOT_GIVEN.fullmatch(reason):
+                by_reason.setdefault(reason, []).append(check)
+        for reason, checks in by_reason.items():
+            lines = [self.sentence(check, language) for check in checks]
+            if len(checks) > _MOST_LINES:
+                lines = [_with_count("check", len(checks), language)]
+            yield from (f"{line} ({self.sentence(reason, language)})" for line in lines)
 
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
@@ -211,14 +244,19 @@ class Report:
         return FINDING_TEXTS[language]["report"]
 
     def verdict(self, language: Language = "en") -> str:
-        """Return the number of checks and of findings, and whether anything has to be corrected."""
+        """Return the number of checks and of findings, whether anything has to be corrected, and what to give."""
         labels = self.labels(language)
-        checks = _with_count("check" if self.findings else "passed", len(self.asked), language)
-        skipped = _with_count("skipped", len(self.skipped), language) if self.skipped else ""
+        noun = "check" if self.findings else "passed"
+        checks = _with_count(noun, len(self.asked), language)
+        skipped = ""
+        if self.skipped:
+            checks = labels["some"][noun].format(count=len(self.asked), all=len(self.asked) + len(self.skipped))
+            skipped = _with_count("skipped", len(self.skipped), language)
         counts = ", ".join(filter(None, (checks, skipped, _count_severities(self.findings, language))))
         severity = self.findings[0].severity if self.findings else "note"
         advice = labels["advice"]["unchecked" if severity == "note" and self.skipped else severity]
-        return f"{counts}: {advice}"
+        wanted = [labels["wanted"].format(name=name, count=count) for name, count in self.missing.items()]
+        return f"{counts}: {advice}" + (labels["more_checks"].format(names=", ".join(wanted)) if wanted else "")
 
 
 def make_report(
@@ -235,26 +273,41 @@ def make_report(
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         single = asked[0] if len(asked) == 1 else ""
         unique.setdefault(finding.name, finding if finding.check else replace(finding, check=single))
-    left_out = {check: reason for check, reason in skipped if check not in asked}
+    left_out: dict[str, str] = {}
+    for check, reason in skipped:
+        if check not in asked:
+            left_out.setdefault(check, reason)
     return Report(
         tuple(unique.values()), tuple(dict.fromkeys(asked)), tuple(left_out.items()), tuple(dict.fromkeys(remarks))
     )
 
 
-def report_on(check: str, findings: Iterable[Finding] = (), reason: str = "") -> Report:
-    """Return the report on a check that was made, or that was not made for a reason."""
-    return make_report(findings, [], [(check, reason)]) if reason else make_report(findings, [check])
+def report_on(check: str, findings: Iterable[Finding] = (), reason: str = "", tried: str = "") -> Report:
+    """Return the report on a check that was made, perhaps with what it tried, or not made for a reason."""
+    if reason:
+        return make_report(findings, [], [(check, reason)])
+    return replace(make_report(findings, [check]), tried={check: tried} if tried else {})
 
 
 def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
     """Return the report on checks; if the observed code raises an error, list them as not made, with the error.
 
-    A message that is written for users is the reason itself.
+    A message that is written for users is the reason itself. An error of what the user gave is a finding too.
     """
     try:
         return make()
     except Exception as error:  # any exception of the user's code
-        return make_report([], [], [(check, reason_of(error)) for check in checks])
+        return failure_report(checks, error)
+
+
+def failure_report(checks: Sequence[str], error: Exception, severity: Severity | None = None) -> Report:
+    """Return the report on checks that an error ended, with the finding that it holds; see `checks.calls`."""
+    findings = [
+        replace(finding, check=checks[0], severity=severity or finding.severity)
+        for finding in [getattr(error, "finding", None)]
+        if isinstance(finding, Finding)
+    ]
+    return make_report(findings, [], [(check, reason_of(error)) for check in checks])
 
 
 def reason_of(error: Exception) -> str:
@@ -282,6 +335,11 @@ class Diagnosis:
     def exit_code(self) -> int:
         """Return 0 where there are neither errors nor warnings, else 1."""
         return self.report.exit_code
+
+    @property
+    def strict_exit_code(self) -> int:
+        """Return 0 where `exit_code` is 0 and no check needs an argument that was not given, else 1."""
+        return self.report.strict_exit_code
 
     def to_json(self, language: Language = "en") -> dict[str, Any]:
         """Return plain values; findings and verdict are in the given language."""

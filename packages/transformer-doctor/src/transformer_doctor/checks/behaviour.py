@@ -180,9 +180,9 @@ class OutputCheck:
             return None
         if "exact" in self.needs and not adapter.tolerances.exact:
             return "the model computes in half precision"
-        if "pad" in self.needs and adapter.pad is None:
-            return "no id of padding was given"
-        return "left_padding was not given" if "left_padding" in self.needs and not left_padding else ""
+        if "left_padding" in self.needs and not left_padding:
+            return "left_padding=True asks for it"
+        return "pad was not given" if "pad" in self.needs and adapter.pad is None else ""
 
 
 OUTPUT_CHECKS = (

@@ -6,13 +6,33 @@ Shapes: B batch, T target length, V vocabulary, D model width.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer, StreamsKnown
+from transformer_doctor.catalogue import model_finding
+from transformer_doctor.errors import headline, is_for_users
 from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.places import place_of, raising_place
+from transformer_doctor.report import Severity
+
+
+@contextmanager
+def errors_of(name: str, code: Any, severity: Severity | None = None) -> Iterator[None]:
+    """Give exceptions of code of the user a finding, which `report.attempt` reports; also a decorator.
+
+    An exception that a check expects and catches is no finding.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_for_users(error) and not hasattr(error, "finding"):
+            finding = model_finding("raises-an-error", f"{name} raised {headline(error)}", severity)
+            vars(error)["finding"] = finding.at(raising_place(error) or place_of(code))
+        raise
 
 
 @torch.no_grad()

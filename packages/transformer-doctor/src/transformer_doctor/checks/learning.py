@@ -49,7 +49,7 @@ from transformer_doctor.checks.updates import (
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.progress import NO_LISTENER, Listener
-from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
+from transformer_doctor.report import Finding, Report, attempt, failure_report, make_report, report_on
 
 _LABELS = "labels are the next tokens, from the first to the end mark"
 _NOT_IGNORED = "the loss ignores no token of the vocabulary"
@@ -75,7 +75,6 @@ _MODE_UNKNOWN = "neither train_step calls train() nor this function eval(): call
 _TEXT_LABELS = "in an encoder each token may depend on all others"
 _NO_DECODING = "an encoder decodes nothing"
 _TRAINED_BEFORE = "the model has been trained before"
-_NO_PADDING = "no id of padding was given"
 # Findings that explain a loss below chance.
 _EXPLAINED = {"target-not-shifted", "sees-the-future", "mask-fill", "padding-in-loss", "rows-mixed"}
 # Findings that explain a gradient of the embedding of padding.
@@ -143,7 +142,7 @@ class _TrainingTrial(Trial):
             classes = self.width if self.classifier else max(self.width, self.adapter.size(self.adapter.sides[-1]))
             steps += report_on(_FIRST_LOSS, first_loss_findings(first, classes))
         if self.adapter.pad is None:
-            steps += report_on(_PADDING_ROW, reason=_NO_PADDING)
+            steps += report_on(_PADDING_ROW, reason="pad was not given")
         else:
             explained = _READS_PADDING & {*report.names, *steps.names}
             trained = [] if explained else padding_row_findings(self.record, self.adapter.pad)
@@ -209,8 +208,11 @@ class _TrainingTrial(Trial):
             findings[2].append(model_finding("ignored-label", evidence))
         report = Report()
         for number, check in enumerate((_LABELS, _MEAN, _NOT_IGNORED)):
-            made = number in batches or findings[number]
-            report += report_on(check, findings[number], "" if made else self.failed.get(number, UNREADABLE))
+            if number in self.failed:
+                report += failure_report([check], self.failed[number], "note")
+            else:
+                made = number in batches or findings[number]
+                report += report_on(check, findings[number], "" if made else UNREADABLE)
         return report
 
     def loss_below_chance(self) -> str | None:

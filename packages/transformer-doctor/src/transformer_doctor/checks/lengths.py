@@ -95,7 +95,7 @@ def examine_lengths(
             report += report_on(check, reason="short texts show a defect already")
             continue
         if side == "source" and adapter.pad is None:
-            report += report_on(check, reason="no id of padding was given")
+            report += report_on(check, reason="pad was not given")
             continue
         most = limit.length if limit is not None and limit.side == side else affordable_length(adapter, longest)
         lengths = [length for length in _LENGTHS if length < most] + [most]

@@ -9,7 +9,7 @@ Shapes: B batch, T target length, n new tokens, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -22,6 +22,7 @@ from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.caching import CachedCall, Continuation, reorder_rows
 from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.cache_faults import Comparison
+from transformer_doctor.checks.calls import errors_of
 from transformer_doctor.checks.dependence import FOR_DOUBLE, STRONGER
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
@@ -52,6 +53,7 @@ class Stepping(Protocol):
 def check_stepper(adapter: ModelAdapter, samples: Samples, start: Callable[[Tensor], Stepping]) -> Report:
     """Feed target tokens one by one and all at once, and compare the probabilities; reorder rows, if it can."""
 
+    @errors_of("stepper", start)
     def step(item: Continuation) -> tuple[Tensor, Stepping]:
         stepper = start(item.ids[adapter.sides[0]].to(adapter.device)) if item.cache is None else item.cache
         scores = stepper.step(item.ids["target"][:, item.first].to(adapter.device))
@@ -143,7 +145,7 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
     if call.takes_positions:
         trials[STEPPING] = [plain, plain._replace(words=f"{plain.words} at given positions", text=placed)]
     if adapter.kind == "decoder":
-        trials[_PADDED] = "no id of padding was given" if adapter.pad is None else call.no_padding
+        trials[_PADDED] = "pad was not given" if adapter.pad is None else call.no_padding
         trials[_PADDED] = trials[_PADDED] or [*_padded(plain, adapter.pad or 0, call)]
     order = torch.arange(len(target)).roll(1).clamp_max(max(len(target) - 2, 0))
     others = {side: samples.others(side, values) for side, values in ids.items()}
@@ -159,7 +161,9 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         return cache
 
     def reordered() -> Any:
-        return reorder_rows(call.owner, after(shared, target[:, :prompt]), order)
+        cache = after(shared, target[:, :prompt])
+        with errors_of("stepper", cache) if call.single else nullcontext():
+            return reorder_rows(call.owner, cache, order)
 
     def after_another() -> None:
         after(others, others["target"])

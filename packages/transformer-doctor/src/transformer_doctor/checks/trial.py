@@ -20,7 +20,6 @@ from transformer_doctor.checks.updates import UpdateRecord
 from transformer_doctor.model_adapter import ModelAdapter, Samples, restore_weights
 from transformer_doctor.preparation import half_precision, without_moments
 from transformer_doctor.progress import Listener
-from transformer_doctor.report import reason_of
 
 _UNEVEN = (2, 2, 8, 2)  # tokens of the targets of a batch with much padding
 _RANDOM_PAIRS, RANDOM_LENGTH, RANDOM_UPDATES = 8, 6, 40
@@ -49,7 +48,7 @@ class Trial:
         record: gradients, updates, and the batches that could be read.
         losses: losses that the steps returned, None for one that is no number.
         classes: for each step of a classifier, its classes, its labels as read, and their mean cross-entropy.
-        failed: by the number of a step, the error that it raised.
+        failed: by the number of a step, the exception that it raised.
         sets_training: whether the step itself calls train().
         dropouts: number of dropouts that the model makes active in train(), and the most of a step.
         normalized_twice: whether a loss with a softmax read the result of another one.
@@ -65,7 +64,7 @@ class Trial:
     record: UpdateRecord
     losses: list[float | None] = field(default_factory=list)
     classes: list[tuple[list[int], Tensor, float]] = field(default_factory=list)
-    failed: dict[int, str] = field(default_factory=dict)
+    failed: dict[int, Exception] = field(default_factory=dict)
     sets_training: bool = False
     dropouts: tuple[int, int] = (0, 0)
     normalized_twice: bool = False
@@ -132,7 +131,7 @@ class Trial:
                 except Exception as error:
                     if number not in (1, 2):  # batches of an unusual kind may be refused
                         raise
-                    self.failed[number] = reason_of(error)
+                    self.failed[number] = error
                     self.record.calls += 1
                 if number == 0:
                     self.sets_training = self.module.training
