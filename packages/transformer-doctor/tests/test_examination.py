@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -356,6 +357,27 @@ def test_an_exception_of_a_given_function_is_an_error_at_its_line(name: str) -> 
     assert (finding.severity, finding.evidence) == ("error", f"{name} raised KeyError: 'here'")
     assert str(finding.place).endswith(f"test_examination.py:{line_of('raise KeyError')}")
     assert "KeyError: 'here'" in dict(report.skipped)[finding.check]
+
+
+@pytest.mark.usefixtures("one_length")
+@pytest.mark.parametrize(
+    ("refused", "severities"),
+    [(lambda ids: (ids == PAD).any(), ["warning"]), (lambda ids: ids.size(1) not in (4, 5), [])],
+)
+def test_a_model_that_raises_on_padded_rows_is_named_and_one_of_few_lengths_is_not(
+    refused: Callable[[Tensor], Any], severities: list[str]
+) -> None:
+    class Refuses(Constant):
+        def forward(self, target: Tensor) -> Tensor:
+            if refused(target):
+                raise LookupError
+            return super().forward(target)
+
+    found = [
+        finding for finding in examined(Refuses(), kind="decoder").findings if finding.name == "raises-an-error"
+    ]
+    assert [finding.severity for finding in found] == severities
+    assert all(str(finding.place).endswith(f":{line_of('raise LookupError')}") for finding in found)
 
 
 def line_of(text: str) -> int:

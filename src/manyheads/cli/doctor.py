@@ -90,7 +90,7 @@ def doctor(options: _DoctorOptions) -> None:
     else:
         report = _examine(options, options.subject)
     _write_report(report, form, language, options.output)
-    raise click.exceptions.Exit(report.strict_exit_code if options.strict else report.exit_code)
+    raise click.exceptions.Exit(report.report.strict_exit_code if options.strict else report.exit_code)
 
 
 def _write_challenge(options: _DoctorOptions, form: str) -> NoReturn:

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_doctor.places import running_place
+from transformer_doctor.report import Place
 from transformer_doctor.torch_calls import (
     ADDITIONS,
     DROPPING,
@@ -88,7 +89,7 @@ class AttentionTracer(TorchFunctionMode):
         lookups: every embedding lookup.
         streams: input of the first layer (embeddings and positions) by side.
         dropout_rates: rates of the dropouts that were active, and 0.
-        dropped_residuals: number of additions in which a dropout's result was both residual and sublayer input.
+        dropped_residuals: lines of additions in which a dropout's result was both residual and sublayer input.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class AttentionTracer(TorchFunctionMode):
         self.attentions: list[Attention] = []
         self.lookups: list[Lookup] = []
         self.streams: dict[str, Tensor] = {}
-        self.dropped_residuals = 0
+        self.dropped_residuals: list[Place | None] = []
         self.dropout_rates = {0.0}
         self._traces: dict[int, TensorTrace] = {}
         self._alive: list[Tensor] = []  # references, so that no id() is reused
@@ -220,7 +221,8 @@ class AttentionTracer(TorchFunctionMode):
             return self._trace_multi_head_attention(base, call)
         if name in ADDITIONS and len(traces) == 2:
             left, right = traces
-            self.dropped_residuals += left.dropped in right.after or right.dropped in left.after
+            if left.dropped in right.after or right.dropped in left.after:
+                self.dropped_residuals.append(running_place())
         return self._trace_elementwise(base, call, traces)
 
     def _projection(self, source: Tensor, weight: Tensor, width_in: int, width_out: int) -> Projection:

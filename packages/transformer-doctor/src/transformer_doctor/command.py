@@ -119,7 +119,7 @@ def transformer_doctor(
             else:
                 diagnosis = examine_model(str(subject), model, None, NO_LISTENER)
             _print(_json(diagnosis.to_json(language)) if as_json else diagnosis.lines(language), fold=not as_json)
-            context.exit(diagnosis.strict_exit_code if strict else diagnosis.exit_code)
+            context.exit(diagnosis.report.strict_exit_code if strict else diagnosis.exit_code)
     except DoctorError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(error.exit_code)

@@ -81,11 +81,16 @@ def headline(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return type, message and place of an exception: "KeyError: 'mask' (model.py, line 41)".
+    """Return type, message and place of an exception: "KeyError: 'mask' (model.py, line 41)"."""
+    name, frame = headline(error), raising_frame(error)
+    return name if frame is None else f"{name} ({Path(frame.filename).name}, line {frame.lineno})"
 
-    The place is the innermost line that belongs neither to the doctor nor to torch, where there is one.
+
+def raising_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame of an exception that belongs neither to the doctor nor to torch, None without one.
+
+    A frame of another library counts only where no other code called it.
     """
-    name = headline(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    places = [frame for frame in frames if not _is_own(frame.filename) and not _is_between(frame)]
-    return f"{name} ({Path(places[-1].filename).name}, line {places[-1].lineno})" if places else name
+    traced = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in traced if not _is_own(frame.filename) and not _is_between(frame)]
+    return next(reversed([frame for frame in frames if "site-packages" not in frame.filename] or frames), None)

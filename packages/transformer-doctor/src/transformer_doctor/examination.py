@@ -22,7 +22,13 @@ from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, diagnose
 from transformer_doctor.checks.distances import DISTANCES, distance_report
 from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
-from transformer_doctor.checks.lengths import LengthLimit, affordable_length, examine_lengths, find_limit
+from transformer_doctor.checks.lengths import (
+    LengthLimit,
+    affordable_length,
+    examine_lengths,
+    find_limit,
+    tried_lengths,
+)
 from transformer_doctor.checks.memorization import TrainingFunctions
 from transformer_doctor.checks.positions import repeated_positions
 from transformer_doctor.checks.settings import PACKED, packing_report
@@ -31,7 +37,7 @@ from transformer_doctor.checks.training import Collate, arguments
 from transformer_doctor.checks.trial import Trial, trace_half_precision
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes
-from transformer_doctor.places import place_of
+from transformer_doctor.places import placed
 from transformer_doctor.preparation import (
     Preparation,
     in_any_precision,
@@ -105,8 +111,8 @@ def examine(
     """
     if train_step is None and (greedy or score):
         raise UsageError("greedy and score are compared with training: give train_step too.")
-    functions = {"masks": masks, "train_step": train_step, "collate": collate, "greedy": greedy, "score": score}
-    masks, train_step, collate, greedy, score = map(_with_its_errors, functions, functions.values())
+    given = {"masks": masks, "train_step": train_step, "collate": collate, "greedy": greedy, "score": score}
+    masks, train_step, collate, greedy, score = map(_with_its_errors, given, given.values())
     wrap = partial(
         wrap_model,
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first,
@@ -115,36 +121,30 @@ def examine(
         adapter = in_any_precision(wrap, model)
     with restore_modes(adapter.module), run_eagerly():
         with prepare(adapter, seed) as prepared:
-            report = _check_outputs(prepared, stepper, left_padding=left_padding, longest=longest)
+            report = placed(_check_outputs(prepared, stepper, left_padding=left_padding, longest=longest), model)
         if train_step is None or quick:
             reason = "quick leaves it out" if quick else "train_step was not given"
             report += make_report([], [], [(check, reason) for check in TRAINING_CHECKS])
         else:
             adapter = prepared.adapter
             plain = collate or default_collate(adapter, time_first=time_first)
-            training = TrainingFunctions(train_step, plain, greedy, score, updates)
+            functions = TrainingFunctions(train_step, plain, greedy, score, updates)
             try:
                 if collate is None:
-                    training = replace(training, collate=fitting_collate(adapter, training, seed))
-                report += _check_training(adapter, training, report, seed, listener)
+                    functions = replace(functions, collate=fitting_collate(adapter, functions, seed))
+                in_half = trace_half_precision(adapter, functions, seed)
+                with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
+                    trained = check_training(adapter, functions, report, seed, listener, in_half)
+                report += placed(trained, train_step)
             except Exception as error:  # any exception of the user's code
                 if not hasattr(error, "finding"):
                     raise
                 report += failure_report(TRAINING_CHECKS, error)
-    place = place_of(model)
-    return replace(report, findings=[finding.at(finding.place or place) for finding in report.findings])
+    return report
 
 
 def _with_its_errors(name: str, function: Any) -> Any:
-    return None if function is None else errors_of(name, function)(function)
-
-
-def _check_training(
-    adapter: ModelAdapter, functions: TrainingFunctions, report: Report, seed: int, listener: Listener
-) -> Report:
-    in_half = trace_half_precision(adapter, functions, seed)
-    with prepare_training(adapter, partial(_train_once, functions, adapter, seed)), torch.enable_grad():
-        return check_training(adapter, functions, report, seed, listener, in_half)
+    return function and errors_of(name, function)(function)
 
 
 def _check_outputs(
@@ -166,26 +166,27 @@ def _check_outputs(
             report += examine_lengths(adapter, samples, longest, limit, known)
         report += make_report(_output_findings(adapter, samples, symptoms), [])
         if stepper is not None:
-            report += attempt([STEPPING], lambda: check_stepper(adapter, samples, stepper))
+            report += attempt([STEPPING], lambda: placed(check_stepper(adapter, samples, stepper), stepper))
         if "target" in adapter.sides:
-            given = stepper is not None
-            report += attempt([STEPPING], lambda: _check_cache(adapter, samples, symptoms, stepper_given=given))
+            report += attempt([STEPPING], lambda: _check_cache(adapter, samples, symptoms))
     return report
 
 
-def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms, *, stepper_given: bool) -> Report:
+def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) -> Report:
     if any(symptoms[name] for name in ("random", "not_finite", "constant-scores", "future", "neighbours")):
         return report_on(STEPPING, reason="an error above changes the scores")
     call = None if adapter.cached is None else adapter.cached(adapter, samples)
     if call is None:
-        return Report() if stepper_given else report_on(STEPPING, reason="stepper was not given")
+        return report_on(STEPPING, reason="stepper was not given")
     return check_cache(adapter, samples, call)
 
 
 def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
     adapter, samples = prepared.adapter, prepared.samples
     symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
-    report = Report()
+    watched = replace(adapter, call=errors_of("the model", adapter.module, "warning")(adapter.call))
+    report, lengths = Report(), {"source": samples.source, "target": samples.target}
+    rows = f"{samples.batch} rows of {' and '.join(str(lengths[side]) for side in adapter.sides)} tokens"
     for check in OUTPUT_CHECKS:
         obstacle = check.obstacle(adapter, left_padding=left_padding)
         if obstacle == "" and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
@@ -195,13 +196,12 @@ def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Repo
         elif obstacle is not None:
 
             def observe(check: OutputCheck = check) -> Report:
-                symptoms[check.symptom] = check.observe(adapter, samples) or ""
-                return report_on(check.sentence)
+                # a model may refuse texts that are longer, or padded between tokens
+                plain = samples.longer and check.symptom != "padded_query"
+                symptoms[check.symptom] = check.observe(watched if plain else adapter, samples) or ""
+                return report_on(check.sentence, tried=rows if check.symptom == "neighbours" else "")
 
-            # texts that are longer, or padded between tokens, a model may refuse
-            plain = samples.longer and check.symptom != "padded_query"
-            made = errors_of("the model", adapter.module, "warning")(observe) if plain else observe
-            report += attempt([check.sentence], made)
+            report += attempt([check.sentence], observe)
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
 
@@ -218,7 +218,9 @@ def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> t
         compared = affordable_length(replace(adapter, stated_limit=None), min(longest, _COMPARED_POSITIONS))
         evidence = repeated_positions(adapter, samples, compared)
         silent = evidence and limits[-1] is None
-        return report_on(LENGTHS, [model_finding("position-limit", evidence)] if silent else [])
+        most = limits[-1].length if limits[-1] is not None else affordable_length(adapter, longest)
+        found = [model_finding("position-limit", evidence)] if silent else []
+        return report_on(LENGTHS, found, tried=tried_lengths(adapter, most))
 
     return attempt([LENGTHS], find), limits[-1]
 

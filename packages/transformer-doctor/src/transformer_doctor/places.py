@@ -6,14 +6,14 @@ import functools
 import inspect
 import os
 import sys
-import traceback
-from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from transformer_doctor.report import Place
+from transformer_doctor.errors import raising_frame
+from transformer_doctor.report import Place, Report
 
 _LIBRARIES = ("site-packages", "dist-packages", str(Path(os.__file__).parent))
 _OWN_CODE = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
@@ -22,8 +22,9 @@ _CALLER = str(Path(__file__).with_name("model_adapter.py"))  # what it calls is 
 
 def place_of(model: Any) -> Place | None:
     """Return file and line of the class of a model, or of the function; None if in no file."""
-    while isinstance(model, functools.partial):
-        model = model.func
+    while isinstance(inspect.unwrap(model), functools.partial):
+        model = inspect.unwrap(model).func
+    model = inspect.unwrap(model)
     code = model if inspect.isroutine(model) or isinstance(model, type) else type(model)
     try:
         file, (_, line) = inspect.getsourcefile(code), inspect.getsourcelines(code)
@@ -46,33 +47,32 @@ def _relative_path(file: str, folder: str) -> str | None:
     return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
 
+def placed(report: Report, code: Any) -> Report:
+    """Return a report whose findings without a line have that of the class or function that they are about."""
+    place = place_of(code)
+    return replace(report, findings=[finding.at(finding.place or place) for finding in report.findings])
+
+
+def raising_place(error: BaseException) -> Place | None:
+    """Return the line of the user's code that raised an exception, or called the library that did."""
+    frame = raising_frame(error)
+    return None if frame is None else _place(frame.filename, frame.lineno or 1)
+
+
 def running_place() -> Place | None:
     """Return the innermost line of the running program that is neither torch's nor the doctor's, None without one.
 
     A line of a library counts only where no line of other code called it.
     """
-    return _innermost_place(_running_lines())
-
-
-def raising_place(error: BaseException) -> Place | None:
-    """Return the line that raised an exception, or called the library that did; None if it is in no file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return _innermost_place((frame.filename, frame.lineno or 1) for frame in reversed(frames))
-
-
-def _running_lines() -> Iterator[tuple[str, int]]:
-    frame = sys._getframe(1)
+    place, frame = None, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != _CALLER:
-        yield frame.f_code.co_filename, frame.f_lineno
+        file = frame.f_code.co_filename
+        if not file.startswith(_OWN_CODE):
+            of_library = any(part in file for part in _LIBRARIES)
+            here = _place(file, frame.f_lineno)
+            if here is not None and (not of_library or place is None):
+                place = here
+                if not of_library:
+                    break
         frame = frame.f_back  # type: ignore[assignment]
-
-
-def _innermost_place(lines: Iterable[tuple[str, int]]) -> Place | None:
-    """Return the first of some lines, the innermost first, that is the user's; else the first of a library."""
-    of_library = None
-    for file, line in lines:
-        place = None if file.startswith(_OWN_CODE) else _place(file, line)
-        if place is not None and not any(part in file for part in _LIBRARIES):
-            return place
-        of_library = of_library or place
-    return of_library
+    return place

@@ -19,7 +19,6 @@ Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 _NOT_GIVEN = re.compile(r"(\w+) was not given")  # reason of a check that needs an argument
-_MOST_LINES = 3  # checks that were not made for the same reason, from which on they are counted, not listed
 
 
 @dataclass(frozen=True)
@@ -169,10 +168,7 @@ class Report:
             [*self.skipped, *other.skipped],
             [*self.remarks, *other.remarks],
         )
-        tried = dict(self.tried)
-        for check, text in other.tried.items():
-            tried[check] = text if tried.get(check, text) == text else f"{tried[check]}; {text}"
-        return replace(report, tried=tried, korean={**self.korean, **other.korean})
+        return replace(report, tried={**other.tried, **self.tried}, korean={**self.korean, **other.korean})
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -199,7 +195,11 @@ class Report:
     def lists(self, language: Language = "en") -> Mapping[str, Sequence[str]]:
         """Return remarks, checks that were made, and checks that were not made, by heading; no empty lists."""
         remarks = [self.sentence(remark, language) for remark in self.remarks]
-        skipped = [*self.skipped_lines(language)]
+        skipped = [
+            f"{self.sentence(check, language)} ({self.sentence(reason, language)})"
+            for check, reason in self.skipped
+            if not _NOT_GIVEN.fullmatch(reason)
+        ]
         lists = {"remarks": remarks, "asked": [*self.asked_lines(language)], "skipped": skipped}
         return {self.labels(language)[label]: sentences for label, sentences in lists.items() if sentences}
 
@@ -222,18 +222,6 @@ class Report:
             tried = f" ({self.sentence(self.tried[check], language)})" if check in self.tried else ""
             yield f"{self.sentence(check, language)}{tried}{failed}"
 
-    def skipped_lines(self, language: Language = "en") -> Iterator[str]:
-        """Yield the checks that were not made, by reason; the verdict counts those that need an argument."""
-        by_reason: dict[str, list[str]] = {}
-        for check, reason in self.skipped:
-            if not _NOT_GIVEN.fullmatch(reason):
-                by_reason.setdefault(reason, []).append(check)
-        for reason, checks in by_reason.items():
-            lines = [self.sentence(check, language) for check in checks]
-            if len(checks) > _MOST_LINES:
-                lines = [_with_count("check", len(checks), language)]
-            yield from (f"{line} ({self.sentence(reason, language)})" for line in lines)
-
     def brief_lines(self, language: Language = "en") -> list[str]:
         """Return the findings for people and the verdict."""
         findings = self.findings_in(language)
@@ -246,17 +234,13 @@ class Report:
     def verdict(self, language: Language = "en") -> str:
         """Return the number of checks and of findings, whether anything has to be corrected, and what to give."""
         labels = self.labels(language)
-        noun = "check" if self.findings else "passed"
-        checks = _with_count(noun, len(self.asked), language)
-        skipped = ""
-        if self.skipped:
-            checks = labels["some"][noun].format(count=len(self.asked), all=len(self.asked) + len(self.skipped))
-            skipped = _with_count("skipped", len(self.skipped), language)
+        checks = _with_count("check" if self.findings else "passed", len(self.asked), language)
+        skipped = _with_count("skipped", len(self.skipped), language) if self.skipped else ""
         counts = ", ".join(filter(None, (checks, skipped, _count_severities(self.findings, language))))
         severity = self.findings[0].severity if self.findings else "note"
         advice = labels["advice"]["unchecked" if severity == "note" and self.skipped else severity]
-        wanted = [labels["wanted"].format(name=name, count=count) for name, count in self.missing.items()]
-        return f"{counts}: {advice}" + (labels["more_checks"].format(names=", ".join(wanted)) if wanted else "")
+        wanted = ", ".join(f"{name} ({count})" for name, count in self.missing.items())
+        return f"{counts}: {advice}" + (labels["wanted"].format(names=wanted) if wanted else "")
 
 
 def make_report(
@@ -302,12 +286,11 @@ def attempt(checks: Sequence[str], make: Callable[[], Report]) -> Report:
 
 def failure_report(checks: Sequence[str], error: Exception, severity: Severity | None = None) -> Report:
     """Return the report on checks that an error ended, with the finding that it holds; see `checks.calls`."""
-    findings = [
-        replace(finding, check=checks[0], severity=severity or finding.severity)
-        for finding in [getattr(error, "finding", None)]
-        if isinstance(finding, Finding)
-    ]
-    return make_report(findings, [], [(check, reason_of(error)) for check in checks])
+    skipped = [(check, reason_of(error)) for check in checks]
+    found: Finding | None = getattr(error, "finding", None)
+    if found is None:
+        return make_report([], [], skipped)
+    return make_report([replace(found, check=checks[0], severity=severity or found.severity)], [], skipped)
 
 
 def reason_of(error: Exception) -> str:
@@ -335,11 +318,6 @@ class Diagnosis:
     def exit_code(self) -> int:
         """Return 0 where there are neither errors nor warnings, else 1."""
         return self.report.exit_code
-
-    @property
-    def strict_exit_code(self) -> int:
-        """Return 0 where `exit_code` is 0 and no check needs an argument that was not given, else 1."""
-        return self.report.strict_exit_code
 
     def to_json(self, language: Language = "en") -> dict[str, Any]:
         """Return plain values; findings and verdict are in the given language."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from transformer_doctor.attention_tracer import AttentionTracer, StreamsKnown
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.errors import headline, is_for_users
+from transformer_doctor.errors import headline, is_for_users, is_from_user
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.places import place_of, raising_place
 from transformer_doctor.report import Severity
@@ -29,9 +29,11 @@ def errors_of(name: str, code: Any, severity: Severity | None = None) -> Iterato
     try:
         yield
     except Exception as error:
-        if not is_for_users(error) and not hasattr(error, "finding"):
+        place = raising_place(error)
+        in_tracer = place is not None and not is_from_user(error)
+        if not (is_for_users(error) or in_tracer or hasattr(error, "finding")):
             finding = model_finding("raises-an-error", f"{name} raised {headline(error)}", severity)
-            vars(error)["finding"] = finding.at(raising_place(error) or place_of(code))
+            vars(error)["finding"] = finding.at(place or place_of(code))
         raise
 
 

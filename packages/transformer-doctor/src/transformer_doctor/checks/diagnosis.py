@@ -15,6 +15,7 @@ from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.errors import headline
 from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.places import raising_place
 from transformer_doctor.report import Finding
 
 LENGTHS = "long texts raise a clear error or none"
@@ -62,7 +63,7 @@ def _limit_findings(limit: LengthLimit) -> Iterator[Finding]:
     message = headline(limit.error)
     evidence = f"{limit.side}s of {limit.length} tokens go through, of {limit.length + 1} raise {message}"
     clear = isinstance(limit.error, AssertionError) and str(limit.length) in message
-    yield model_finding("position-limit", evidence, "note" if clear else None)
+    yield model_finding("position-limit", evidence, "note" if clear else None).at(raising_place(limit.error))
 
 
 def _look_ahead(

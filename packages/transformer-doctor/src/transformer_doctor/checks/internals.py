@@ -22,7 +22,7 @@ from transformer_doctor.checks.positions import embedding_findings, position_tab
 from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
 from transformer_doctor.checks.settings import SETTINGS, setting_findings, window_findings
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
-from transformer_doctor.report import Finding, reason_of
+from transformer_doctor.report import Finding, Place, reason_of
 from transformer_doctor.tolerances import relative_change
 from transformer_doctor.trace import HIDES, Attention
 
@@ -52,7 +52,7 @@ class Internals:
         attentions: attentions of the first pass.
         others: attentions of the second pass.
         middle: attentions of a third pass, with padding between real target tokens; empty without padding.
-        dropped_residuals: number of dropouts on the residual connection, in train().
+        dropped_residuals: lines with a dropout on the residual connection, in train().
         signal: by side, ratio of the deviation over tokens to that over positions; inf without positions.
         source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
         tables: by side, the first layer's input for one token at every position, (L, D).
@@ -65,7 +65,7 @@ class Internals:
 
     attentions: Sequence[Attention]
     others: Sequence[Attention]
-    dropped_residuals: int
+    dropped_residuals: Sequence[Place | None]
     signal: Mapping[str, float]
     source_padded: Tensor
     target_padded: Tensor
@@ -280,8 +280,10 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
     yield from _softmax_findings(internals)
     yield from _causal_cross_attention(internals)
     if internals.dropped_residuals:
-        evidence = f"in train(), {internals.dropped_residuals} additions have the result of"
-        yield model_finding("dropout-on-residual", f"{evidence} a dropout as their residual")
+        evidence = f"in train(), {len(internals.dropped_residuals)} additions have the result of"
+        yield model_finding("dropout-on-residual", f"{evidence} a dropout as their residual").at(
+            internals.dropped_residuals[0]
+        )
     yield from embedding_findings(adapter, internals.signal)
     yield from sinusoid_findings(internals.tables)
     yield from tied_logits_findings(internals.tied)

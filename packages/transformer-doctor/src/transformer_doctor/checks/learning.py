@@ -48,6 +48,7 @@ from transformer_doctor.checks.updates import (
 )
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter
+from transformer_doctor.places import placed
 from transformer_doctor.progress import NO_LISTENER, Listener
 from transformer_doctor.report import Finding, Report, attempt, failure_report, make_report, report_on
 
@@ -110,9 +111,11 @@ def check_training(
     training += trial.row_report({*report.names, *training.names})
     known = {finding.name for finding in (*report.findings, *training.findings) if finding.severity == "error"}
     if functions.score is not None:
-        training += attempt([_SCORED, _MODE], trial.scoring_report)
+        training += placed(attempt([_SCORED, _MODE], trial.scoring_report), functions.score)
     if functions.greedy is not None:
-        training += attempt([_MEMORIZED, _MODE], lambda: trial.decoding_report(known, listener))
+        training += placed(
+            attempt([_MEMORIZED, _MODE], lambda: trial.decoding_report(known, listener)), functions.greedy
+        )
     return training
 
 

@@ -21,9 +21,10 @@ from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.calls import gradients, run
 from transformer_doctor.checks.dependence import FOR_DOUBLE
 from transformer_doctor.errors import UsageError, is_for_users
+from transformer_doctor.guesses import attributes
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of, with_padding
 from transformer_doctor.module_state import in_precision, weight_count
-from transformer_doctor.report import Finding, Report, make_report, reason_of, report_on
+from transformer_doctor.report import Finding, Report, reason_of, report_on
 from transformer_doctor.tolerances import percentage, relative_change
 
 _FIRST_LENGTH = 32
@@ -35,6 +36,7 @@ _TOKENS = 4096  # of a batch
 _EVERY_CUT = 64  # length up to which later tokens are replaced from every position on
 _UNREAD = 3  # tokens at the end of a source whose loss is a cut
 _CONFIRMED = 3  # rows of a batch whose change is confirmed
+_WINDOWS = {"sliding_window", "window", "window_size", "attention_window", "local_attention", "chunk_size"}
 _ROUNDING = 1e-6  # share of the spread of the scores, or of the largest gradient, that rounding may cause
 _REMAINS = 0.03  # share of a change in float32 that is left of it in float64, unless it is rounding
 
@@ -100,19 +102,29 @@ def examine_lengths(
         most = limit.length if limit is not None and limit.side == side else affordable_length(adapter, longest)
         lengths = [length for length in _LENGTHS if length < most] + [most]
         rows = (lambda length: len(_cuts(length))) if side == "target" else (lambda length: 1)
-        report += _ask(partial(question, adapter, samples), check, lengths, _SECONDS / len(adapter.sides), rows)
+        report += _ask(adapter, partial(question, adapter, samples), check, lengths, rows)
     return report
 
 
+def tried_lengths(adapter: ModelAdapter, longest: int) -> str:
+    """Return how long the texts of a check were, compared with the limit or the window that the model states."""
+    sizes = [value for name, value in attributes(adapter.module) if name in _WINDOWS and type(value) is int]
+    relation = "beyond" if longest > max(sizes, default=0) else "within"
+    words = "the limit that the model states" if longest == adapter.stated_limit else ""
+    words = words or (f"{relation} its window of {max(sizes)}" if any(sizes) else "")
+    return f"up to {longest} tokens" + f", {words}" * bool(words)
+
+
 def _ask(
-    question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequence[int], budget: float,
+    adapter: ModelAdapter, question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequence[int],
     rows: Callable[[int], int],
 ) -> Report:  # fmt: skip
-    """Ask at one length after the other, up to the first finding, an error, or the budget in seconds.
+    """Ask at one length after the other, up to the first finding, an error, or the end of its time.
 
     `rows` returns the number of rows of the texts of a length: attention takes rows * length ** 2 steps.
     """
     start, passed, seconds, end = time.thread_time(), 0, 0.0, ""
+    budget = _SECONDS / len(adapter.sides)
     for length in lengths:
         begin = time.thread_time()
         expected = seconds * rows(length) * length**2 / (rows(passed) * passed**2) if passed else 0.0
@@ -132,7 +144,7 @@ def _ask(
         passed, seconds = length, time.thread_time() - begin
     if not passed:
         return report_on(check, reason=end.removeprefix("; "))
-    return make_report([], [check], remarks=[f"{check}: asked with up to {passed} tokens{end}"] if end else [])
+    return report_on(check, tried=tried_lengths(adapter, passed) + end)
 
 
 def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterator[Finding]:

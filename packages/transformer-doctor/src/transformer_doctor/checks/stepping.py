@@ -28,7 +28,7 @@ from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.module_state import stronger_matrices, weight_count
 from transformer_doctor.preparation import measured_tolerances
-from transformer_doctor.report import Finding, Report, attempt, make_report
+from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
 from transformer_doctor.tolerances import percentage, relative_change
 from transformer_doctor.trace import Attention
 
@@ -114,7 +114,7 @@ def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, check
     def compare(trials: Sequence[_Trial]) -> Report:
         found = (finding for trial in trials for finding in _findings(adapter, call, trial))
         findings.extend(islice(found, 1))
-        return make_report([], [trials[0].check])
+        return report_on(trials[0].check, tried=f"{trials[0].text.ids['target'].size(1)} tokens")
 
     ways = _trials(adapter, samples, call)
     for check, trials in {check: ways[check] for check in ways if checks is None or check in checks}.items():
