@@ -48,11 +48,12 @@ def test_a_run_is_examined_on_the_device_named(
 
     def examine_run(path: Path, **arguments: Any) -> Diagnosis:
         calls.append(arguments)
-        return Diagnosis({}, Report((), (), ()), {})
+        return Diagnosis({}, Report((), (), [("a check", "pad was not given")]), {})
 
     monkeypatch.setattr("manyheads.runs.examine_run.examine_run", examine_run)
     assert run(["doctor", str(tmp_path), *options, "-q"]) == 0
-    assert [call["device"] for call in calls] == [device]
+    assert run(["doctor", str(tmp_path), *options, "-q", "--strict"]) == 1
+    assert {call["device"] for call in calls} == {device}
 
 
 def test_options_of_a_model_are_refused_elsewhere(call: Call) -> None:

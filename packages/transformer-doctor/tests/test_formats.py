@@ -64,6 +64,12 @@ def test_junit_fails_the_checks_with_findings_and_passes_the_others(report: Repo
     assert skipped.get("message") == "pad was not given"
 
 
+def test_junit_lists_a_check_that_an_exception_ended_once() -> None:
+    failed = replace(model_finding("raises-an-error", "score raised KeyError"), check=FUTURE)
+    suite = ElementTree.fromstring(_to_junit(make_report([failed], [], [(FUTURE, "the code raised KeyError")])))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "1", "0")
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_markdown_holds_all_content_of_the_text_report(report: Report, language: Language) -> None:
     text = _to_markdown(report, language)

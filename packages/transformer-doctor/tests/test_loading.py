@@ -98,6 +98,8 @@ def test_options_replace_guesses(program: str, capsys: pytest.CaptureFixture[str
     )
     assert code == 0
     assert "guessed" not in " ".join(document["remarks"])
+    strict = f"{program}:sound --vocab-size 23 --strict".split()
+    assert (report(capsys, *strict)[0], report(capsys, *strict, "--quick")[0]) == (1, 0)
     _, document = report(capsys, f"{program}:sound", "--vocab-size", "23")
     assert "pad = 0, guessed from padding_idx" in document["remarks"]
 

@@ -114,7 +114,7 @@ def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, check
     def compare(trials: Sequence[_Trial]) -> Report:
         found = (finding for trial in trials for finding in _findings(adapter, call, trial))
         findings.extend(islice(found, 1))
-        return report_on(trials[0].check, tried=f"{trials[0].text.ids['target'].size(1)} tokens")
+        return report_on(trials[0].check, tried=f"a text of {trials[0].text.ids['target'].size(1)} tokens")
 
     ways = _trials(adapter, samples, call)
     for check, trials in {check: ways[check] for check in ways if checks is None or check in checks}.items():
