@@ -225,7 +225,7 @@ def clipped() -> Updates:
     """Clip to a small norm, with a large rate of plain SGD that needs it."""
     torch.manual_seed(59)
     model = TinyGPT(layers=1, dropout=0.0)
-    optimizer = torch.optim.SGD(model.parameters(), lr=2.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=6.0)
     yield model, optimizer, {"pad": PAD}
     for step in range(10_000):
         loss = nats(model, texts(step))
