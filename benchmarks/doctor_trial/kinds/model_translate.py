@@ -81,7 +81,8 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(EncoderLayer() for _ in range(layers))
         self.decoder = nn.ModuleList(DecoderLayer() for _ in range(layers))
         self.trg_word_prj = nn.Linear(D, V, bias=False)
-        self.register_buffer("pos_table", sinusoids(256), persistent=False)
+        self.max_length = 256
+        self.register_buffer("pos_table", sinusoids(self.max_length), persistent=False)
 
     def forward(self, src_seq: Tensor, trg_seq: Tensor) -> Tensor:
         src_mask = (src_seq != PAD).unsqueeze(-2)

@@ -333,7 +333,8 @@ class Parallel(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(V, D, padding_idx=PAD), nn.Embedding(128, D)
+        self.max_length = 128
+        self.words, self.places = nn.Embedding(V, D, padding_idx=PAD), nn.Embedding(self.max_length, D)
         self.read = nn.MultiheadAttention(D, H, batch_first=True)
         self.cross = nn.MultiheadAttention(D, H, batch_first=True)
         self.feed, self.head = feed_forward(), nn.Linear(D, V)
