@@ -51,6 +51,10 @@ def diagnose(
             attention.queries == attention.keys == internals.sizes[0] for attention in internals.attentions
         )
         yield model_finding("rows-mixed" if across_rows else "depends-on-the-batch", symptoms["neighbours"])
+    elif symptoms["longer_rows"] and not any(symptoms[name] for name in ("padding", "future", "unread")):
+        yield in_case(model_finding("depends-on-the-batch", symptoms["longer_rows"]), "longer-rows")
+    if symptoms["depends-on-the-length"] and not any(symptoms[name] for name in ("future", "neighbours")):
+        yield model_finding("depends-on-the-length", symptoms["depends-on-the-length"])
     if symptoms["unread"] and not internals.without_meaning:
         yield model_finding("source-not-read", symptoms["unread"])
     if limit is not None:
