@@ -290,7 +290,8 @@ def double_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances | N
     if adapter.device.type == "cpu" and adapter.tolerances.exact and 0 < weight_count(adapter.module) <= _SMALL:
         with suppress(Exception), in_precision(adapter.module, torch.float64):  # a model may name float32 itself
             double = replace(measured_tolerances(adapter, samples), double=True)
-            return double if double.other_shape < adapter.tolerances.other_shape else None
+            finer = double.other_shape < adapter.tolerances.other_shape
+            return double if finer and not adapter(samples.ids()).isnan().any() else None
     return None
 
 

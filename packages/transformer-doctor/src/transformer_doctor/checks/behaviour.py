@@ -153,7 +153,7 @@ def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | 
 
 
 def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Compare rows of unequal lengths in one batch, padded at the end, with each of them alone (invariants C, D)."""
+    """Compare rows of unequal lengths in a batch, padded at the end, with each of them alone (invariants C, D)."""
     ids, pad, lengths = samples.ids(), adapter.pad or 0, dict[str, list[int]]()
     for side, rows in ids.items():
         lengths[side] = [rows.size(1) - cut for cut in islice(cycle(_CUTS), len(rows))]
@@ -176,7 +176,7 @@ def _dependence_on_the_length(adapter: ModelAdapter, samples: Samples) -> str | 
     scores, length = run(adapter, ids), ids["target"].size(1)
     for end in (length - 1, length // 2, 2):
         part = run(adapter, ids | {"target": ids["target"][:, :end]})
-        evidence = f"the first {end} of {length} target tokens have scores that differ{_BY} when nothing follows them"
+        evidence = f"the first {end} of {length} target tokens have scores that differ{_BY} when nothing follows"
         if found := _changed(scores[:, :end], part, adapter.tolerances.other_shape, evidence):
             return found
     return None

@@ -35,7 +35,8 @@ def diagnose(
         symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
     softmax_axis = any(finding.name == "softmax-axis" for finding in structure)
     if softmax_axis:  # a softmax over a wrong axis makes scores depend on later tokens, padding and other rows too
-        symptoms = {**symptoms, **dict.fromkeys(("future", "padded_query", "padding", "neighbours"), "")}
+        seen = ("future", "padded_query", "padding", "neighbours", "longer_rows", "depends-on-the-length")
+        symptoms = {**symptoms, **dict.fromkeys(seen, "")}
     useless_fill = any(finding.severity == "error" for finding in fills)
     masks = [
         *_look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),

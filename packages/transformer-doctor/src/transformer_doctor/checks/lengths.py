@@ -142,7 +142,8 @@ def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterato
         ids = samples.ids(batch=len(cuts), target=length)
         later = torch.arange(length) >= cuts[:, None]
         other = ids | {"target": torch.where(later, samples.others("target", ids["target"]), ids["target"])}
-        differs = (_scores(adapter, ids) != _scores(adapter, other)).any(-1) & ~later
+        scores = _scores(adapter, ids)
+        differs = (scores != _scores(adapter, other)).any(-1) & ~later
         ahead = torch.where(differs.any(1), cuts - differs.long().argmax(1), 0)
         for row in ahead.argsort(descending=True)[: min(_CONFIRMED, int(ahead.count_nonzero()))].tolist():
             rows, seeing = [row] * samples.smallest_batch, differs[row].nonzero().flatten().tolist()
@@ -155,6 +156,12 @@ def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterato
                     f"positions ahead of them, by {percentage(change)} of their spread"
                 )
                 yield in_case(model_finding("sees-the-future", evidence), "mask-in-long-texts")
+    size, end = samples.smallest_batch, 3 * length // 4 - 1
+    part = {side: rows[:size] for side, rows in ids.items()}
+    change = relative_change(scores[:size, :end], _scores(adapter, part | {"target": part["target"][:, :end]}))
+    if change > adapter.tolerances.other_shape:
+        evidence = f"the first {end} of {length} target tokens have scores that differ by {percentage(change)} of"
+        yield model_finding("depends-on-the-length", f"{evidence} their spread when nothing follows")
 
 
 class _NotANumber(Exception):
