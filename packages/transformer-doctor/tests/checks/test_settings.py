@@ -108,7 +108,7 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
 
 
 @pytest.mark.usefixtures("one_length")
-@pytest.mark.parametrize("way", ["mask", "embedding", "ignored"])
+@pytest.mark.parametrize("way", ["mask", "embedding", "ignored", "late"])
 def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> None:
     class Packed(Configured):
         def forward(self, ids: Tensor, segment_ids: Tensor | None = None) -> Tensor:  # type: ignore[override]
@@ -116,6 +116,9 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
             hide = torch.ones(len(ids), ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
             if way == "mask" and segment_ids is not None:
                 hide = hide | (segment_ids[:, :, None] != segment_ids[:, None])
+            if way == "late" and segment_ids is not None:  # the first token of a text still sees the one before it
+                late = nn.functional.pad(segment_ids[:, :-1], (1, 0), value=1)
+                hide = hide | (late[:, :, None] != segment_ids[:, None])
             if way == "embedding" and segment_ids is not None:
                 x = x + self.positions(segment_ids)
             for layer in self.layers:
@@ -123,6 +126,7 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
             return self.output(x)
 
     report = examine(Packed("sound"), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
-    assert report.names == ["packed-texts-mixed"] * (way == "ignored"), report
-    assert all("in segment_ids the scores are the same" in finding.evidence for finding in report.findings)
+    assert report.names == ["packed-texts-mixed"] * (way in ("ignored", "late")), report
+    seen = {"ignored": "in segment_ids the scores are the same", "late": "of 6 keys of another text in segment_ids"}
+    assert all(seen[way] in finding.evidence for finding in report.findings)
     assert PACKED in report.asked

@@ -110,7 +110,9 @@ def packing_report(adapter: ModelAdapter, samples: Samples) -> Report:
     others = torch.cat([samples.others("target", ids)[:, :first], ids[:, first:]], 1)
     two = (1 + (torch.arange(samples.target) >= first).long()).expand_as(ids)
 
-    def scores(target: Tensor, numbers: Tensor) -> Tensor:
+    def trace(target: Tensor, numbers: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Return which keys of the first text each attention hides from the second, and the scores of the second."""
+
         def with_numbers(_: nn.Module, args: Any, named: Any) -> Any:
             bound = inspect.signature(module.forward).bind(*args, **named)
             bound.arguments[names[0]] = numbers.to(adapter.device)
@@ -118,15 +120,22 @@ def packing_report(adapter: ModelAdapter, samples: Samples) -> Report:
 
         hook = module.register_forward_pre_hook(with_numbers, with_kwargs=True)
         try:
-            return run(adapter, {"target": target})[:, first:]
+            tracer, scores = trace_pass(adapter, {"target": target})
         finally:
             hook.remove()
+        whole = [found for found in tracer.attentions if found.queries == found.keys == samples.target]
+        return [covered_scores(found)[..., first:, :first] for found in whole], scores[:, first:].cpu()
 
-    seen = relative_change(scores(ids, two), scores(others, two))
-    ignored = seen > 0 and torch.equal(scores(ids, two), scores(ids, torch.ones_like(two)))
-    evidence = (
-        f"with and without a second text in {names[0]} the scores are the same, and the tokens of the first text"
-    )
-    evidence += f" change those of the second by {percentage(seen)} of their spread"
+    (apart, scores), (together, of_one) = trace(ids, two), trace(ids, torch.ones_like(two))
+    seen = relative_change(scores, trace(others, two)[1])
+    added = [hidden[~usual] for hidden, usual in zip(apart, together, strict=False) if hidden.shape == usual.shape]
+    partly = next((hidden for hidden in added if hidden.any() and not hidden.all()), None)
+    evidence = f"with and without a second text in {names[0]} the scores are the same, and"
+    if partly is not None:
+        evidence = (
+            f"an attention hides {int(partly.sum())} of {len(partly)} keys of another text in {names[0]}, and"
+        )
+    evidence += f" the tokens of the first text change those of the second by {percentage(seen)} of their spread"
+    ignored = seen > 0 and (partly is not None or torch.equal(scores, of_one))
     finding = replace(model_finding("packed-texts-mixed", evidence, "warning"), check=PACKED)
     return report_on(PACKED, [finding] if ignored else [])
