@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.calls import run, trace_pass
+from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.masks import covered_scores
 from transformer_doctor.guesses import attributes
 from transformer_doctor.huggingface import huggingface_config
@@ -111,7 +111,7 @@ def packing_report(adapter: ModelAdapter, samples: Samples) -> Report:
     two = (1 + (torch.arange(samples.target) >= first).long()).expand_as(ids)
 
     def trace(target: Tensor, numbers: Tensor) -> tuple[list[Tensor], Tensor]:
-        """Return which keys of the first text each attention hides from the second, and the scores of the second."""
+        """Return which keys of the first text each attention hides from the second, and the second's scores."""
 
         def with_numbers(_: nn.Module, args: Any, named: Any) -> Any:
             bound = inspect.signature(module.forward).bind(*args, **named)
