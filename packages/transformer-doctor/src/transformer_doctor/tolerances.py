@@ -78,3 +78,13 @@ def relative_change(before: Tensor, after: Tensor) -> float:
     finite = varying[varying.isfinite()]
     spread = float(finite.max() - finite.min()) if finite.numel() else 0.0
     return change / max(spread, 1e-30) if change == change and not before.isnan().any() else math.inf
+
+
+def change_of_most(before: Tensor, after: Tensor, tolerance: float) -> float:
+    """Return the change of scores (B, T, V), 0 unless half of the positions of every row change by a tolerance.
+
+    A choice among keys that are equally good changes the scores of some texts, what follows from a length of all.
+    """
+    change, changes = relative_change(before, after), (before - after).abs().amax(-1)
+    beyond = changes * change > tolerance * changes.max()
+    return change if bool((beyond.float().mean(1) >= 0.5).all()) else 0.0

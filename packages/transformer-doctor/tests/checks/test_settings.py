@@ -127,9 +127,6 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
 
     report = examine(Packed("sound"), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
     assert report.names == ["packed-texts-mixed"] * (way in ("ignored", "late")), report
-    seen = {
-        "ignored": "in segment_ids the scores are the same",
-        "late": "of what another text in segment_ids holds",
-    }
+    seen = {"ignored": "in segment_ids the scores are the same", "late": "of what another text in segment_ids"}
     assert all(seen[way] in finding.evidence for finding in report.findings)
     assert PACKED in report.asked

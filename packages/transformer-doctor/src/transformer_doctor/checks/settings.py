@@ -132,9 +132,8 @@ def packing_report(adapter: ModelAdapter, samples: Samples) -> Report:
     partly = next((hidden for hidden in added if hidden.any() and not hidden.all()), None)
     evidence = f"with and without a second text in {names[0]} the scores are the same, and"
     if partly is not None:
-        evidence = (
-            f"an attention hides {int(partly.sum())} of {len(partly)} keys of another text in {names[0]}, and"
-        )
+        hidden = percentage(float(partly.float().mean()))
+        evidence = f"an attention hides {hidden} of what another text in {names[0]} holds, and"
     evidence += f" the tokens of the first text change those of the second by {percentage(seen)} of their spread"
     ignored = seen > 0 and (partly is not None or torch.equal(scores, of_one))
     finding = replace(model_finding("packed-texts-mixed", evidence, "warning"), check=PACKED)
