@@ -205,9 +205,9 @@ def _position_findings(trial: Trial, tracer: StepTracer) -> Iterator[Finding]:
     trial.module.train()
     several = [fed for fed in usual.fed if fed.ids.dim() and fed.ids.size(-1) > 1]
     counted = {fed.reader for fed in several if bool((fed.ids.diff(dim=-1) == 1).all())}
-    read = [(fed.reader, fed.ids.unique()) for fed in tracer.fed if fed.reader in counted and fed.ids.numel() > 1]
-    varied = {reader for reader, numbers in read if len(numbers) > 1}  # the same reader may get a constant too
-    same = [int(numbers) for reader, numbers in read if reader not in varied]
+    constant = {fed.reader for fed in several if len(fed.ids.unique()) == 1}  # a second look-up
+    read = [fed for fed in tracer.fed if fed.reader in counted - constant and fed.ids.numel() > 1]
+    same = [int(fed.ids.flatten()[0]) for fed in read if len(fed.ids.unique()) == 1]
     if same:
         evidence = f"in the training step, every position gets the number {same[0]}"
         yield model_finding("no-positions", evidence, "error")

@@ -213,8 +213,11 @@ def _align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: 
     one whose labels are the inputs is preferred, then one whose labels are the next inputs.
     """
     candidates = [(record, pair) for record in recorded for pair in _arrangements(record, inputs, turned=turned)]
-    whole = [(record, pair) for record, pair in candidates if pair[1][:, -1].any()]
-    candidates = whole or candidates  # the others are a piece of the text
+    whole = [record for record in recorded if record.values.shape[:-1].numel() == inputs.numel()]
+    likelier = {id(record): pair for record, pair in candidates}
+    complete = {id(record) for record in whole if id(record) in likelier}
+    if any(bool(likelier[record][1][:, -1].any()) for record in complete):  # the others are a piece
+        candidates = [(record, pair) for record, pair in candidates if id(record) in complete]
     shaped = [pair for record, pair in candidates if record.values.dim() == 3]
     labels = max(reversed(shaped), key=partial(_closeness, inputs))[1].argmin(-1) if shaped else None
     for normalized in (True, False):
