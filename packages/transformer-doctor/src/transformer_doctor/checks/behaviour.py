@@ -27,7 +27,7 @@ _CUTS = (
     0,
     2,
 )  # tokens that rows lack in turn: the longest is not the first or last, no two are exchanged by a sort
-_LONGER = 52  # tokens of a text after which another one is asked again
+_LONGER, _BEYOND, _LONGEST = 40, 8, 1032  # tokens of a text after which another is scored again, or beyond a limit
 _LONG = 13  # tokens of rows of unequal lengths, and of a target whose beginnings are scored alone
 _SEVERAL = 4  # tokens of a text of which scores have to read more than one
 LAST_CALL = "a text leaves nothing behind that changes the next one"
@@ -184,13 +184,14 @@ def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples) -> str |
 
 def _dependence_on_the_last_call(adapter: ModelAdapter, samples: Samples) -> str | None:
     """Check that a longer text leaves nothing behind that changes the next one, where the same text does not."""
-    ids, longer = samples.ids(), samples.ids(source=_LONGER, target=_LONGER)
+    length = min(max(_LONGER, (adapter.stated_limit or 0) + _BEYOND), _LONGEST)
+    ids, longer = samples.ids(), samples.ids(batch=samples.smallest_batch, source=length, target=length)
     keeping = replace(adapter, state=None)
     adapter.restore()
     first, again = run(keeping, ids), run(keeping, ids)
     if error_of(keeping, longer) is not None or relative_change(first, again) > 0:
         return None
-    evidence = f"after a text of {_LONGER} tokens the same ids give scores that differ{_BY} from those before it"
+    evidence = f"after a text of {length} tokens the same ids give scores that differ{_BY} from those before it"
     return _changed(first, run(keeping, ids), adapter.tolerances.same_shape, evidence)
 
 

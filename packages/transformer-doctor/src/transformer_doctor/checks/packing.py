@@ -68,7 +68,7 @@ class _Packed:
             evidence = f"a part of what {self.name} tells apart is hidden"
         elif max(changes) and begins:
             evidence = f"positions begin again with the second text in {self.name}"
-        found = [model_finding("packed-texts-mixed", f"{evidence}, and {seen} of their spread", "warning")]
+        found = [model_finding("packed-texts-mixed", f"{seen} of their spread; {evidence}", "warning")]
         return report_on(PACKED, found if evidence else self._positions_go_on(scores, changes))
 
     def by_positions(self) -> Report:
