@@ -11,6 +11,7 @@ from torch import nn
 from specimens.planted import PAD, VOCABULARY
 from specimens.rotary import ROTARY_DEFECTS, ROTATIONS, LinearBias, Rotary
 from specimens.sweep import covering
+from specimens.wrong_layers import WrongLayers
 from transformer_doctor import Report, examine
 from transformer_doctor.checks.distances import DISTANCES
 
@@ -78,3 +79,39 @@ def test_values_that_are_turned_back_afterwards_are_sound() -> None:
             return scores.mean(1, keepdim=True).expand_as(scores) * 0 + self.out(self.tokens(ids))
 
     assert "wrong-distances" not in examined(TurnedBack("halves", "values")).names
+
+
+@pytest.mark.parametrize(
+    ("way", "evidence"),
+    [
+        ("rotary over heads", "queries and keys of one token are the same at all positions"),
+        ("inverted frequencies", "the fastest angle is 2.57 radians a position, not 1"),
+        ("window", ""),
+        ("without positions", ""),
+    ],
+)
+def test_angles_of_another_axis_and_of_inverted_frequencies_are_named(way: str, evidence: str) -> None:
+    report = examined(WrongLayers(way))
+    assert report.names == ["wrong-distances"] * bool(evidence), report
+    assert all(evidence in finding.evidence for finding in report.findings)
+
+
+def test_rotary_positions_that_are_not_recognised_are_listed() -> None:
+    class Hidden(WrongLayers):
+        """Turns no key, but adds positions to the tokens, so that its rotary module cannot be judged."""
+
+        def __init__(self) -> None:
+            super().__init__("without positions")
+            self.rotary, self.places = nn.Identity(), nn.Embedding(64, 32)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            places = self.places(torch.arange(ids.size(1)))
+            handle = self.embedding.register_forward_hook(lambda *arguments: arguments[-1] + places)
+            try:
+                return super().forward(ids)
+            finally:
+                handle.remove()
+
+    report = examined(Hidden())
+    assert not report.findings
+    assert (DISTANCES, "rotary positions were not recognised") in report.skipped

@@ -8,7 +8,9 @@ Shapes: B batch, T queries, S keys, L length, N features.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -18,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.masks import covered_scores
+from transformer_doctor.checks.positions import fastest_sinusoid
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.report import Report, make_report
 from transformer_doctor.tolerances import relative_change
@@ -27,6 +30,8 @@ _SIDES = {"source": 31, "target": 29}  # lengths: primes, which are the sizes of
 _EDGE = 8  # first positions, which convolutions before an attention change
 _SAME, _TURNED = 1e-3, 0.1  # shares of the largest feature up to which, and from which on, positions are different
 _OTHER_DISTANCE = 0.05  # share of the spread of the scores by which those of one distance may differ
+_FASTEST = 1.5  # radians a position; rotary angles begin with 1, and with less in stretched texts
+_ROTARY = re.compile("rotary|rope|inv_freq|freqs_cis")  # in names of modules and buffers
 _STRAIGHT = 1e-2  # share of its slope by which a straight line may bend
 
 DISTANCES = "rotary positions and linear biases follow the distance of query and key"
@@ -53,7 +58,19 @@ def distance_report(adapter: ModelAdapter, samples: Samples) -> Report:
     if angles.zero and all(angles.zero):
         evidence = f"sines and cosines are taken of angles that are 0 at all {_SIDES['target']} positions"
         found.append(model_finding("no-positions", evidence))
-    return make_report(found, [DISTANCES] if faults or angles.zero else [])
+    unturned = [
+        all(_is_constant(_by_position(part, attention.keys)) for part in (attention.query, attention.key))
+        for attention in first.attentions
+        if attention.queries == attention.keys in _SIDES.values()
+    ]
+    module = adapter.module or torch.nn.Module()
+    named = any(_ROTARY.search(name) for name, _ in chain(module.named_modules(), module.named_buffers()))
+    if named and not faults and unturned and all(unturned) and not placed:
+        evidence = "the model has rotary angles, but queries and keys of one token are the same at all positions"
+        found.append(model_finding("wrong-distances", evidence))
+    asked = bool(faults or angles.zero or found)
+    skipped = [(DISTANCES, "rotary positions were not recognised")] if named and not asked else []
+    return make_report(found, [DISTANCES] if asked else [], skipped)
 
 
 class _Angles(TorchFunctionMode):
@@ -93,6 +110,10 @@ def _faults(attention: Attention, other: Attention, *, placed: bool) -> Iterator
         share = _change_along_diagonals(attention.raw[..., _EDGE:, _EDGE:])
         differ = f"scores of one distance differ by up to {share:.0%} of the spread of the scores"
         yield f"of one token at all {length} positions, {differ}" if share > _OTHER_DISTANCE else ""
+        turned_part = parts[turned.index(True)]
+        assert turned_part is not None
+        fastest = fastest_sinusoid(turned_part, attention.width)
+        yield f"the fastest angle is {fastest:.3g} radians a position, not 1" if fastest > _FASTEST else ""
     elif all(map(_is_constant, parts[:2])) and attention.logits is not None:
         line, covered = (x[..., -1, :].flatten(0, -2) for x in (attention.logits, covered_scores(attention)))
         steps = line.diff()  # from key to key of the last query

@@ -5,6 +5,7 @@ Shapes: B batch, S source length, T target length, H heads, E head width.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -90,12 +91,8 @@ class Internals:
         """
         _, source, target = self.sizes
         lengths = {"source": source, "target": target}
-        lengths_of_attention = (lengths[side_of_queries], lengths[side_of_keys])
-        chosen = [
-            attention
-            for attention in self.attentions
-            if (attention.queries, attention.keys) == lengths_of_attention
-        ]
+        sizes = (lengths[side_of_queries], lengths[side_of_keys])
+        chosen = [attention for attention in self.attentions if (attention.queries, attention.keys) == sizes]
         if source != target or self.kind != "encoder-decoder":
             return chosen
         return [
@@ -126,11 +123,7 @@ class Internals:
             queries = self.source_padded if side == "source" else self.target_padded
             real = ~queries[:, :, None]
             hide, show = real & self.source_padded[:, None, :], real & ~self.source_padded[:, None, :]
-            attentions = [
-                attention
-                for attention in self.of(side, "source")
-                if not any(attention is other for other in self.without_meaning)
-            ]
+            attentions = [part for part in self.of(side, "source") if part not in self.without_meaning]
             parts.append(AttentionPart(name, attentions, hide, show))
         return [part for part in parts if part.attentions]
 
@@ -278,7 +271,11 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
         evidence += " stay the same to the bit when every token is another one, and vary with the padding alone"
         yield model_finding("mask-as-value", evidence).at(attention.place)
     yield from _softmax_findings(internals)
-    yield from _causal_cross_attention(internals)
+    causal = list(_causal_cross_attention(internals))
+    yield from causal
+    for attention, evidence in () if causal else _attention_faults(internals):
+        finding = replace(model_finding("attention-differs", evidence, "warning"), check=_ATTENTION)
+        yield finding.at(attention.place)
     if internals.dropped_residuals:
         evidence = f"in train(), {len(internals.dropped_residuals)} additions have the result of"
         yield model_finding("dropout-on-residual", f"{evidence} a dropout as their residual").at(
@@ -297,6 +294,45 @@ def _softmax_findings(internals: Internals) -> Iterator[Finding]:
         evidence = f"in {len(wrong)} of {len(internals.attentions)} attentions the softmax runs over"
         evidence += f" {axes[wrong[0].softmax_axis]}: the weights of a query's keys do not add up to 1"
         yield model_finding("softmax-axis", evidence).at(wrong[0].place)
+
+
+def _attention_faults(internals: Internals) -> Iterator[tuple[Attention, str]]:
+    """Yield faults of heads, and of masks that hide real tokens from every query, each with an attention."""
+    batch, parts = internals.sizes[0], [internals.decoder_self, *internals.on_source]
+    for attention in internals.attentions:
+        records = () if attention.weights is None else per_row(attention, attention.raw + attention.weights, batch)
+        same = [torch.allclose(rows, rows[:, :1].expand_as(rows)) for rows in records if rows.size(1) > 1]
+        if any(same) and attention.raw.any():
+            yield attention, "all heads have the same scores and the same weights"
+        assert attention.value is not None
+        keys, values = (_equal_heads(tensor, attention.heads) for tensor in (attention.key, attention.value))
+        if keys != values and len({*keys}) == len({*values}) < len(keys):
+            yield attention, f"the query heads read keys of the heads {keys}, and values of the heads {values}"
+    if sum(len(part.attentions) for part in parts) != len(internals.attentions):
+        return  # other attentions, such as those of chunks, may see what these hide
+    others = dict(zip(internals.attentions, internals.others, strict=False))
+    for part in parts:
+        pairs = [*part.attentions, *map(others.get, part.attentions)]
+        seen = [[rows.any(1) for rows in per_row(pair, ~covered_scores(pair), batch)] for pair in pairs if pair]
+        if not pairs or any(part.faults) or not all(seen):
+            continue
+        visible = part.show & torch.stack([*itertools.chain(*seen)]).any(0)  # (B, T, S)
+        hidden = part.show.any(1) & ~visible.any(1)  # (B, S)
+        if part is internals.decoder_self and not visible.diagonal(dim1=1, dim2=2)[:, 1:].any():
+            yield part.attentions[0], f"{part.name} hides every token but the first from itself"
+        elif hidden.any(1).all():
+            places = [1 + int(row.nonzero()[0]) for row in hidden]
+            yield (
+                part.attentions[0],
+                f"{part.name} hides a real token of each row from all queries, at positions {places}",
+            )
+
+
+def _equal_heads(tensor: Tensor, heads: int) -> list[int]:
+    """Return for each head of keys or values the first head with the same numbers, empty where it is unknown."""
+    axis = next((axis for axis in range(1, tensor.dim()) if tensor.size(axis) == heads), None)
+    parts = () if axis is None else tensor.unbind(axis)
+    return [next(number for number, other in enumerate(parts) if torch.equal(part, other)) for part in parts]
 
 
 def _causal_cross_attention(internals: Internals) -> Iterator[Finding]:

@@ -181,6 +181,12 @@ def _fit_sinusoids(table: Tensor) -> _Sinusoids:
     return _Sinusoids(frequency, phase, left_over, table.size(1))
 
 
+def fastest_sinusoid(table: Tensor, columns: int) -> float:
+    """Return the largest frequency of the first columns of a table (L, N) that are sinusoids, 0 without any."""
+    fit = _fit_sinusoids(table[:, :columns])
+    return max(fit.frequency[fit.left_over < _FITS].tolist(), default=0.0)
+
+
 def _fit_columns(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return frequency, phase and left-over share of the variance of columns (N, L): (N,) each."""
     step = math.pi / _FREQUENCIES
