@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from transformer_doctor.checks.seen_loss import RIGHT_POSITIONS, SeenLoss, hash_of_ids
+from transformer_doctor.checks.step_tracer import watch_losses
 from transformer_doctor.checks.updates import scores_depend_on
 from transformer_doctor.checks.watched_optimizer import (
     GRADIENTS,
@@ -183,6 +184,7 @@ class Watch:
                 add(optimizer.register_step_pre_hook(partial(self._begin_step, held)).remove)
                 add(optimizer.register_step_post_hook(partial(self._after_step, held)).remove)
         add(watch_clipping(self._after_clipping))
+        add(watch_losses(self._after_loss))
 
     def stop(self) -> None:
         """Remove the hooks."""
@@ -206,6 +208,11 @@ class Watch:
                 self._modes.append(module.training)
             if is_examined(self.told.update):
                 self._loss.read_output(output, self._run)
+
+    @_safely
+    def _after_loss(self, scores: Tensor, labels: Tensor) -> None:
+        if is_examined(self.told.update):
+            self._loss.read_labels(scores, labels)
 
     @_safely
     def _run(self, function: Callable[..., None], *args: Any) -> None:
@@ -277,7 +284,9 @@ class Watch:
             return
         if self._loss.read_positions:
             self.told.asked.add(RIGHT_POSITIONS)
-        if self._loss.low is not None and held.steps < _EARLY and len(self._known) == self._count > 0:
+        labelled_wrongly = any(finding.check == RIGHT_POSITIONS for finding in self.findings.values())
+        new = len({batch for _, batch in self._recent}) == len(self._recent) > 0
+        if self._loss.low is not None and held.steps < _EARLY and new and not labelled_wrongly:
             evidence = f"the mean loss of a label is {self._loss.low:.2g} nats"
             self.told.find("below-the-floor", evidence, RIGHT_POSITIONS)
         if held.steps + 1 != _DEPENDENCE or not held.untouched or self._call is None or _processes():
