@@ -125,7 +125,8 @@ class Watch:
         self._plan, self._repeats, self._optimizers = plan, repeats, optimizers
         self._loss = SeenLoss(self.told.find, model, pad)
         self._held: list[WatchedOptimizer] = []
-        self._hooks = ExitStack()
+        self._hooks, self._hooks_of_parts = ExitStack(), ExitStack()
+        self._last_part: tuple[nn.Module, Tensor] | None = None  # that returned more than one number, and what
         self._dropping = {id(part) for part in model.modules() if _drops(part)}
         self._on_cpu = all(weight.device.type == "cpu" for weight in model.parameters())
         self._depth = self._all_steps = 0
@@ -160,8 +161,8 @@ class Watch:
         add, named = self._hooks.callback, dict(self.model.named_parameters())
         for part in dict.fromkeys(_called_parts(self.model)):
             with suppress(RuntimeError, AttributeError):  # a scripted module takes no hooks
-                add(part.register_forward_pre_hook(self._before_call, with_kwargs=True).remove)
-                add(part.register_forward_hook(self._after_call, with_kwargs=True, always_call=True).remove)
+                self._watch_calls(part, self._hooks if part is self.model else self._hooks_of_parts)
+        add(self._hooks_of_parts.close)
         groups = [
             {id(weight) for group in optimizer.param_groups for weight in group["params"]}
             for optimizer in self._optimizers
@@ -192,6 +193,11 @@ class Watch:
 
     # Forward passes, of the module itself or of the outermost parts that a step calls
 
+    def _watch_calls(self, part: nn.Module, hooks: ExitStack) -> None:
+        hooks.callback(part.register_forward_pre_hook(self._before_call, with_kwargs=True).remove)
+        after = part.register_forward_hook(self._after_call, with_kwargs=True, always_call=True)
+        hooks.callback(after.remove)
+
     @_safely
     def _before_call(self, module: nn.Module, args: Any, named: Any) -> None:
         self._depth += 1
@@ -206,8 +212,16 @@ class Watch:
         if self._depth == 0 and output is not None and _trains():
             if id(module) in self._dropping:
                 self._modes.append(module.training)
+            last = self._last_part
             if is_examined(self.told.update):
-                self._loss.read_output(output, self._run)
+                self._loss.read_output(output, self._run, None if last is None else last[1])
+            if module is self.model and self._loss.waits:  # a step that calls the module itself calls no part alone
+                self._hooks_of_parts.close()
+                if last is not None and not last[0]._forward_hooks:
+                    self._watch_calls(last[0], self._hooks_of_parts)
+            self._last_part = None
+        elif isinstance(output, Tensor) and output.dim() > 1 and is_examined(self.told.update):
+            self._last_part = module, output
 
     @_safely
     def _after_loss(self, scores: Tensor, labels: Tensor) -> None:

@@ -82,21 +82,29 @@ class SeenLoss:
         """Remember the labels that a loss of scores was called with; see `watch_losses`."""
         self._given.append((scores.numel() // max(labels.numel(), 1), labels))
 
-    def read_output(self, output: Any, guard: Callable[..., None]) -> None:
+    @property
+    def waits(self) -> bool:
+        """Return whether scores were read whose gradient has not come."""
+        return self._newest is not None
+
+    def read_output(self, output: Any, guard: Callable[..., None], inner: Tensor | None = None) -> None:
         """Wait for the gradient of the scores of a forward pass; the last ones before a backward pass count.
 
         Args:
             output: what the forward pass returned.
             guard: calls a function with arguments, and catches its errors.
+            inner: what the last part returned, which the loss inside a model reads if the scores are copied after.
         """
         with suppress(UsageError):
             scores = tensor_of(output)
             if not (scores.requires_grad and scores.dim() in (2, 3)):
                 return
             self._newest = scores
-            flat = scores.detach().flatten(0, -2)
-            kept = flat[:: len(flat) // _SAMPLE + 1].clone(), [*self._ids], self._named, id(scores)
+            kept = _rows(scores).clone(), [*self._ids], self._named, id(scores)
             scores.register_hook(partial(guard, self._read_gradient, *kept))
+            copied = inner is not None and inner.shape == scores.shape and inner.dtype != scores.dtype
+            if inner is not None and copied and torch.equal(_rows(inner).to(scores.dtype), kept[0]):
+                inner.register_hook(partial(guard, self._read_gradient, *kept))
 
     def _read_gradient(
         self, sample: Tensor, seen: Sequence[Tensor], named: Mapping[str, Any], identity: int, gradient: Tensor
@@ -121,6 +129,7 @@ class SeenLoss:
         texts = given is None and not shapes  # scores of classes of texts have no positions
         if id(self._newest) != identity or not trained.any() or (texts and gradient.dim() == 3):
             return
+        self._newest = None  # of scores and what they were copied from, the first gradient counts
         sums = gradient.sum(-1)  # of softmax and cross-entropy 0, of log-probabilities that of the label
         likelihood = (most < -1.01 * least) & ((sums.abs() < _ROUNDING * strength) | (sums < least / 2))
         firm = clear & (strength > _ROUNDED * strength.max())
@@ -233,6 +242,12 @@ class SeenLoss:
         if same and _ROWS_LEFT_OUT <= float(without.float().mean()) < 1:
             evidence = f"{int(without.sum())} of {len(without)} rows have no label that the loss reads"
             self._say("rows-left-out", evidence)
+
+
+def _rows(scores: Tensor) -> Tensor:
+    """Return some rows (N, V) of scores (B, T, V) or (N, V)."""
+    flat = scores.detach().flatten(0, -2)
+    return flat[:: len(flat) // _SAMPLE + 1]
 
 
 def _agreement(ids: Tensor, labels: Tensor, trained: Tensor, offset: int, axis: int) -> float:
