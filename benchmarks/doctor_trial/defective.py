@@ -27,6 +27,7 @@ SHOWN_BY_TRAINING = {
     "first-loss-too-high",
     "padding-row-trained",
     "scores-are-probabilities",
+    "target-not-shifted/tied",
 }
 
 

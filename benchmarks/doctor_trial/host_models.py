@@ -241,6 +241,8 @@ class Small(nn.Module):
         self.apply(self.initialise)
         if not {"first-loss-too-high", "tied-logits-scaled"} & self.defects:
             self.head.weight = self.tokens.weight
+        if variant_of(self.defects, "target-not-shifted") == "tied":
+            nn.init.normal_(self.tokens.weight, std=3.0)  # as sure of each token as 1 makes a wide model
         start_large(self.head, self.defects)
 
     @staticmethod

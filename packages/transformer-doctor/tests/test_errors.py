@@ -33,7 +33,7 @@ def test_errors_with_an_exit_code_are_for_users() -> None:
 def test_a_missing_package_names_its_pip_line() -> None:
     assert require("math", "it").sqrt(4) == 2
     with pytest.raises(MissingPackageError, match=r"it needs the package nothere, .* pip install nothere"):
-        require("nothere", "it")
+        require("nothere.callbacks", "it")
 
 
 def exception_of(function: Callable[[], object]) -> Exception:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+import random
+from typing import Any
 
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer_doctor import examine
+from transformer_doctor.model_adapter import restore_modes
 from transformer_doctor.module_state import ModuleState, filled_zero_weights, in_precision
 
 
@@ -83,3 +90,63 @@ def test_sparse_buffers_are_left_alone() -> None:
         assert module.heads is heads
     ModuleState(module).restore()
     assert module.weight.dtype == torch.bfloat16
+
+
+class Restless(nn.Module):
+    """Model that changes itself and its surroundings in each call, in ways that raise no version of a tensor."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        super().__init__()
+        self.words, self.norm, self.head = nn.Embedding(23, 16), nn.BatchNorm1d(16), nn.Linear(16, 23)
+        self.register_buffer("seen", torch.tensor([float("nan"), -0.0, 1.0]))
+        self.register_buffer("grown", torch.zeros(2))
+        self.head.weight.grad = torch.ones(23, 16)
+        self.head.eval()
+        self.error, self.calls = error, iter(range(10**9))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if self.error is not None and next(self.calls) == 40:
+            raise self.error
+        hidden = self.words(ids).cumsum(1)
+        nn.functional.batch_norm(
+            hidden.transpose(1, 2), self.norm.running_mean, self.norm.running_var, training=True
+        )
+        self.seen.numpy()[:2] += 1
+        self.grown.data = torch.ones(3)
+        self.head.bias.data += 1e-4
+        self.words.weight.data = self.words.weight.data * 1.0001
+        self.head.bias.requires_grad_(False)
+        if self.head.weight.grad is not None:
+            self.head.weight.grad.numpy()[:] += 1
+        self.head.train()
+        self.head.register_forward_hook(lambda *_: None)
+        random.random(), np.random.rand(), torch.rand(1)
+        torch.use_deterministic_algorithms(True)
+        return self.head(hidden)
+
+
+def everything(model: Restless) -> list[Any]:
+    assert model.head.weight.grad is not None
+    tensors = [*model.state_dict().values(), model.head.weight.grad, torch.get_rng_state()]
+    modes = [(part.training, len(part._forward_hooks)) for part in model.modules()]
+    trained = [weight.requires_grad for weight in model.parameters()]
+    numbers = random.getstate(), np.random.get_state()[1].tobytes(), torch.are_deterministic_algorithms_enabled()
+    return [*(tensor.numpy().tobytes() for tensor in tensors), modes, trained, numbers]
+
+
+@pytest.mark.parametrize("error", [None, ValueError("no more"), KeyboardInterrupt()])
+@pytest.mark.parametrize("examined", [True, False])
+def test_a_model_is_left_to_the_byte_as_it_was(error: BaseException | None, examined: bool) -> None:
+    """Also after an error, and after Ctrl-C."""
+    model = Restless(error)
+    before = everything(model)
+    try:
+        if examined:
+            examine(model, vocab_size=23, kind="decoder", longest=16)
+        else:
+            with restore_modes(model):
+                for _ in range(50):
+                    model(torch.ones(2, 3, dtype=torch.int64))
+    except (ValueError, KeyboardInterrupt):
+        pass
+    assert everything(model) == before

@@ -188,6 +188,29 @@ def test_the_parts_that_a_step_calls_are_watched_where_the_model_itself_is_not_c
     assert "the loss of the training reads the right positions" in watched.report.asked
 
 
+@pytest.mark.parametrize(("fault", "name"), [("", None), ("not shifted", "target-not-shifted")])
+def test_scores_that_are_copied_after_the_loss_are_read(fault: str, name: str | None) -> None:
+    """With bf16=True, Accelerate returns copies of the scores in float32."""
+    model = Writer()
+    forward = model.forward
+
+    def autocast(ids: torch.Tensor, targets: torch.Tensor) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            scores, loss = forward(ids, targets)
+        return scores.float(), loss
+
+    model.forward = autocast  # type: ignore[method-assign]
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    with watch(model, optimizer, on_finding=lambda finding: None) as watched:
+        for update in range(4):
+            ids = rows(update)
+            optimizer.zero_grad()
+            model(ids[:, :-1], ids[:, :-1] if fault else ids[:, 1:])[1].backward()
+            optimizer.step()
+    assert [*watched.findings] == ([name] if name else [])
+    assert "the loss of the training reads the right positions" in watched.report.asked
+
+
 def test_the_trainer_of_transformers_is_watched(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("accelerate")

@@ -37,12 +37,14 @@ from manyheads.training.registry import prepare_task
 from manyheads.training.task import TrainingTask
 from manyheads.training.time_limit import fitting_updates, sampled_validation, seconds_per_update
 from transformer_doctor.checks.formula import examine_attention
+from transformer_doctor.module_state import restored_settings
 from transformer_doctor.report import Diagnosis, Finding, Report
 
 _VALIDATION_SAMPLE = 5.0  # maximum seconds of the sample that times a validation
 _NUM_SAMPLE_TEXTS = 2_000  # texts of a side that are encoded once more
 
 
+@restored_settings()
 def examine_config(config: Config, name: str, *, listener: Listener = NO_LISTENER) -> Diagnosis:
     """Examine a configuration, called `name` in the report, and its text; no file is written."""
     keep_few_kernels()

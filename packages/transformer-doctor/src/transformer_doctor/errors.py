@@ -48,8 +48,9 @@ def require(package: str, purpose: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
+        name = package.partition(".")[0]  # of a submodule, that of its package
         raise MissingPackageError(
-            f"{purpose} needs the package {package}, which is not installed. Install it with: pip install {package}"
+            f"{purpose} needs the package {name}, which is not installed. Install it with: pip install {name}"
         ) from error
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.errors import UsageError
-from transformer_doctor.module_state import ModuleState, held_tensors
+from transformer_doctor.module_state import ModuleState, WholeState, held_tensors, restored_settings
 from transformer_doctor.tolerances import Tolerances
 
 # Axis sizes of the samples: distinct primes, so that no axis is mistaken for another.
@@ -153,14 +153,13 @@ def seed_generators(seed: int) -> None:
 
 @contextmanager
 def restore_modes(module: nn.Module | None) -> Iterator[None]:
-    """Restore torch's random generators and the training mode of each module afterwards."""
-    modes = [] if module is None else [(part, part.training) for part in module.modules()]
-    with torch.random.fork_rng():
+    """Restore a module with all that belongs to it, random generators, and settings of torch afterwards."""
+    state = WholeState(module)
+    with restored_settings():
         try:
             yield
         finally:
-            for part, mode in modes:
-                part.training = mode
+            state.restore()
 
 
 @contextmanager

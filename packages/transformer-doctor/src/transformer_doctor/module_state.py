@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import repeat
 from operator import is_
 from types import FunctionType, MethodType, ModuleType
@@ -16,6 +19,7 @@ from torch import Tensor, nn
 _STANDARD = set(vars(nn.Module())) - {"_buffers"}  # attributes of every nn.Module, but for the buffers
 _DEPTH = 3  # how far containers and objects in attributes are followed
 _DEVIATION = 0.02  # of the numbers that replace zeros
+_COPIED = 1e8  # weights up to which a copy of them is kept
 
 
 class ModuleState:
@@ -65,6 +69,71 @@ class ModuleState:
             if tensor._version != version:
                 tensor.copy_(content)
                 self._tensors[index] = (tensor, content, tensor._version)
+
+
+class WholeState(ModuleState):
+    """Everything in a module that code can change: also weights, gradients, hooks, and modes.
+
+    Tensors are compared byte by byte with a copy, as kernels, numpy, and `.data` change them without a new version.
+    Of more than `_COPIED` weights no copy is kept: changes that a forward pass makes in them are not undone.
+    """
+
+    def __init__(self, module: nn.Module | None) -> None:
+        super().__init__(module)
+        parts = list(module.modules()) if module is not None else []
+        weights = [weight for part in parts for weight in part._parameters.values() if weight is not None]
+        self._modes = [(part, part.training) for part in parts]
+        self._weights = [(weight, weight.requires_grad, weight.grad) for weight in weights]
+        if not any(isinstance(weight, nn.parameter.UninitializedParameter) for weight in weights):
+            standard = [value for part in parts for name, value in vars(part).items() if name in _STANDARD]
+            known = [value for value in standard if isinstance(value, (dict, set))]
+            self._containers += [(value, value.copy(), len(value)) for value in known]
+        tensors = [weight.grad for weight in weights if weight.grad is not None]
+        tensors += weights if weight_count(module) <= _COPIED else []
+        usual = [tensor for tensor in tensors if is_usual(tensor) and tensor.layout == torch.strided]
+        self._copies = [(tensor, tensor.data, tensor.data.clone()) for tensor in usual]
+        self._copies += [(tensor, tensor.data, content) for tensor, content, _ in self._tensors]
+
+    @torch.no_grad()
+    def restore(self) -> None:
+        """Restore everything that has changed."""
+        super().restore()
+        for part, mode in self._modes:
+            part.training = mode
+        for weight, trained, gradient in self._weights:
+            weight.requires_grad_(trained)
+            weight.grad = gradient
+        for tensor, data, content in self._copies:
+            if tensor.data_ptr() != data.data_ptr() or tensor.shape != data.shape:
+                tensor.data = data
+            if not _same_bytes(data, content):
+                data.copy_(content)
+
+
+def _same_bytes(left: Tensor, right: Tensor) -> bool:
+    if left.layout != torch.strided or type(left) is not Tensor:
+        return False
+    return torch.equal(*(tensor.contiguous().flatten().view(torch.uint8) for tensor in (left, right)))
+
+
+@contextmanager
+def restored_settings() -> Iterator[None]:
+    """Restore random generators and the settings of torch that change results afterwards."""
+    numpy, cudnn = sys.modules.get("numpy"), torch.backends.cudnn
+    kept: list[tuple[Callable[[Any], object], Any]] = [
+        (torch.set_default_dtype, torch.get_default_dtype()),
+        (torch.set_deterministic_debug_mode, torch.get_deterministic_debug_mode()),
+        (random.setstate, random.getstate()),
+        *((partial(setattr, cudnn, name), getattr(cudnn, name)) for name in ("deterministic", "benchmark")),
+    ]
+    if numpy is not None:
+        kept.append((numpy.random.set_state, numpy.random.get_state()))
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            for restore, value in kept:
+                restore(value)
 
 
 def _is_plain_object(value: Any) -> bool:
@@ -181,7 +250,7 @@ def _zero_weights(module: nn.Module | None) -> dict[str, nn.Parameter]:
     return {name: weight for name, weight in candidates.items() if id(weight) not in biases}
 
 
-def is_usual(weight: nn.Parameter) -> bool:
+def is_usual(weight: Tensor) -> bool:
     """Return whether a weight is a plain tensor of floating-point numbers that can be read."""
     return type(weight.data) is Tensor and weight.is_floating_point() and not weight.is_meta and weight.numel() > 0
 

@@ -24,6 +24,7 @@ from transformer_doctor.model_adapter import (
     Samples,
     error_of,
     find_modules,
+    restore_modes,
     restore_weights,
 )
 from transformer_doctor.module_state import (
@@ -77,7 +78,7 @@ def in_any_precision(wrap: Callable[[], ModelAdapter], model: Any) -> ModelAdapt
     module = find_modules(model)
     error: UsageError | None = None
     adapter: ModelAdapter | None = None
-    with filled_zero_weights(module):
+    with restore_modes(module), filled_zero_weights(module):
         try:
             adapter = wrap()
             failed = error_of(adapter, Samples(adapter).ids()) is not None

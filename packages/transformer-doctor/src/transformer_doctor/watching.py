@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from transformer_doctor.checks.seen_loss import RIGHT_POSITIONS, SeenLoss, hash_of_ids
+from transformer_doctor.checks.step_tracer import watch_losses
 from transformer_doctor.checks.updates import scores_depend_on
 from transformer_doctor.checks.watched_optimizer import (
     GRADIENTS,
@@ -124,7 +125,8 @@ class Watch:
         self._plan, self._repeats, self._optimizers = plan, repeats, optimizers
         self._loss = SeenLoss(self.told.find, model, pad)
         self._held: list[WatchedOptimizer] = []
-        self._hooks = ExitStack()
+        self._hooks, self._hooks_of_parts = ExitStack(), ExitStack()
+        self._last_part: tuple[nn.Module, Tensor] | None = None  # that returned more than one number, and what
         self._dropping = {id(part) for part in model.modules() if _drops(part)}
         self._on_cpu = all(weight.device.type == "cpu" for weight in model.parameters())
         self._depth = self._all_steps = 0
@@ -159,8 +161,8 @@ class Watch:
         add, named = self._hooks.callback, dict(self.model.named_parameters())
         for part in dict.fromkeys(_called_parts(self.model)):
             with suppress(RuntimeError, AttributeError):  # a scripted module takes no hooks
-                add(part.register_forward_pre_hook(self._before_call, with_kwargs=True).remove)
-                add(part.register_forward_hook(self._after_call, with_kwargs=True, always_call=True).remove)
+                self._watch_calls(part, self._hooks if part is self.model else self._hooks_of_parts)
+        add(self._hooks_of_parts.close)
         groups = [
             {id(weight) for group in optimizer.param_groups for weight in group["params"]}
             for optimizer in self._optimizers
@@ -183,12 +185,18 @@ class Watch:
                 add(optimizer.register_step_pre_hook(partial(self._begin_step, held)).remove)
                 add(optimizer.register_step_post_hook(partial(self._after_step, held)).remove)
         add(watch_clipping(self._after_clipping))
+        add(watch_losses(self._after_loss))
 
     def stop(self) -> None:
         """Remove the hooks."""
         self._hooks.close()
 
     # Forward passes, of the module itself or of the outermost parts that a step calls
+
+    def _watch_calls(self, part: nn.Module, hooks: ExitStack) -> None:
+        hooks.callback(part.register_forward_pre_hook(self._before_call, with_kwargs=True).remove)
+        after = part.register_forward_hook(self._after_call, with_kwargs=True, always_call=True)
+        hooks.callback(after.remove)
 
     @_safely
     def _before_call(self, module: nn.Module, args: Any, named: Any) -> None:
@@ -204,8 +212,21 @@ class Watch:
         if self._depth == 0 and output is not None and _trains():
             if id(module) in self._dropping:
                 self._modes.append(module.training)
+            last = self._last_part
             if is_examined(self.told.update):
-                self._loss.read_output(output, self._run)
+                self._loss.read_output(output, self._run, None if last is None else last[1])
+            if module is self.model and self._loss.waits:  # a step that calls the module itself calls no part alone
+                self._hooks_of_parts.close()
+                if last is not None and not last[0]._forward_hooks:
+                    self._watch_calls(last[0], self._hooks_of_parts)
+            self._last_part = None
+        elif isinstance(output, Tensor) and output.dim() > 1 and is_examined(self.told.update):
+            self._last_part = module, output
+
+    @_safely
+    def _after_loss(self, scores: Tensor, labels: Tensor) -> None:
+        if is_examined(self.told.update):
+            self._loss.read_labels(scores, labels)
 
     @_safely
     def _run(self, function: Callable[..., None], *args: Any) -> None:
@@ -277,7 +298,9 @@ class Watch:
             return
         if self._loss.read_positions:
             self.told.asked.add(RIGHT_POSITIONS)
-        if self._loss.low is not None and held.steps < _EARLY and len(self._known) == self._count > 0:
+        labelled_wrongly = any(finding.check == RIGHT_POSITIONS for finding in self.findings.values())
+        new = len({batch for _, batch in self._recent}) == len(self._recent) > 0
+        if self._loss.low is not None and held.steps < _EARLY and new and not labelled_wrongly:
             evidence = f"the mean loss of a label is {self._loss.low:.2g} nats"
             self.told.find("below-the-floor", evidence, RIGHT_POSITIONS)
         if held.steps + 1 != _DEPENDENCE or not held.untouched or self._call is None or _processes():

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transformer_doctor.checks.seen_loss import SeenLoss, hash_of_ids
+from transformer_doctor.checks.step_tracer import watch_losses
 
 B, T, V = 3, 7, 11
 
@@ -93,3 +94,47 @@ def test_rows_that_repeat_one_token_say_nothing_about_the_shift() -> None:
     scores = torch.randn(B, T, V, requires_grad=True)
     loss = functional.cross_entropy(scores.flatten(0, 1), ids[:, 1:].flatten())
     assert not seen(ids[:, :-1], scores, loss)[1]
+
+
+@pytest.mark.parametrize(("shift", "found"), [(0, ["target-not-shifted"]), (1, [])])
+@pytest.mark.parametrize("options", [{}, {"weight": torch.ones(V)}])
+def test_labels_whose_gradient_vanishes_are_those_that_the_loss_was_called_with(
+    shift: int, found: list[str], options: dict[str, Tensor]
+) -> None:
+    """The softmax is sure of the right label."""
+    ids = torch.randint(3, V, (B, T + 1))
+    labels = ids[:, shift : shift + T]
+    scores = (200.0 * functional.one_hot(labels, V)).requires_grad_()
+    names: list[str] = []
+    watched = SeenLoss(lambda name, evidence, check: names.append(name), nn.Linear(3, 5), pad=0)
+    watched.read_inputs([ids[:, :T]], {})
+    watched.read_output(scores, lambda function, *args: function(*args))
+    end = watch_losses(watched.read_labels)
+    loss = functional.cross_entropy(scores.flatten(0, 1), labels.flatten(), **options)
+    end()
+    loss.backward()
+    assert names == found
+    assert watched.read_positions
+
+
+def test_classes_without_a_weight_and_ignored_ones_have_no_label() -> None:
+    given: list[Tensor] = []
+    end = watch_losses(lambda scores, labels: given.append(labels))
+    scores, weight = torch.randn(5, 3, requires_grad=True), torch.tensor([0.0, 1.0, 1.0])
+    nn.CrossEntropyLoss(weight, ignore_index=2)(scores, torch.tensor([0, 1, 2, 1, 0]))
+    functional.nll_loss(scores.log_softmax(-1), torch.tensor([0, 1, -100, 1, 0]))
+    functional.cross_entropy(scores, torch.tensor([0, 1, 2, 1, 0]), reduction="none")
+    end()
+    assert [labels.tolist() for labels in given] == [[-1, 1, -1, 1, -1], [0, 1, -1, 1, 0]]
+
+
+@pytest.mark.parametrize(("model", "low"), [(nn.LayerNorm(3), 0.0), (nn.Linear(3, 5), None)])
+def test_a_loss_near_zero_is_known_without_labels(model: nn.Module, low: float | None) -> None:
+    """Of a model that was trained before, it says nothing."""
+    labels = torch.randint(3, V, (B, T))
+    scores = (200.0 * functional.one_hot(labels, V)).requires_grad_()
+    watched = SeenLoss(lambda *_: None, model, pad=0)
+    watched.read_inputs([labels], {})
+    watched.read_output(scores, lambda function, *args: function(*args))
+    (-scores.log_softmax(-1).gather(-1, labels[..., None]).mean()).backward()
+    assert watched.low == low

@@ -41,3 +41,17 @@ def test_gradients_of_scores_that_are_not_kept_become_zero(model: Model) -> None
     assert fed.gradient is not None
     assert tracer.scores[0].order == 2
     assert (fed.gradient > 0).tolist() == [[False, True, False], [False, False, False]]
+
+
+@pytest.mark.parametrize("style", ["flat", "classes second", "log-probabilities"])
+def test_scores_know_the_labels_that_their_loss_was_called_with(model: Model, style: str) -> None:
+    with StepTracer(V) as tracer:
+        scores = model(IDS)
+        if style == "flat":
+            functional.cross_entropy(scores.flatten(0, 1), IDS.flatten(), ignore_index=1)
+        elif style == "classes second":
+            functional.cross_entropy(scores.transpose(1, 2), IDS, ignore_index=1)
+        else:
+            functional.nll_loss(scores.log_softmax(-1).flatten(0, 1), IDS.flatten(), ignore_index=1)
+    (labels,) = (record.labels for record in tracer.scores if record.labels is not None)
+    assert labels.flatten().tolist() == [3, -1, 4, -1, 5, 9]

@@ -44,6 +44,17 @@ class Shifting(nn.Module):
         return functional.pad(self.inner(ids), (0, 0, 1, -1))
 
 
+class Tied(nn.Module):
+    """Output layer whose weights are those of an embedding."""
+
+    def __init__(self, words: nn.Embedding) -> None:
+        super().__init__()
+        self.words = words
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return functional.linear(hidden, self.words.weight)
+
+
 class Unshifted(Trainer):
     """Rows without start symbols, which are both decoder inputs and labels."""
 
@@ -180,3 +191,22 @@ def test_labels_are_read_whether_they_are_likely_or_not(known: float, smoothing:
     read, weights, _ = read_labels(scores.detach().double(), gradient.double())
     assert torch.equal(read, labels)
     assert bool((weights > 0).all())
+
+
+@alone
+@pytest.mark.parametrize(("shifted", "gathered"), [(False, False), (False, True), (True, False), (True, True)])
+def test_labels_of_which_a_new_model_is_sure_are_read(shifted: bool, gathered: bool) -> None:
+    """The output is tied to an embedding of deviation 1, and the gradient of a right label is 0."""
+    words = nn.Embedding(23, 128)
+
+    def step(targets: Tensor) -> Tensor:
+        scores = model(targets[:, :-1]).flatten(0, 1)
+        labels = (targets[:, 1:] if shifted else targets[:, :-1]).flatten()
+        own = -scores.log_softmax(-1).gather(1, labels[:, None])[labels != PAD].mean()
+        return updated(optimizer, own if gathered else functional.cross_entropy(scores, labels, ignore_index=PAD))
+
+    model = nn.Sequential(words, nn.LayerNorm(128), Tied(words))
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    report = examine(model, kind="decoder", train_step=step, **MARKS)
+    expected = ["first-loss-too-high"] if shifted else ["target-not-shifted"]
+    assert [name for name in report.names if name != "parameters-not-updated"] == expected, report

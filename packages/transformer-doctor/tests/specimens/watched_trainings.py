@@ -66,6 +66,9 @@ def own_loop(fault: str) -> Iterator[Any]:
     """Yield the updates of a plain loop over a language model."""
     torch.manual_seed(1)
     model = Writer(tied="tied" in fault, detached=fault == "detached")
+    if fault.startswith("tied, sure"):  # of the token that is read, as a wide model with a default nn.Embedding is
+        model.words.weight.data = 32 * functional.normalize(model.words.weight.data)
+        nn.init.normal_(model.places.weight, std=0.02)
     if fault == "bfloat16":
         model.bfloat16()
     rate = {"tiny rate": 1e-11, "bfloat16": 1e-6}.get(fault, 3e-3)
@@ -114,7 +117,7 @@ def own_loop(fault: str) -> Iterator[Any]:
             number = int(torch.randperm(6, generator=epoch)[update % 6])
         ids = rows(number)
         read, labels = ids[:, :-1], ids[:, 1:]
-        if fault == "not shifted":
+        if fault.endswith("not shifted"):
             labels = read
         if fault == "shifted twice":
             read, labels = ids[:, :-2], ids[:, 2:]
@@ -126,6 +129,9 @@ def own_loop(fault: str) -> Iterator[Any]:
             loss = nats(scores, labels, ignore_index=-100)
         if fault == "padding in mean":
             loss = nats(scores, labels, reduction="none").mean()
+        if fault == "tied, sure, padding masked":
+            losses = nats(scores, labels, reduction="none", ignore_index=-100) * (labels != PAD).flatten()
+            loss = losses.sum() / (labels != PAD).sum()
         if fault == "first rows":
             loss = nats(scores[:4], labels[:4])
         if fault == "label smoothing":
@@ -378,6 +384,7 @@ PLANTED: dict[str, tuple[Training, dict[str, str]]] = {
         "rate stays zero": "parameters-not-updated", "schedule not as planned": "rate-not-as-planned",
         "eval before": "trained-in-evaluation-mode", "eval after 5": "trained-in-evaluation-mode",
         "same batch": "batch-repeated", "same order": "order-unchanged", "not shifted": "target-not-shifted",
+        "tied, sure, not shifted": "target-not-shifted",
         "shifted twice": "wrong-labels", "shifted backwards": "wrong-labels", "padding in loss": "padding-in-loss",
         "padding in mean": "padding-in-mean", "first rows": "rows-left-out",
         "never cleared": "gradients-accumulated",
@@ -403,7 +410,8 @@ PLANTED: dict[str, tuple[Training, dict[str, str]]] = {
 
 SOUND: dict[str, tuple[Training, list[str]]] = {
     "loop": (own_loop, [
-        "plain", "tied", "frozen base", "warm-up", "warm-up as planned", "one batch on purpose",
+        "plain", "tied", "tied, sure", "tied, sure, padding masked",
+        "frozen base", "warm-up", "warm-up as planned", "one batch on purpose",
         "evaluation between", "six batches, shuffled", "label smoothing", "log-probabilities", "R-Drop",
         "clipped to 1", "frozen late",
     ]),

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.training import BEGIN, IGNORED, UNKNOWN, TrainedBatch, start_of
+from transformer_doctor.checks.step_tracer import IGNORED
+from transformer_doctor.checks.training import BEGIN, UNCLEAR, UNKNOWN, TrainedBatch, start_of
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding
 
@@ -87,7 +88,7 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
         yield from _start_symbol_findings(alignment)
     end = UNKNOWN if adapter.eos is None else adapter.eos
     fed = adapter.kind == "encoder-decoder" or bool(batch.inputs.eq(end).any())
-    if adapter.eos is not None and fed and not batch.labels.eq(end).any():
+    if adapter.eos is not None and fed and not torch.isin(batch.labels, torch.tensor([end, UNCLEAR])).any():
         evidence = f"the end symbol {adapter.eos} is the label of no position of {int(batch.trained.sum())}"
         yield model_finding("end-never-trained", evidence)
 

@@ -36,7 +36,14 @@ from transformer_doctor.checks.memorization import (
 )
 from transformer_doctor.checks.rows import row_findings
 from transformer_doctor.checks.step_tracer import StepTracer
-from transformer_doctor.checks.training import LENGTHS, UNREADABLE, TrainedBatch, arguments, read_batch
+from transformer_doctor.checks.training import (
+    LENGTHS,
+    UNCLEAR,
+    UNREADABLE,
+    TrainedBatch,
+    arguments,
+    read_batch,
+)
 from transformer_doctor.checks.trial import RANDOM_LENGTH, RANDOM_UPDATES, TRACED, Trial
 from transformer_doctor.checks.updates import (
     UpdateRecord,
@@ -235,11 +242,13 @@ class _TrainingTrial(Trial):
         known = set(self.vocabulary.target)
         tokens = torch.tensor(sorted(known))
         batches = [batch for number, batch in self.record.batches.items() if number >= TRACED]
-        nats = [
-            float(random_batch.nats[judged].mean())
-            for random_batch in batches
-            if (judged := torch.isin(random_batch.labels, tokens)).any()
-        ]
+        nats = []
+        for batch in batches:
+            judged = torch.isin(batch.labels, tokens)
+            if not judged.any():  # sure of all tokens, and the loss has no gradient: it is 0
+                judged = batch.labels == UNCLEAR
+            if judged.any():
+                nats.append(float(batch.nats[judged].mean()))
         if len(nats) == RANDOM_UPDATES:
             floor = math.log(max(len(known) - 1, 1))  # neighbours differ
             return _below(sum(nats[-_NUM_LAST_UPDATES:]) / _NUM_LAST_UPDATES, floor, len(nats)) if floor else None

@@ -1,4 +1,4 @@
-"""Read from the gradient of the scores, while a real training runs, what its loss is computed from.
+"""Read from the gradient of the scores and the calls of losses, while a real training runs, what its loss reads.
 
 Shapes: B batch, T length, V vocabulary, N positions.
 """
@@ -13,9 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_doctor.checks.training import are_raw, read_labels
+from transformer_doctor.checks.step_tracer import IGNORED
+from transformer_doctor.checks.training import are_raw, is_sure, read_labels
+from transformer_doctor.checks.updates import is_fresh
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_output import tensor_of
+from transformer_doctor.module_state import is_usual
 from transformer_doctor.tolerances import NO_GRADIENT
 
 RIGHT_POSITIONS = "the loss of the training reads the right positions"
@@ -23,6 +26,7 @@ _SAMPLE = 256  # positions whose scores are kept until their gradient comes
 _SHARE = 0.9  # share of positions from which on they are taken for all
 _LOW_NATS, _HIGH_NATS = 0.02, 1.0  # mean loss that is too good, and that of a model that has to learn
 _ROUNDING = 0.05  # of the sum of a gradient in half precision
+_ROUNDED = 1e-5  # share of the largest gradient up to which its sum over the tokens is rounding
 _SAME_WEIGHT = 5e-3  # relative difference of a weight from 1 / positions
 _BATCHES, _ROWS_LEFT_OUT = 4, 0.25  # batches in which it is seen before it is said; share of the rows
 
@@ -55,7 +59,10 @@ class SeenLoss:
         self._ids: list[Tensor] = []  # of the forward passes since the last backward pass
         self._named: Mapping[str, Any] = {}  # arguments by name of the last of them
         self._newest: Tensor | None = None
-        self._had_to_learn = False
+        self._given: list[tuple[int, Tensor]] = []  # widths and labels of losses, since the last backward pass
+        self._had_to_learn = is_fresh(
+            {name: weight for name, weight in model.named_parameters() if is_usual(weight)}
+        )
         self._whole_means = 0
         self._left_out: list[list[bool]] = []
 
@@ -68,24 +75,36 @@ class SeenLoss:
 
     def take_inputs(self) -> Sequence[Tensor]:
         """Return the ids since the last backward pass, and forget them."""
-        ids, self._ids, self._named, self._newest = self._ids, [], {}, None
+        ids, self._ids, self._named, self._newest, self._given = self._ids, [], {}, None, []
         return ids
 
-    def read_output(self, output: Any, guard: Callable[..., None]) -> None:
+    def read_labels(self, scores: Tensor, labels: Tensor) -> None:
+        """Remember the labels that a loss of scores was called with; see `watch_losses`."""
+        self._given.append((scores.numel() // max(labels.numel(), 1), labels))
+
+    @property
+    def waits(self) -> bool:
+        """Return whether scores were read whose gradient has not come."""
+        return self._newest is not None
+
+    def read_output(self, output: Any, guard: Callable[..., None], inner: Tensor | None = None) -> None:
         """Wait for the gradient of the scores of a forward pass; the last ones before a backward pass count.
 
         Args:
             output: what the forward pass returned.
             guard: calls a function with arguments, and catches its errors.
+            inner: what the last part returned, which the loss inside a model reads if the scores are copied after.
         """
         with suppress(UsageError):
             scores = tensor_of(output)
             if not (scores.requires_grad and scores.dim() in (2, 3)):
                 return
             self._newest = scores
-            flat = scores.detach().flatten(0, -2)
-            kept = flat[:: len(flat) // _SAMPLE + 1].clone(), [*self._ids], self._named, id(scores)
+            kept = _rows(scores).clone(), [*self._ids], self._named, id(scores)
             scores.register_hook(partial(guard, self._read_gradient, *kept))
+            copied = inner is not None and inner.shape == scores.shape and inner.dtype != scores.dtype
+            if inner is not None and copied and torch.equal(_rows(inner).to(scores.dtype), kept[0]):
+                inner.register_hook(partial(guard, self._read_gradient, *kept))
 
     def _read_gradient(
         self, sample: Tensor, seen: Sequence[Tensor], named: Mapping[str, Any], identity: int, gradient: Tensor
@@ -93,7 +112,16 @@ class SeenLoss:
         """Judge the gradient (B, T, V) or (N, V) of scores; `sample` holds some of their rows."""
         least, most = gradient.amin(-1), gradient.amax(-1)
         strength = torch.maximum(most, -least)
-        trained = (strength > NO_GRADIENT * strength.max()) & (least < 0)
+        clear = (strength > NO_GRADIENT * strength.max()) & (least < 0)
+        labels, every = gradient.argmin(-1), len(gradient.flatten(0, -2)) // _SAMPLE + 1
+        called = self._labels_of(labels, clear, gradient.size(-1))
+        sure = is_sure(sample)
+        vanished = (called >= 0) & ~clear
+        if not float(sure[vanished.flatten()[::every]].float().mean()) > _SHARE:
+            vanished = torch.zeros_like(clear)
+        trained = clear | vanished
+        if id(self._newest) == identity and not trained.any() and float(sure.float().mean()) > _SHARE:
+            self.low = 0.0 if self._had_to_learn else None
         shapes = [ids for ids in seen if ids.numel() == trained.numel() and not _is_positions(ids)]
         given = named.get("labels")
         fits = isinstance(given, Tensor) and given.numel() == trained.numel() and given.dim() == 2
@@ -101,12 +129,15 @@ class SeenLoss:
         texts = given is None and not shapes  # scores of classes of texts have no positions
         if id(self._newest) != identity or not trained.any() or (texts and gradient.dim() == 3):
             return
-        labels, every = gradient.argmin(-1), len(gradient.flatten(0, -2)) // _SAMPLE + 1
+        self._newest = None  # of scores and what they were copied from, the first gradient counts
         sums = gradient.sum(-1)  # of softmax and cross-entropy 0, of log-probabilities that of the label
         likelihood = (most < -1.01 * least) & ((sums.abs() < _ROUNDING * strength) | (sums < least / 2))
-        if float(likelihood[trained].float().mean()) < _SHARE:
+        firm = clear & (strength > _ROUNDED * strength.max())
+        if float(likelihood[firm].float().mean()) < _SHARE:
             return  # what is maximised is no likelihood of tokens
-        weight = self._judge_sample(sample, gradient.flatten(0, -2)[::every].detach(), trained.flatten()[::every])
+        labels = torch.where(clear, labels, called)
+        chosen = [rows[::every] for rows in (gradient.flatten(0, -2).detach(), labels.flatten(), trained.flatten())]
+        weight = self._judge_sample(sample, *chosen)
         self.totals.append((weight * int(trained.sum()), int(trained.sum())))
         if texts:
             return
@@ -134,18 +165,34 @@ class SeenLoss:
             self._judge_ignored(given < 0, trained)
         self._judge_rows(trained, given)
 
+    def _labels_of(self, likely: Tensor, clear: Tensor, width: int) -> Tensor:
+        """Return the labels that the last loss was called with, all IGNORED if they do not fit the scores.
+
+        Args:
+            likely: labels by the gradient (B, T) or (N,).
+            clear: positions at which these are known.
+            width: of the scores.
+        """
+        labels = next((labels for known, labels in reversed(self._given) if known == width), likely[:0])
+        if likely.dim() == 2 and labels.numel() == likely[:, 1:].numel():  # the last position has none
+            labels = nn.functional.pad(labels.view_as(likely[:, 1:]), (0, 1), value=IGNORED)
+        fits = labels.numel() == likely.numel()
+        if not fits or (labels.view_as(likely) != likely)[clear].float().mean() > 1 - _SHARE:
+            return torch.full_like(likely, IGNORED)
+        return labels.view_as(likely)
+
     def _say(self, name: str, evidence: str) -> None:
         self._find(name, evidence, RIGHT_POSITIONS)
 
-    def _judge_sample(self, scores: Tensor, gradient: Tensor, trained: Tensor) -> float:
+    def _judge_sample(self, scores: Tensor, gradient: Tensor, labels: Tensor, trained: Tensor) -> float:
         """Judge rows (N, V) of scores and their gradient; return the mean weight of a position in the loss."""
         scores, gradient = scores[trained].float(), gradient[trained]
-        possible = scores.softmax(-1) > 0.1 / scores.size(-1)
+        possible = (scores.softmax(-1) > 0.1 / scores.size(-1)) & ~is_sure(scores)[:, None]
         empty = float((gradient == 0)[possible].float().mean())
         if gradient.dtype == torch.float16 and empty > 1 - _SHARE:
             self._say("lost-in-half-precision", f"{empty:.0%} of the gradients of likely tokens are 0 in float16")
         gradient = gradient.float()
-        _, weights, nats = read_labels(scores, gradient)
+        _, weights, nats = read_labels(scores, gradient, labels[trained])
         sums = gradient.sum(-1)  # 0 for scores, minus the weight for log-probabilities
         weights = torch.where(sums < gradient.amin(-1) / 2, -sums, weights)
         mean = float(nats.mean())
@@ -195,6 +242,12 @@ class SeenLoss:
         if same and _ROWS_LEFT_OUT <= float(without.float().mean()) < 1:
             evidence = f"{int(without.sum())} of {len(without)} rows have no label that the loss reads"
             self._say("rows-left-out", evidence)
+
+
+def _rows(scores: Tensor) -> Tensor:
+    """Return some rows (N, V) of scores (B, T, V) or (N, V)."""
+    flat = scores.detach().flatten(0, -2)
+    return flat[:: len(flat) // _SAMPLE + 1]
 
 
 def _agreement(ids: Tensor, labels: Tensor, trained: Tensor, offset: int, axis: int) -> float:

@@ -24,6 +24,8 @@ _LINEAR = PRODUCTS | {"linear", "addmm"}
 _NORMALIZERS = {"log_softmax", "cross_entropy"}  # have a logarithm, so that their inputs must not be probabilities
 _SUM_ROUNDING = 0.03  # of a sum of probabilities in bfloat16
 _SOFTMAXES = {"softmax", "log_softmax", "cross_entropy", "logsumexp"}
+_LOSSES = ("cross_entropy_loss", "nll_loss_nd")  # of torch._C._nn, by which torch.nn computes a cross-entropy
+IGNORED = -1  # label of a position that the loss ignores
 
 
 @dataclass
@@ -57,6 +59,7 @@ class ScoreGradient:
         update: number of optimizer steps before it.
         normalized: whether a softmax or a cross-entropy read them, as they are.
         gradient: None before the backward pass.
+        labels: those that a loss of torch.nn was given for them (...), see `watch_losses`; None where none was.
     """
 
     values: Tensor
@@ -64,6 +67,7 @@ class ScoreGradient:
     update: int
     normalized: bool
     gradient: Tensor | None = None
+    labels: Tensor | None = None
 
 
 class StepTracer(TorchFunctionMode):
@@ -106,6 +110,7 @@ class StepTracer(TorchFunctionMode):
                 self._hooks.callback(part.register_forward_hook(self._watch_output).remove)
             except (RuntimeError, AttributeError):  # a scripted module takes no hooks
                 continue
+        self._hooks.callback(watch_losses(self._record_labels))
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
@@ -184,6 +189,13 @@ class StepTracer(TorchFunctionMode):
         scores.register_hook(keep)
         self.scores.append(record)
 
+    def _record_labels(self, scores: Tensor, labels: Tensor) -> None:
+        for record in reversed(self.scores):
+            shape = record.values.shape
+            if shape[:-1].numel() == labels.numel() and shape.numel() == scores.numel() and record.labels is None:
+                record.labels = labels.reshape(shape[:-1])
+                return
+
     def _record_lookup(self, result: Any, ids: Tensor, weight: Tensor, *rest: Any, **options: Any) -> None:
         """Record looked-up ids: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
         if ids.is_floating_point():
@@ -214,3 +226,29 @@ class StepTracer(TorchFunctionMode):
         values = output.values() if isinstance(output, Mapping) else output
         for scores in values if isinstance(output, (tuple, list, Mapping)) else (output,):
             self._record_scores(scores, normalized=False)
+
+
+def watch_losses(after: Callable[[Tensor, Tensor], None]) -> Callable[[], None]:
+    """Call a function with the scores and the labels of each cross-entropy of torch.nn; return what ends it.
+
+    A label is IGNORED where it is `ignore_index`, or its class has no weight. Losses of each position, which the
+    program itself weighs, and probabilities as labels are left out.
+    """
+    plain = {name: vars(torch._C._nn)[name] for name in _LOSSES}
+
+    def watched(name: str) -> Callable[..., Tensor]:
+        def loss(
+            scores: Tensor, labels: Tensor, weight: Any = None, reduction: int = 1, ignored: int = -100, *rest: Any
+        ) -> Tensor:
+            result: Tensor = plain[name](scores, labels, weight, reduction, ignored, *rest)
+            if reduction and type(labels) is Tensor and not labels.is_floating_point() and result.requires_grad:
+                left_out = labels == ignored
+                if weight is not None:
+                    left_out = left_out | (weight[labels.masked_fill(left_out, 0)] == 0)
+                after(scores, labels.masked_fill(left_out, IGNORED))
+            return result
+
+        return loss
+
+    vars(torch._C._nn).update({name: watched(name) for name in _LOSSES})
+    return lambda: vars(torch._C._nn).update(plain)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from transformer_doctor.checks.step_tracer import ScoreGradient, StepTracer
+from transformer_doctor.checks.step_tracer import IGNORED, ScoreGradient, StepTracer
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.tolerances import NO_GRADIENT
 
@@ -33,13 +33,12 @@ _TESTED_LOW, _TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as la
 _MIN_AGREEMENT = 0.9  # share of the labels that two readings have in common, at positions without a label too
 # where a softmax is sure of a wrong token, rise and fall are equal, and rounding must not decide
 _CLEAR_FACTOR = 1.01
-_AlignedScores = tuple[Tensor, Tensor]  # scores and gradient, each (B, T, V)
+_AlignedScores = tuple[Tensor, Tensor, Tensor]  # scores and gradient (B, T, V), labels of the loss call (B, T)
 UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
-_UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
+UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
 _SURE_PROBABILITY = 1 - 1e-6  # softmax from which on it leaves no gradient
 _NO_LOGS = 0.01  # logarithm of a sum of probabilities from which on it is none of 1
-IGNORED = -1  # label of a position that the loss ignores
 UNREADABLE = "the labels of the training step could not be read: no embedding of targets was seen, or no scores"
 
 
@@ -158,7 +157,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
         join(nats, 0),
         known[0][0].table,
         [part for part, _, _ in parts],
-        any(are_raw(*aligned) for _, _, aligned in parts),
+        any(are_raw(*aligned[:2]) for _, _, aligned in parts),
         reshaped,
         places,
         without_gradient,
@@ -172,7 +171,7 @@ def _places(score: ScoreGradient, inputs: Tensor, gradient: Tensor, *, turned: b
     numbers = torch.arange(1, math.prod(shape) + 1).view(*shape, 1)
     numbered = replace(score, values=numbers, gradient=numbers)
     orders = [_arrangements(record, inputs, turned=turned) for record in (score, numbered)]
-    for (_, own), (at, _) in reversed([*zip(*orders, strict=True)]):
+    for (_, own, _), (at, _, _) in reversed([*zip(*orders, strict=True)]):
         agreed = (own.argmin(-1) == gradient.argmin(-1))[gradient.any(-1)]
         if agreed.numel() and float(agreed.float().mean()) > _MIN_AGREEMENT:
             return at[..., 0].long()
@@ -206,7 +205,7 @@ def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | 
 
 
 def _align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: bool) -> _AlignedScores | None:
-    """Return the scores of inputs (B, T) and the gradient of the loss by them, each (B, T, V), None if unknown.
+    """Return the scores of inputs (B, T), the gradient of the loss by them, and its labels, None if unknown.
 
     Scores that a softmax reads are preferred to a product of the same width, and the last ones to earlier ones. The
     order of the rows of flat scores, (B * T, V) or (T * B, V), is that of scores with three axes. Of several heads,
@@ -238,46 +237,62 @@ def _closeness(inputs: Tensor, pair: _AlignedScores) -> int:
 
 
 def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[_AlignedScores]:
-    """Yield scores and gradient as (B, T, V) in float64, the likelier arrangement last, nothing if axes do not fit.
+    """Yield scores, gradient and labels, the likelier arrangement last, nothing if axes do not fit.
 
     A step that scores all inputs but the last ones gives no gradient to these.
     """
     assert recorded.gradient is not None
     pair = [tensor.detach().cpu().double() for tensor in (recorded.values, recorded.gradient)]
+    given = recorded.labels
+    labels = torch.full(pair[0].shape[:-1], UNCLEAR) if given is None else given.cpu()
     batch, length = inputs.shape
     for scored in (length - 1, length):
         missing = (0, 0, 0, length - scored)
         for time_first in (not turned, turned):
             axes = (scored, batch) if time_first else (batch, scored)
             if pair[0].dim() == 2 and len(pair[0]) == batch * scored:
-                shaped = [tensor.unflatten(0, axes) for tensor in pair]
+                shaped = [tensor.unflatten(0, axes) for tensor in (*pair, labels)]
             elif pair[0].shape[:-1] == axes:
-                shaped = pair
+                shaped = [*pair, labels]
             else:
                 continue
             rows = [tensor.transpose(0, 1) if time_first else tensor for tensor in shaped]
-            yield functional.pad(rows[0], missing), functional.pad(rows[1], missing)
+            known = functional.pad(rows[2], missing[2:], value=IGNORED)
+            yield functional.pad(rows[0], missing), functional.pad(rows[1], missing), known
 
 
-def read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
+def read_labels(scores: Tensor, gradient: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them.
+
+    The gradient vanishes where a softmax is sure of the label: there it is the one that the loss was `given` (...),
+    and weighs as much as others.
+    """
     (lowest, labels), (highest, raised) = gradient.min(-1), gradient.max(-1)
     strength = torch.maximum(highest, -lowest)
     ignored = strength <= NO_GRADIENT * strength.max()
+    likeliest, sure = scores.argmax(-1), is_sure(scores)
+    rounded = sure & (gradient.gather(-1, likeliest[..., None])[..., 0].abs() < strength)  # probability - 1 is 0
     slope, fits = _slopes(scores, gradient, labels, raised)
     rises = highest > -_CLEAR_FACTOR * lowest
     maximised = rises & ((lowest >= 0) | (fits & (slope < 0)))
-    if maximised[~ignored].float().mean() > _MIN_AGREEMENT:
-        labels, weights, nats = read_labels(scores, -gradient)
+    if maximised[~ignored & ~rounded].float().mean() > _MIN_AGREEMENT:
+        labels, weights, nats = read_labels(scores, -gradient, given)
         return labels, -weights, nats
     # where the label is likelier than label smoothing wants it, the loss raises the scores of all others
-    known = rises & (lowest > gradient.clamp(max=0).sum(-1) / 2)
-    labels = torch.where(known, scores.argmax(-1), labels)
-    nats = -scores.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
-    weights = _position_weights(scores, gradient, labels)
-    sure = scores.softmax(-1).amax(-1) > _SURE_PROBABILITY
-    labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, _UNCLEAR)
-    return labels, weights.masked_fill(ignored, 0), nats.masked_fill(ignored, 0)
+    likely = rounded | (rises & (lowest > gradient.clamp(max=0).sum(-1) / 2))
+    labels = torch.where(likely, likeliest, labels)
+    weights = _position_weights(scores, gradient, labels).masked_fill(ignored | rounded, 0)
+    labels = labels.masked_fill(ignored, IGNORED).masked_fill(ignored & sure, UNCLEAR)
+    if given is not None:
+        labels = torch.where(labels == UNCLEAR, given, labels)
+    nats = -scores.log_softmax(-1).gather(-1, labels.clamp(min=0)[..., None])[..., 0]
+    usual = weights[weights != 0].median() if weights.any() else weights.new_zeros(())
+    return labels, torch.where((labels >= 0) & (weights == 0), usual, weights), nats.masked_fill(labels < 0, 0)
+
+
+def is_sure(scores: Tensor) -> Tensor:
+    """Return whether a softmax of scores (..., V) is so sure of a token that its gradient may vanish (...)."""
+    return scores.softmax(-1).amax(-1) > _SURE_PROBABILITY
 
 
 def _position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tensor:
