@@ -13,12 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
-from transformer_doctor.catalogue import model_finding
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.calls import run, trace_pass
 from transformer_doctor.checks.masks import covered_scores
+from transformer_doctor.checks.watched_optimizer import listed
 from transformer_doctor.guesses import attributes
 from transformer_doctor.huggingface import huggingface_config
 from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.module_state import held_tensors
 from transformer_doctor.report import Finding, Report, report_on
 from transformer_doctor.signatures import parameters_of, words_of
 from transformer_doctor.tolerances import percentage, relative_change
@@ -31,6 +33,7 @@ _TEXT_NUMBERS = re.compile(
 _TIED = {"tie", "tied", "tying"}
 _RATE = {"dropout", "drop", "rate", "prob", "p"}  # words of settings that concern every dropout
 _OTHER_TIES = {"encoder", "decoder", "projs", "layers"}  # words of settings that tie something else
+_LAYER = re.compile(r"\D+\.\d+")  # name of a layer of a list that is not inside of another layer
 
 
 def setting_findings(
@@ -73,6 +76,40 @@ def setting_findings(
                 evidence = f"{path} of {len(layers)} layers of {name} is one {type(child).__name__}"
                 yield model_finding("layers-are-one-object", evidence, "note")
                 return
+
+
+def unused_findings(
+    adapter: ModelAdapter, ids: Mapping[str, Tensor], tracer: AttentionTracer, scores: Tensor
+) -> Iterator[Finding]:
+    """Yield a finding about weights that do not enter the scores of a pass, a warning if they are a whole layer."""
+    module = adapter.module
+    assert module is not None
+    weights = dict(module.named_parameters())
+    unused = {id(weight): name for name, weight in weights.items() if id(weight) not in tracer.weights}
+    unused = {identity: name for identity, name in unused.items() if "expert" not in name}
+    with held_tensors(module, lambda tensor: tensor.data + 1 if id(tensor) in unused else None):
+        if not unused or not torch.equal(scores.cpu(), run(adapter, ids)):
+            return
+    parts = [(name, part, {*map(id, part.parameters())}) for name, part in module.named_modules()]
+    whole = {name: part for name, part, own in parts if own and own <= {*unused}}
+    names = [
+        name for name in (*whole, *unused.values()) if not any(name.startswith(f"{outer}.") for outer in whole)
+    ]
+    lists = {name.rpartition(".")[0] for name in _attention_layers(module, tracer)}
+    layers = [name for name in names if _LAYER.fullmatch(name) and name.rpartition(".")[0] in lists]
+    evidence = f"{len(unused)} of {len(weights)} weights do not enter the scores: {listed(names)}"
+    finding = model_finding("parameters-without-gradient", evidence, "warning" if layers else "note")
+    yield in_case(replace(finding, check=SETTINGS), "adapters-unused")
+
+
+def _attention_layers(module: nn.Module, tracer: AttentionTracer) -> dict[str, nn.Module]:
+    """Return the layers of a list that compute attention, by name."""
+    attending = {id(attention.projection.weight) for attention in tracer.attentions if attention.projection}
+    return {
+        name: part
+        for name, part in module.named_modules()
+        if _LAYER.fullmatch(name) and ("Attention" in f"{part}" or attending & {*map(id, part.parameters())})
+    }
 
 
 def window_findings(adapter: ModelAdapter, samples: Samples, longest: int = 512) -> Iterator[Finding]:
