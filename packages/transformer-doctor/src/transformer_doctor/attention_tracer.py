@@ -88,6 +88,7 @@ class AttentionTracer(TorchFunctionMode):
         lookups: every embedding lookup.
         streams: input of the first layer (embeddings and positions) by side.
         dropout_rates: rates of the dropouts that were active, and 0.
+        functions: names of the torch functions that were called.
         weights: id() of each weight that a torch function read.
         dropped_residuals: number of additions in which a dropout's result was both residual and sublayer input.
     """
@@ -103,6 +104,7 @@ class AttentionTracer(TorchFunctionMode):
         self.streams: dict[str, Tensor] = {}
         self.dropped_residuals = 0
         self.dropout_rates = {0.0}
+        self.functions: set[str] = set()
         self.weights: set[int] = set()
         self._traces: dict[int, TensorTrace] = {}
         self._alive: list[Tensor] = []  # references, so that no id() is reused
@@ -113,6 +115,7 @@ class AttentionTracer(TorchFunctionMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = getattr(func, "__name__", "")
+        self.functions.add(name)
         try:
             if name == "embedding" and isinstance(result, Tensor):
                 return self._trace_lookup(result, [*args, *kwargs.values()])

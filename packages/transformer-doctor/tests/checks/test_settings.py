@@ -143,6 +143,8 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
             "32 of 51 weights do not enter the scores: layers.1",
         ),
         ("norm used twice", "parameters-without-gradient", "layers.0.second_norm, layers.1.second_norm"),
+        ("other activation", "not-as-configured", "activation = gelu, and the forward pass calls no such function"),
+        ("other number of heads", "not-as-configured", "num_heads = 4, and attentions have 2 heads"),
         (
             "no residual around attention",
             "residual-lost",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,14 @@ _TEXT_NUMBERS = re.compile(
 _TIED = {"tie", "tied", "tying"}
 _RATE = {"dropout", "drop", "rate", "prob", "p"}  # words of settings that concern every dropout
 _OTHER_TIES = {"encoder", "decoder", "projs", "layers"}  # words of settings that tie something else
+# Activations that a setting may name, and torch functions of which one has to be called for them.
+_ACTIVATIONS = {
+    "relu": {"relu", "relu_", "clamp", "clamp_min", "maximum", "where"},
+    "gelu": {"gelu", "erf", "tanh", "sigmoid"},
+    "gelu_new": {"gelu", "tanh"},
+    "silu": {"silu", "sigmoid"},
+}
+_HEADS = re.compile("^(?!.*(kv|key|value)).*heads?$")  # names of settings, but for those of grouped keys
 _LAYER = re.compile(r"\D+\.\d+")  # name of a layer of a list that is not inside of another layer
 
 
@@ -63,6 +71,8 @@ def setting_findings(
         says = ", ".join(f"{name} = {value:g}" for name, value in stated.items())
         evidence = f"in train() dropout of {', '.join(other)} is active; the configuration states {says}"
         yield model_finding("not-as-configured", evidence)
+    for evidence in _ignored_settings(entries, module, tracer):
+        yield model_finding("not-as-configured", evidence)
     for name, part in module.named_modules():
         layers = list(filter(None, part)) if isinstance(part, (nn.ModuleList, nn.Sequential)) else []
         for layer, count in Counter(layers).most_common(1):
@@ -76,6 +86,29 @@ def setting_findings(
                 evidence = f"{path} of {len(layers)} layers of {name} is one {type(child).__name__}"
                 yield model_finding("layers-are-one-object", evidence, "note")
                 return
+
+
+def _ignored_settings(
+    entries: Sequence[tuple[Any, Any]], module: nn.Module, tracer: AttentionTracer
+) -> Iterator[str]:
+    """Yield the evidence that no layer has an activation, or the number of heads, of the configuration."""
+    activations = {
+        f"{name} = {value}": _ACTIVATIONS[value]
+        for name, value in entries
+        if {"act", "activation"} & {*words_of(str(name))} and isinstance(value, str) and value in _ACTIVATIONS
+    }
+    if activations and not any(functions & tracer.functions for functions in activations.values()):
+        yield f"{', '.join(activations)}, and the forward pass calls no such function"
+    heads = {
+        attention.heads
+        for attention in tracer.attentions
+        for layer in [attention.projection]
+        if attention.fixed_scale or (layer and layer.width_out == attention.heads * attention.width)
+    } - {1}  # heads may be modules
+    stated = {name: value for name, value in entries if _HEADS.search(str(name)) and type(value) is int}
+    if heads and stated and heads.isdisjoint(stated.values()) and huggingface_config(module) is None:
+        says = ", ".join(f"{name} = {value}" for name, value in stated.items())
+        yield f"{says}, and attentions have {max(heads)} heads"
 
 
 def unused_findings(
