@@ -150,6 +150,7 @@ def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> N
             "residual-lost",
             "inside of layers.0, layers.1, layers.2 set to 0, no token",
         ),
+        ("no residual around feed-forward", "residual-lost", "inside of layers.0, layers.1, layers.2 set to 0"),
     ],
 )
 def test_layers_that_are_skipped_or_other_than_stated_are_named(way: str, name: str | None, evidence: str) -> None:

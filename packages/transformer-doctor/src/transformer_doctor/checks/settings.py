@@ -135,6 +135,22 @@ def unused_findings(
     yield in_case(replace(finding, check=SETTINGS), "adapters-unused")
 
 
+def residual_findings(
+    adapter: ModelAdapter, tracer: AttentionTracer, ids: Sequence[Mapping[str, Tensor]]
+) -> Iterator[Finding]:
+    """Yield a finding if layers have no residual connection, from two passes over different tokens."""
+    module = adapter.module
+    assert module is not None
+    layers = _attention_layers(module, tracer)
+    linear = [part for layer in layers.values() for part in layer.modules() if isinstance(part, nn.Linear)]
+    zero = {id(weight) for part in linear for weight in part.parameters()}
+    with held_tensors(module, lambda tensor: torch.zeros_like(tensor.data) if id(tensor) in zero else None):
+        scores, others = (run(adapter, rows) for rows in ids)
+    if zero and torch.equal(scores, others):
+        evidence = f"with the linear layers inside of {listed([*layers])} set to 0, no token changes the scores"
+        yield model_finding("residual-lost", evidence)
+
+
 def _attention_layers(module: nn.Module, tracer: AttentionTracer) -> dict[str, nn.Module]:
     """Return the layers of a list that compute attention, by name."""
     attending = {id(attention.projection.weight) for attention in tracer.attentions if attention.projection}
