@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from specimens.planted import PAD, VOCABULARY, D
+from specimens.wrong_layers import WrongLayers
 from transformer_doctor import examine
 from transformer_doctor.checks.settings import SETTINGS
 
@@ -105,3 +106,34 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
     assert all(
         "0 (sliding_attention), 1 (sliding_attention), 2 (full" in finding.evidence for finding in report.findings
     )
+
+
+@pytest.mark.usefixtures("one_length")
+@pytest.mark.parametrize(
+    ("way", "name", "evidence"),
+    [
+        ("sound", None, ""),
+        ("parallel", None, ""),
+        ("after the sum", None, ""),
+        ("a layer less", "parameters-without-gradient", "16 of 51 weights do not enter the scores: layers.2"),
+        (
+            "first layer each time",
+            "parameters-without-gradient",
+            "32 of 51 weights do not enter the scores: layers.1",
+        ),
+        ("norm used twice", "parameters-without-gradient", "layers.0.second_norm, layers.1.second_norm"),
+        ("other activation", "not-as-configured", "activation = gelu, and the forward pass calls no such function"),
+        ("other number of heads", "not-as-configured", "num_heads = 4, and attentions have 2 heads"),
+        (
+            "no residual around attention",
+            "residual-lost",
+            "inside of layers.0, layers.1, layers.2 set to 0, no token",
+        ),
+        ("no residual around feed-forward", "residual-lost", "inside of layers.0, layers.1, layers.2 set to 0"),
+    ],
+)
+def test_layers_that_are_skipped_or_other_than_stated_are_named(way: str, name: str | None, evidence: str) -> None:
+    report = examine(WrongLayers(way), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
+    assert report.names == [name] * (name is not None), report
+    assert all(evidence in finding.evidence for finding in report.findings)
+    assert all((finding.severity == "note") == (way == "norm used twice") for finding in report.findings)

@@ -21,7 +21,13 @@ from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
 from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
 from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
-from transformer_doctor.checks.settings import SETTINGS, setting_findings, window_findings
+from transformer_doctor.checks.settings import (
+    SETTINGS,
+    residual_findings,
+    setting_findings,
+    unused_findings,
+    window_findings,
+)
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.report import Finding, Place, reason_of
 from transformer_doctor.tolerances import relative_change
@@ -205,6 +211,11 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         module, rates = adapter.module, in_training.dropout_rates
         settings = observe([SETTINGS], lambda: [*setting_findings(module, *passes[0], rates)], settings)
         settings += observe([], lambda: [*window_findings(adapter, samples)], settings[:0])
+        settings += observe([], lambda: [*unused_findings(adapter, first, *passes[0])], settings[:0])
+        if not torch.equal(passes[0][1], passes[1][1]):
+            settings += observe(
+                [], lambda: [*residual_findings(adapter, passes[0][0], (first, second))], settings[:0]
+            )
     middle: Sequence[Attention] = ()
     if adapter.pad is not None and "target" in adapter.sides:
         target = first["target"].clone()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
-from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.calls import trace_pass
+from transformer_doctor.catalogue import in_case, model_finding
+from transformer_doctor.checks.calls import run, trace_pass
 from transformer_doctor.checks.masks import covered_scores
+from transformer_doctor.checks.watched_optimizer import listed
 from transformer_doctor.guesses import attributes
 from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.module_state import held_tensors
 from transformer_doctor.report import Finding
 from transformer_doctor.signatures import words_of
 
@@ -21,6 +23,15 @@ SETTINGS = "layers of a list are different ones, and ties and dropout are as con
 _TIED = {"tie", "tied", "tying"}
 _RATE = {"dropout", "drop", "rate", "prob", "p"}  # words of settings that concern every dropout
 _OTHER_TIES = {"encoder", "decoder", "projs", "layers"}  # words of settings that tie something else
+# Activations that a setting may name, and torch functions of which one has to be called for them.
+_ACTIVATIONS = {
+    "relu": {"relu", "relu_", "clamp", "clamp_min", "maximum", "where"},
+    "gelu": {"gelu", "erf", "tanh", "sigmoid"},
+    "gelu_new": {"gelu", "tanh"},
+    "silu": {"silu", "sigmoid"},
+}
+_HEADS = re.compile("^(?!.*(kv|key|value)).*heads?$")  # names of settings, but for those of grouped keys
+_LAYER = re.compile(r"\D+\.\d+")  # name of a layer of a list that is not inside of another layer
 
 
 def setting_findings(
@@ -50,6 +61,8 @@ def setting_findings(
         says = ", ".join(f"{name} = {value:g}" for name, value in stated.items())
         evidence = f"in train() dropout of {', '.join(other)} is active; the configuration states {says}"
         yield model_finding("not-as-configured", evidence)
+    for evidence in _ignored_settings(entries, module, tracer):
+        yield model_finding("not-as-configured", evidence)
     for name, part in module.named_modules():
         layers = list(filter(None, part)) if isinstance(part, (nn.ModuleList, nn.Sequential)) else []
         for layer, count in Counter(layers).most_common(1):
@@ -63,6 +76,79 @@ def setting_findings(
                 evidence = f"{path} of {len(layers)} layers of {name} is one {type(child).__name__}"
                 yield model_finding("layers-are-one-object", evidence, "note")
                 return
+
+
+def _ignored_settings(
+    entries: Sequence[tuple[Any, Any]], module: nn.Module, tracer: AttentionTracer
+) -> Iterator[str]:
+    """Yield the evidence that no layer has an activation, or the number of heads, of the configuration."""
+    activations = {
+        f"{name} = {value}": _ACTIVATIONS[value]
+        for name, value in entries
+        if {"act", "activation"} & {*words_of(str(name))} and isinstance(value, str) and value in _ACTIVATIONS
+    }
+    if activations and not any(functions & tracer.functions for functions in activations.values()):
+        yield f"{', '.join(activations)}, and the forward pass calls no such function"
+    heads = {
+        attention.heads
+        for attention in tracer.attentions
+        for layer in [attention.projection]
+        if attention.fixed_scale or (layer and layer.width_out == attention.heads * attention.width)
+    } - {1}  # heads may be modules
+    stated = {name: value for name, value in entries if _HEADS.search(str(name)) and type(value) is int}
+    if heads and stated and heads.isdisjoint(stated.values()) and huggingface_config(module) is None:
+        says = ", ".join(f"{name} = {value}" for name, value in stated.items())
+        yield f"{says}, and attentions have {max(heads)} heads"
+
+
+def unused_findings(
+    adapter: ModelAdapter, ids: Mapping[str, Tensor], tracer: AttentionTracer, scores: Tensor
+) -> Iterator[Finding]:
+    """Yield a finding about weights that do not enter the scores of a pass, a warning if they are a whole layer."""
+    module = adapter.module
+    assert module is not None
+    weights = dict(module.named_parameters())
+    unused = {id(weight): name for name, weight in weights.items() if id(weight) not in tracer.weights}
+    unused = {identity: name for identity, name in unused.items() if "expert" not in name}
+    with held_tensors(module, lambda tensor: tensor.data + 1 if id(tensor) in unused else None):
+        if not unused or not torch.equal(scores.cpu(), run(adapter, ids)):
+            return
+    parts = [(name, part, {*map(id, part.parameters())}) for name, part in module.named_modules()]
+    whole = {name: part for name, part, own in parts if own and own <= {*unused}}
+    names = [
+        name for name in (*whole, *unused.values()) if not any(name.startswith(f"{outer}.") for outer in whole)
+    ]
+    lists = {name.rpartition(".")[0] for name in _attention_layers(module, tracer)}
+    layers = [name for name in names if _LAYER.fullmatch(name) and name.rpartition(".")[0] in lists]
+    evidence = f"{len(unused)} of {len(weights)} weights do not enter the scores: {listed(names)}"
+    finding = model_finding("parameters-without-gradient", evidence, "warning" if layers else "note")
+    yield in_case(replace(finding, check=SETTINGS), "adapters-unused")
+
+
+def residual_findings(
+    adapter: ModelAdapter, tracer: AttentionTracer, ids: Sequence[Mapping[str, Tensor]]
+) -> Iterator[Finding]:
+    """Yield a finding if layers have no residual connection, from two passes over different tokens."""
+    module = adapter.module
+    assert module is not None
+    layers = _attention_layers(module, tracer)
+    linear = [part for layer in layers.values() for part in layer.modules() if isinstance(part, nn.Linear)]
+    zero = {id(weight) for part in linear for weight in part.parameters()}
+    with held_tensors(module, lambda tensor: torch.zeros_like(tensor.data) if id(tensor) in zero else None):
+        scores, others = (run(adapter, rows) for rows in ids)
+    if zero and torch.equal(scores, others):
+        evidence = f"with the linear layers inside of {listed([*layers])} set to 0, no token changes the scores"
+        yield model_finding("residual-lost", evidence)
+
+
+def _attention_layers(module: nn.Module, tracer: AttentionTracer) -> dict[str, nn.Module]:
+    """Return the layers of a list that compute attention, by name."""
+    attending = {id(attention.projection.weight) for attention in tracer.attentions if attention.projection}
+    return {
+        name: part
+        for name, part in module.named_modules()
+        if _LAYER.fullmatch(name) and ("Attention" in f"{part}" or attending & {*map(id, part.parameters())})
+    }
 
 
 def window_findings(adapter: ModelAdapter, samples: Samples, longest: int = 512) -> Iterator[Finding]:
