@@ -123,6 +123,7 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
         ),
         ("norm used twice", "parameters-without-gradient", "layers.0.second_norm, layers.1.second_norm"),
         ("other activation", "not-as-configured", "activation = gelu, and the forward pass calls no such function"),
+        ("other epsilon", "not-as-configured", "norm_eps = 1e-06, and norms have 1e-05"),
         ("other number of heads", "not-as-configured", "num_heads = 4, and attentions have 2 heads"),
         (
             "no residual around attention",

@@ -86,7 +86,9 @@ class WrongLayers(nn.Module):
     def __init__(self, way: str) -> None:
         super().__init__()
         self.way = way
-        self.config = SimpleNamespace(num_heads=H, num_kv_heads=GROUPS, activation="gelu")
+        self.config = SimpleNamespace(
+            num_heads=H, num_kv_heads=GROUPS, activation="gelu", norm_eps=1e-6 if way == "other epsilon" else 1e-5
+        )
         self.embedding = nn.Embedding(VOCABULARY, D, padding_idx=PAD)
         self.layers = nn.ModuleList(Layer(way) for _ in range(LAYERS))
         self.output = nn.Linear(D, VOCABULARY)

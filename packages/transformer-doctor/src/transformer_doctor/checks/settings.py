@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
@@ -14,6 +17,7 @@ from transformer_doctor.checks.calls import run, trace_pass
 from transformer_doctor.checks.masks import covered_scores
 from transformer_doctor.checks.watched_optimizer import listed
 from transformer_doctor.guesses import attributes
+from transformer_doctor.huggingface import huggingface_config
 from transformer_doctor.model_adapter import ModelAdapter, Samples
 from transformer_doctor.module_state import held_tensors
 from transformer_doctor.report import Finding
@@ -31,6 +35,7 @@ _ACTIVATIONS = {
     "silu": {"silu", "sigmoid"},
 }
 _HEADS = re.compile("^(?!.*(kv|key|value)).*heads?$")  # names of settings, but for those of grouped keys
+_EPSILON, _EPSILONS = {"eps", "epsilon"}, ("eps", "variance_epsilon")  # words of settings, attributes of norms
 _LAYER = re.compile(r"\D+\.\d+")  # name of a layer of a list that is not inside of another layer
 
 
@@ -81,7 +86,7 @@ def setting_findings(
 def _ignored_settings(
     entries: Sequence[tuple[Any, Any]], module: nn.Module, tracer: AttentionTracer
 ) -> Iterator[str]:
-    """Yield the evidence that no layer has an activation, or the number of heads, of the configuration."""
+    """Yield the evidence that no layer has the activation, the epsilon or the heads of the configuration."""
     activations = {
         f"{name} = {value}": _ACTIVATIONS[value]
         for name, value in entries
@@ -89,6 +94,12 @@ def _ignored_settings(
     }
     if activations and not any(functions & tracer.functions for functions in activations.values()):
         yield f"{', '.join(activations)}, and the forward pass calls no such function"
+    numbers = {str(name): value for name, value in entries if type(value) is float}
+    small = {name: value for name, value in numbers.items() if _EPSILON & {*words_of(name)}}
+    held = [value for part in module.modules() for value in map(vars(part).get, _EPSILONS) if value is not None]
+    if small and held and {*held}.isdisjoint(small.values()):
+        says = ", ".join(f"{name} = {value:g}" for name, value in small.items())
+        yield f"{says}, and norms have {held[0]:g}"
     heads = {
         attention.heads
         for attention in tracer.attentions
@@ -154,11 +165,15 @@ def _attention_layers(module: nn.Module, tracer: AttentionTracer) -> dict[str, n
 def window_findings(adapter: ModelAdapter, samples: Samples, longest: int = 512) -> Iterator[Finding]:
     """Yield a finding if other layers attend within a window than the configuration of a decoder says."""
     stated: dict[str, Any] = dict([*attributes(adapter.module)][::-1])  # the outermost of a name last
-    kinds, window = stated.get("layer_types", ()), stated.get("sliding_window")
+    kinds, window = stated.get("layer_types") or (), stated.get("sliding_window")
     length = window + 3 if isinstance(window, int) and isinstance(kinds, (list, tuple)) else 0
     if adapter.kind != "decoder" or not 3 < length <= min(longest, adapter.stated_limit or longest):
         return
     attentions = trace_pass(adapter, samples.ids(batch=samples.smallest_batch, target=length))[0].attentions
+    seen = [int((~covered_scores(attention)[..., -1, :]).sum(-1).max()) for attention in attentions]
+    if seen and {*seen} == {length - 2}:
+        evidence = f"sliding_window = {window}, and a token sees {length - 2} tokens, itself among them"
+        yield model_finding("not-as-configured", evidence, "note")
     if len(attentions) != len(kinds):
         return
     wrong = []
