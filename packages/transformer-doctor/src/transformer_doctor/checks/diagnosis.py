@@ -46,6 +46,8 @@ def diagnose(
     if softmax_axis:  # a softmax over a wrong axis makes scores depend on later tokens, padding and other rows too
         seen = ("future", "padded_query", "padding", "neighbours", "longer_rows", "depends-on-the-length")
         symptoms = {**symptoms, **dict.fromkeys(seen, "")}
+    if any(finding.name == "attention-differs" for finding in structure):  # hidden tokens are the cause
+        symptoms = {**symptoms, "longer_rows": "", "depends-on-the-length": ""}
     useless_fill = any(finding.severity == "error" for finding in fills)
     masks = [
         *_look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
