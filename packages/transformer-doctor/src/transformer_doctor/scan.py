@@ -34,21 +34,12 @@ Entry = Mapping[str, str]
 
 @click.command("scan")
 @click.argument("package")
-@click.option(
-    "--class",
-    "patterns",
-    metavar="NAME",
-    multiple=True,
-    help="Class to examine; * stands for any letters. May be repeated; all classes without it.",
-)
+@click.option("--class", "patterns", metavar="NAME", multiple=True, help="Class to examine; * for any letters.")
 @click.option("--baseline", metavar="FILE", type=FILE, help="TOML file of known findings, each with a reason.")
 @click.option("--write-baseline", is_flag=True, help="Append the new findings to that file.")
 @click.option("--rows", metavar="FILE", type=FILE, help="File of results, from which an interrupted scan resumes.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Classes at a time.")
 @click.option("--seconds", type=float, default=120.0, show_default=True, help="Time limit of a class.")
-@click.option(
-    "--memory", type=float, default=4.0, show_default=True, help="Memory limit of a class in GiB, on Linux."
-)
 @report_options
 @click.pass_context
 def scan(
@@ -60,7 +51,6 @@ def scan(
     rows: Path | None,
     jobs: int,
     seconds: float,
-    memory: float,
     language: Language,
     form: str,
     output: Path | None,
@@ -76,7 +66,7 @@ def scan(
         entries = [] if baseline is None else read_baseline(baseline)
         models, failed = _find_models(package, patterns)
         preload = (*(_PRELOADED if package == "transformers" else [package]), "transformer_doctor.examination")
-        examined = run_cases([*models], examine_small, Limits(seconds, int(memory * 2**30), jobs), rows, preload)
+        examined = run_cases([*models], examine_small, Limits(seconds, jobs=jobs), rows, preload)
         with click.progressbar(
             examined, len(models), f"{len(models)} classes of {package}", file=sys.stderr
         ) as shown:
