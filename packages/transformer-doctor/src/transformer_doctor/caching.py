@@ -110,8 +110,8 @@ def find_cached_call(
 ) -> CachedCall | None:
     """Return how to call a model with a cache, None if it takes none, or none that is understood.
 
-    Arguments are recognised by their names, the cache by what is returned. Of all ways, the first one is taken that
-    gives the scores of a call without cache, else the first one in which earlier tokens change later scores.
+    Arguments are recognised by their names, the cache by what is returned. Of all ways in which earlier tokens
+    change later scores, the first one is taken that gives the scores of a call without cache, else the first one.
     """
     roles = {parameter.name: _role_with_cache(parameter.name, role) for parameter, role in callee.arguments or ()}
     known = [*roles.values()]
@@ -131,7 +131,7 @@ def find_cached_call(
             differs, depends = differs_and_depends(call, adapter, samples)
         except Exception:  # any exception of the user's model: it is called otherwise
             continue
-        if not differs:
+        if depends and not differs:
             return call
         if depends and (fallback is None or (whole and _reads_new_alone(call, adapter, samples))):
             fallback = call
