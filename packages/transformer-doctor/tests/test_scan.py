@@ -146,7 +146,7 @@ def test_new_findings_fail_and_known_ones_do_not(package: str, capsys: pytest.Ca
 
 def test_a_class_of_transformers_is_examined_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("transformers")
-    assert run("transformers --class OPTForCausalLM --class BertForMaskedLM --format markdown") == 0
+    assert run("transformers --class OPTForCausalLM --class BertForMaskedLM --seconds 900 --format markdown") == 0
     assert "2 examined, 0 left out; findings: 0 new, 0 known" in capsys.readouterr().out
     (row,) = examine_small("ForConditionalGeneration qwen2_audio")
     assert "more than text" in row["left out"]
