@@ -26,8 +26,10 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from benchmarks.doctor_trial import defective, held_out, sound, trial
+from benchmarks.doctor_trial import defective, held_out, sound
 from benchmarks.harness import Document, main, option
+
+from transformer_doctor.cases import Limits, run_cases
 
 PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Document]]]] = {
     "sound": (sound.names, sound.sound_case),
@@ -35,7 +37,11 @@ PARTS: dict[str, tuple[Callable[[], list[str]], Callable[[str], list[Document]]]
     "held-out": (held_out.names, held_out.held_out_case),
     "kinds": (held_out.kind_names, held_out.held_out_case),
 }
-TRUE_FINDINGS = Path(trial.__file__).with_name("true_findings.toml")
+TRUE_FINDINGS = Path(sound.__file__).with_name("true_findings.toml")
+PRELOADED = (
+    "transformers.models.auto.modeling_auto", "transformers.models.bert.modeling_bert", "sacrebleu",
+    "transformer_doctor.examination", "benchmarks.doctor_trial.defective", "benchmarks.doctor_trial.held_out",
+)  # fmt: skip
 TARGETS = {  # shares of planted and of held-out defects that shall be named, and noticed at all
     "planted float32": (0.95, 1.0),
     "planted bfloat16": (0.95, 1.0),
@@ -61,8 +67,8 @@ def measured_rows(part: str, options: argparse.Namespace) -> list[Document]:
     if options.rows is not None:
         options.rows.mkdir(parents=True, exist_ok=True)
         store = options.rows / f"{part}.jsonl"
-    limits = trial.Limits(seconds=options.seconds, jobs=options.jobs)
-    return list(trial.run_cases(chosen, run, limits, store))
+    limits = Limits(seconds=options.seconds, jobs=options.jobs)
+    return list(run_cases(chosen, run, limits, store, PRELOADED))
 
 
 def alarms(rows: Sequence[Document]) -> Document:

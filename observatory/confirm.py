@@ -1,4 +1,4 @@
-"""Ask again, without the doctor, whether a small model of the installed transformers has a defect.
+"""Ask again, without the doctor's checks, whether a small model of the installed transformers has a defect.
 
 Reads JSON from standard input, a list of [model, finding], and prints a list of answers on the last line, each an
 object: the largest change of a score that should not change, as a part of their spread (0 where it is nothing but
@@ -15,7 +15,8 @@ import sys
 import warnings
 
 import torch
-from benchmarks.doctor_trial import library_models, sound
+
+from transformer_doctor.small_models import VOCABULARY, NotBuilt, small_model
 
 ROUNDING = {torch.float64: 1e-6, torch.float32: 1e-4}  # of the spread; the second where the first is not taken
 LENGTH, SHORT = 9, 6
@@ -42,7 +43,7 @@ def pad_of(model):
 def changed(rows, begin, end):
     """Return rows with other tokens from `begin` up to `end`."""
     other = rows.clone()
-    other[:, begin:end] = 3 + (other[:, begin:end] - 3 + 5) % (library_models.VOCABULARY - 3)
+    other[:, begin:end] = 3 + (other[:, begin:end] - 3 + 5) % (VOCABULARY - 3)
     return other
 
 
@@ -192,18 +193,18 @@ def answer(name, finding):
     """Return the changes that show a finding in a model, 0 if nothing changes, by way."""
     if finding not in QUESTIONS:
         return {}
-    made = sound.library_model(name)
-    if isinstance(made, dict):
+    try:
+        model = small_model(name).eval()
+    except NotBuilt:
         return {}
-    model = made[0].eval()
     torch.manual_seed(2)
     for parameter in model.parameters():
         if (parameter.abs() < SMALL).all():  # keys of equal score would be chosen by chance
             parameter.normal_(std=0.1)
         elif finding not in SHAPES_DIFFER and parameter.dim() > 1:  # some leaks are small
             parameter.mul_(STRONG)
-    ids = torch.randint(3, library_models.VOCABULARY, (2, LENGTH))
-    target = torch.randint(3, library_models.VOCABULARY, (2, LENGTH)) if model.config.is_encoder_decoder else None
+    ids = torch.randint(3, VOCABULARY, (2, LENGTH))
+    target = torch.randint(3, VOCABULARY, (2, LENGTH)) if model.config.is_encoder_decoder else None
     mask = torch.ones_like(ids)
     if name.startswith("ForSequenceClassification") and target is not None:
         ids[:, SHORT - 1], target = model.config.eos_token_id, None  # the end of the text, which is classified

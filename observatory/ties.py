@@ -15,7 +15,8 @@ from unittest import mock
 
 import torch
 import transformers
-from benchmarks.doctor_trial import library_models, sound
+
+from transformer_doctor.small_models import VOCABULARY, small_model
 
 FAMILIES = ("axk2", "deepseek_v32", "doge", "dots3_note_text", "glm_moe_dsa", "hy_v4")
 LENGTH = 13
@@ -40,11 +41,11 @@ def main():
     warnings.simplefilter("ignore")
     print("transformers", transformers.__version__)
     for family in FAMILIES:
-        model = sound.library_model(f"ForCausalLM {family}")[0].eval()
+        model = small_model(f"ForCausalLM {family}").eval()
         model.set_experts_implementation("eager")
         model.double()
         torch.manual_seed(2)
-        ids = torch.randint(3, library_models.VOCABULARY, (2, LENGTH))
+        ids = torch.randint(3, VOCABULARY, (2, LENGTH))
         changes = [difference(model, ids)]
         with (
             mock.patch.object(torch, "topk", topk_in_order),

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from benchmarks.doctor_trial import library_models
 from benchmarks.doctor_trial.host_models import Small
 from torch import Tensor, nn
 from torch.nn import functional
@@ -23,6 +22,7 @@ from specimens.rotary import Rotary
 from specimens.watched_trainings import Writer, nats, rows
 from transformer_doctor.loading import ModelOptions, examine_model
 from transformer_doctor.progress import SilentListener
+from transformer_doctor.small_models import make
 
 PAIRS = [tuple("".join(random.Random(2 * i + j).choices("abcdefgh", k=9)) for j in range(2)) for i in range(200)]
 
@@ -198,6 +198,6 @@ class Saved:
 
 def library(name: str) -> dict[str, Any]:
     """Return the arguments of a model of transformers with a step that takes the batch of its collator."""
-    model = library_models.make(name)
+    model = make(name)
     update = peers.updating(model)
     return {"model": model, "train_step": lambda batch: update(**batch), "longest": 32}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from specimens import peers
 from specimens.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
+from transformer_doctor.small_models import call_model
 
 MARKS = {"vocab_size": VOCABULARY, "pad": PAD, "bos": BOS, "eos": EOS, "longest": 128}
 Peer = tuple[nn.Module, dict[str, Any]]
@@ -204,9 +205,7 @@ def call_annotated(model: Any) -> Any:
 
 
 def huggingface(name: str) -> Peer:
-    from benchmarks.doctor_trial.sound import call_huggingface
-
-    return peers.make(name), {"call": call_huggingface}
+    return peers.make(name), {"call": call_model}
 
 
 def ours(norm: str, positions: str) -> Peer:

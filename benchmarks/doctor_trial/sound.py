@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
-from benchmarks.doctor_trial import library_models, trial
 from torch import nn
 
-from transformer_doctor import examine
+from transformer_doctor import examine, small_models
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 STRONG = 2.0  # factor of the weights of the second kind
@@ -27,7 +24,7 @@ def names(variants: Sequence[str] = VARIANTS) -> list[str]:
     """Return the names of the cases: group, model, and the precisions and kinds of weights."""
     from benchmarks.doctor_trial.other_libraries import PEERS  # of the doctor's tests, which need pytest
 
-    models = [*(f"library {name}" for name in library_models.names()), *(f"peer {name}" for name in PEERS)]
+    models = [*(f"library {name}" for name in small_models.library_names()), *(f"peer {name}" for name in PEERS)]
     return [f"{model} / {', '.join(variants)}" for model in models]
 
 
@@ -66,31 +63,11 @@ def library_model(name: str) -> Made | Row:
     import transformers
 
     transformers.logging.set_verbosity_error()
-    first: str = ""
-    for scale in library_models.SCALES:
-        try:
-            torch.manual_seed(0)
-            model = library_models.make(name, scale)
-            call_huggingface(model)
-        except library_models.NotBuilt as error:
-            return {"left out": str(error)}
-        except Exception as error:  # any exception of the library's model
-            first = first or f"{type(error).__name__}: {error}".partition("\n")[0]
-        else:
-            run_examine = partial(examine, kind="encoder") if name.split(" ")[0] in ENCODERS else examine
-            return model, call_huggingface, run_examine
-    return {"left out": first}
-
-
-def examine_library(rows: str, seconds: str, *models: str) -> None:
-    """Examine the text models of the installed transformers, all unless some are named, in processes of their own.
-
-    It needs torch, transformers and the doctor alone, so that the environment of an old release can call it.
-    """
-    warnings.simplefilter("ignore")
-    names = [f"library {name} / float32 own" for name in models or library_models.names()]
-    for _ in trial.run_cases(names, sound_case, trial.Limits(seconds=float(seconds), jobs=1), Path(rows)):
-        pass
+    try:
+        model = small_models.small_model(name)
+    except small_models.NotBuilt as error:
+        return {"left out": str(error)}
+    return model, small_models.call_model, partial(examine, kind=small_models.kind_of(name))
 
 
 def peer_model(name: str) -> Made | Row:
@@ -102,21 +79,6 @@ def peer_model(name: str) -> Made | Row:
     except ImportError as error:
         return {"left out": f"not installed: {error.name}"}
     return model, options.pop("call"), lambda model: examine(model, **options)
-
-
-ENCODERS = ("ForMaskedLM", "TextEncoder", "ForSequenceClassification", "ForTokenClassification")
-
-
-@torch.no_grad()
-def call_huggingface(model: Any) -> Any:
-    """Call a model of transformers once, without the doctor."""
-    ids = torch.randint(3, library_models.VOCABULARY, (2, 7))
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    if model.config.is_encoder_decoder and type(model).__name__.endswith("Classification"):
-        inputs["input_ids"][:, -1] = model.config.eos_token_id
-    elif model.config.is_encoder_decoder:
-        inputs["decoder_input_ids"] = ids[:, :5]
-    return model.eval()(**inputs)
 
 
 def examination_row(run_examine: Callable[[], Any]) -> Row:

@@ -1,19 +1,16 @@
-"""The trial of the doctor: cases in processes of their own, small models of a library, and planted defects."""
+"""The trial of the doctor: planted defects, and its judgement of them."""
 
 from __future__ import annotations
 
-import os
 import random
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.doctor_trial import defective, held_out, library_models, sound
+from benchmarks.doctor_trial import defective, held_out
 from benchmarks.doctor_trial.host_models import HOSTS, TRAINING
-from benchmarks.doctor_trial.trial import Limits, run_cases
 
 from manyheads.config.load import load_config, recipe_paths
 from manyheads.reports import SilentListener
@@ -24,54 +21,6 @@ from transformer_doctor import watch
 from transformer_doctor.catalogue import CATALOGUE
 
 TRUE_FINDINGS = Path(defective.__file__).with_name("true_findings.toml")
-
-
-def case(name: str) -> list[dict[str, Any]]:
-    """Run a case that ends in the way of its name."""
-    if name == "dies":
-        os._exit(1)
-    if name == "hangs":
-        time.sleep(600)
-    if name == "raises":
-        raise ValueError("said")
-    return [{"value": len(name)}]
-
-
-@pytest.mark.slow
-@pytest.mark.weekly
-def test_a_case_that_ends_early_has_a_row_and_a_stopped_run_resumes(tmp_path: Path) -> None:
-    store = tmp_path / "rows.jsonl"
-    limits = Limits(seconds=60.0, jobs=2)
-    first = list(run_cases(["works", "dies", "raises"], case, limits, store))
-    assert {row["case"]: row.get("failure", row.get("value")) for row in first} == {
-        "works": 5,
-        "dies": "the process ended without a result",
-        "raises": "ValueError: said",
-    }
-    again = list(run_cases(["works", "dies", "raises", "fresh"], case, limits, store))
-    assert again[:3] == first
-    assert again[3:] == [{"case": "fresh", "value": 5}]
-
-
-@pytest.mark.slow
-@pytest.mark.weekly
-def test_a_case_that_takes_too_long_is_ended() -> None:
-    (row,) = run_cases(["hangs"], case, Limits(seconds=0.1, jobs=1))
-    assert "not done after" in row["failure"]
-
-
-@pytest.mark.parametrize("name", ["ForCausalLM llama", "ForConditionalGeneration marian", "ForMaskedLM roberta"])
-def test_models_of_the_library_are_made_small(name: str) -> None:
-    pytest.importorskip("transformers")
-    model = library_models.make(name)
-    assert sum(parameter.numel() for parameter in model.parameters()) < 20_000
-    assert sound.call_huggingface(model).logits.size(-1) == library_models.VOCABULARY
-
-
-def test_models_that_read_more_than_text_are_left_out() -> None:
-    pytest.importorskip("transformers")
-    with pytest.raises(library_models.NotBuilt, match="more than text"):
-        library_models.make("ForConditionalGeneration qwen2_audio")
 
 
 def test_every_defect_is_planted_in_three_hosts_unless_it_needs_one_layout() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from pathlib import Path
 
 import pytest
@@ -46,10 +48,20 @@ def test_two_findings_of_a_name_are_told_apart_by_the_way_of_using_the_cache(
         measured("5.9.0", "decoded with a cache several tokens at a time, ...", several_tokens_at_a_time=0.1),
         measured("5.11.0", "", several_tokens_at_a_time=0.0, cut=0.0),
     ]
-    joined = observatory.joined(results)
-    assert list(joined["releases"]) == ["5.9.0", "5.10.0", "5.11.0"]
-    cut, several = joined["findings"]
+    history = functools.reduce(observatory.with_release, results, {"releases": {}, "findings": []})
+    assert list(history["releases"]) == ["5.9.0", "5.10.0", "5.11.0"]
+    cut, several = history["findings"]
     assert (cut["named"], cut["not named"]) == (["5.10.0"], ["5.9.0", "5.11.0"])
     assert (cut["shown"], cut["not shown"]) == (["5.10.0"], ["5.11.0"])
     assert (several["named"], several["not named"]) == (["5.9.0"], ["5.10.0", "5.11.0"])
     assert (several["shown"], several["not shown"]) == (["5.9.0"], ["5.10.0", "5.11.0"])
+
+
+def test_a_release_that_is_measured_again_replaces_its_results_and_no_others() -> None:
+    history = json.loads(observatory.SUMMARY.read_text(encoding="utf-8"))
+    again = {"release": "5.20.0", "examined": [entry["model"] for entry in history["findings"]]}
+    changed = observatory.with_release(history, again)
+    for before, after in zip(history["findings"], changed["findings"], strict=True):
+        assert {*after["named"]} == {*before["named"]} - {"5.20.0"}
+        assert (after["shown"], after["evidence"]) == (before["shown"], before["evidence"])
+    assert observatory.with_release(history, {"release": "5.20.0"}) == history

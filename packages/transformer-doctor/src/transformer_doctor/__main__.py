@@ -11,6 +11,10 @@ def main() -> None:
         import click  # noqa: F401
     except ImportError:
         sys.exit('error: the command needs the extra cli. Install it with: pip install "transformer-doctor[cli]"')
+    if sys.argv[1:2] == ["scan"]:
+        from transformer_doctor.scan import scan
+
+        scan(sys.argv[2:], prog_name="transformer-doctor scan")
     from transformer_doctor.command import transformer_doctor
 
     transformer_doctor(prog_name="transformer-doctor")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -18,6 +18,8 @@ from transformer_doctor.loading import ModelOptions, examine_model, is_model, ju
 from transformer_doctor.progress import NO_LISTENER
 
 if TYPE_CHECKING:
+    from transformer_doctor.formats import Format
+    from transformer_doctor.report import Diagnosis
     from transformer_doctor.texts import Language
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -65,6 +67,20 @@ def model_options(option: Callable[..., Decorator]) -> Decorator:
 
 
 _TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+def report_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that writes a report: language, form and output."""
+    forms = click.Choice(["text", "json", "sarif", "junit", "markdown"])
+    for add in (
+        click.option("-o", "--output", metavar="FILE", type=FILE, help="Write the report to a file."),
+        click.option("--format", "form", type=forms, default="text", show_default=True, help="Report format."),
+        click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", show_default=True,
+                     help="Language of the report: English or Korean."),
+    ):  # fmt: skip
+        function = add(function)
+    return function
 
 
 @click.command("transformer-doctor")
@@ -74,8 +90,7 @@ _TEXT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--train", type=_TEXT_FILE, metavar="FILE", help="Training text of a submission (referee).")
 @click.option("--test", type=_TEXT_FILE, metavar="FILE", help="Test text of a submission (referee).")
 @click.option("--explain", metavar="NAME", help="Explain the finding NAME; the name list prints all names.")
-@click.option("--lang", "language", type=click.Choice(["en", "ko"]), default="en", show_default=True,
-              help="Language of the report: English or Korean.")  # fmt: skip
+@report_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 @click.option("--strict", is_flag=True,
               help="Exit with code 1 too where a check needs an argument that was not given.")  # fmt: skip
@@ -90,6 +105,8 @@ def transformer_doctor(
     test: Path | None,
     explain: str | None,
     language: Language,
+    form: str,
+    output: Path | None,
     as_json: bool,
     strict: bool,
 ) -> None:
@@ -98,7 +115,8 @@ def transformer_doctor(
     MODEL is FILE.py:NAME or package.module:NAME, where NAME is a function without arguments that makes the model,
     a class or an object; or a Hugging Face folder with safetensors. The code of FILE.py runs. `museum` lists small
     programs with typical defects; with the name or the number of an EXHIBIT, it runs and examines one. `referee`
-    judges whether the loss of a submitted language model is one that it earned.
+    judges whether the loss of a submitted language model is one that it earned. `scan PACKAGE` examines every model
+    class of an installed package: see `transformer-doctor scan --help`.
     """
     try:
         if explain is not None:
@@ -109,7 +127,8 @@ def transformer_doctor(
             _print(museum_lines(detail, language, as_json=as_json), fold=not as_json)
         elif not is_model((detail if subject == "referee" else subject) or ""):
             raise UsageError(
-                "Name a model, FILE.py:NAME or a Hugging Face folder; museum; referee MODEL; or --explain NAME."
+                "Name a model, FILE.py:NAME or a Hugging Face folder; scan PACKAGE; museum; referee MODEL; or "
+                "--explain NAME."
             )
         elif subject != "referee" and (train or test):
             raise UsageError("--train and --test are for a submission: transformer-doctor referee MODEL.")
@@ -118,11 +137,28 @@ def transformer_doctor(
                 diagnosis = judge_model(str(detail), model, train, test)
             else:
                 diagnosis = examine_model(str(subject), model, None, NO_LISTENER)
-            _print(_json(diagnosis.to_json(language)) if as_json else diagnosis.lines(language), fold=not as_json)
+            write_report(diagnosis, "json" if as_json else form, language, output)
             context.exit(diagnosis.report.strict_exit_code if strict else diagnosis.exit_code)
     except DoctorError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(error.exit_code)
+
+
+def write_report(diagnosis: Diagnosis, form: str, language: Language, output: Path | None) -> None:
+    """Write a report in a format to a file or to stdout; with a file, print the verdict to stderr."""
+    if form == "text":
+        lines: Iterable[str] = fold_lines(diagnosis.lines(language), None if output else terminal_width())
+    elif form == "json":
+        lines = _json(diagnosis.to_json(language))
+    else:
+        from transformer_doctor.formats import FORMATS
+
+        lines = [FORMATS[cast("Format", form)](diagnosis.report, language).rstrip()]
+    if output is None:
+        _print(lines, fold=False)
+    else:
+        output.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        click.echo(f"{diagnosis.report.verdict(language)}; wrote {output}", err=True)
 
 
 def museum_lines(name: str | None, language: Language, *, as_json: bool) -> Iterable[str]:

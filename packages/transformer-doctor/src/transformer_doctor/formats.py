@@ -17,8 +17,8 @@ _CLASS = {"classname": "transformer_doctor"}
 
 def _to_sarif(report: Report, language: Language = "en") -> str:
     findings = report.findings_in(language)
-    rules = [
-        {
+    rules = {
+        finding.name: {
             "id": finding.name,
             "shortDescription": {"text": finding.title(language)},
             "fullDescription": {"text": finding.cause},
@@ -26,9 +26,9 @@ def _to_sarif(report: Report, language: Language = "en") -> str:
             "defaultConfiguration": {"level": finding.severity},
         }
         for finding in findings
-    ]
-    driver = {"name": "transformer-doctor", "version": __version__, "rules": rules}
-    results = [_sarif_result(finding, index, language) for index, finding in enumerate(findings)]
+    }
+    driver = {"name": "transformer-doctor", "version": __version__, "rules": [*rules.values()]}
+    results = [_sarif_result(finding, [*rules].index(finding.name), language) for finding in findings]
     document = {
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
