@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_doctor.places import running_place
@@ -90,7 +90,6 @@ class AttentionTracer(TorchFunctionMode):
         streams: input of the first layer (embeddings and positions) by side.
         dropout_rates: rates of the dropouts that were active, and 0.
         functions: names of the torch functions that were called.
-        weights: id() of each weight that a torch function read.
         dropped_residuals: lines of additions in which a dropout's result was both residual and sublayer input.
     """
 
@@ -106,7 +105,6 @@ class AttentionTracer(TorchFunctionMode):
         self.dropped_residuals: list[Place | None] = []
         self.dropout_rates = {0.0}
         self.functions: set[str] = set()
-        self.weights: set[int] = set()
         self._traces: dict[int, TensorTrace] = {}
         self._alive: list[Tensor] = []  # references, so that no id() is reused
 
@@ -154,7 +152,6 @@ class AttentionTracer(TorchFunctionMode):
         tensors = [value for value in flatten_values((*args, *kwargs.values())) if isinstance(value, Tensor)]
         if not tensors:
             return
-        self.weights |= {id(tensor) for tensor in tensors if isinstance(tensor, nn.Parameter)}
         if name in _ARRANGEMENTS:
             trace = self.trace(tensors[0])
             known = trace.scores
@@ -183,7 +180,6 @@ class AttentionTracer(TorchFunctionMode):
         if name is not None and self.leaves:
             leaf = torch.zeros_like(result, requires_grad=True)
             result = result + leaf
-        self.weights.add(id(weight))
         self.lookups.append(Lookup(self.watched[name] if name else ids.clone(), id(weight), leaf))
         if name is not None:
             self._remember(result, TensorTrace(embedded=frozenset({name}), sides=frozenset({name}), content=True))

@@ -97,9 +97,10 @@ def _ignored_settings(
     numbers = {str(name): value for name, value in entries if type(value) is float}
     small = {name: value for name, value in numbers.items() if _EPSILON & {*words_of(name)}}
     held = [value for part in module.modules() for value in map(vars(part).get, _EPSILONS) if value is not None]
-    if small and held and {*held}.isdisjoint(small.values()):
+    other = [value for value in held if value not in small.values()]
+    if small and 2 * len(other) > len(held):
         says = ", ".join(f"{name} = {value:g}" for name, value in small.items())
-        yield f"{says}, and norms have {held[0]:g}"
+        yield f"{says}, and norms have {other[0]:g}"
     heads = {
         attention.heads
         for attention in tracer.attentions
@@ -115,11 +116,19 @@ def _ignored_settings(
 def unused_findings(
     adapter: ModelAdapter, ids: Mapping[str, Tensor], tracer: AttentionTracer, scores: Tensor
 ) -> Iterator[Finding]:
-    """Yield a finding about weights that do not enter the scores of a pass, a warning if they are a whole layer."""
+    """Yield a finding about weights that do not enter the scores of a pass, a warning if they are a whole layer.
+
+    They have no gradient by the scores, and other values of them change no score.
+    """
     module = adapter.module
     assert module is not None
-    weights = dict(module.named_parameters())
-    unused = {id(weight): name for name, weight in weights.items() if id(weight) not in tracer.weights}
+    weights = {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
+    with torch.enable_grad():
+        traced = adapter(ids)
+    if not traced.requires_grad:
+        return
+    gradients = torch.autograd.grad(traced.nan_to_num().sum(), [*weights.values()], allow_unused=True)
+    unused = {id(weights[name]): name for name, found in zip(weights, gradients, strict=True) if found is None}
     unused = {identity: name for identity, name in unused.items() if "expert" not in name}
     with held_tensors(module, lambda tensor: tensor.data + 1 if id(tensor) in unused else None):
         if not unused or not torch.equal(scores.cpu(), run(adapter, ids)):
@@ -139,9 +148,14 @@ def unused_findings(
 def residual_findings(
     adapter: ModelAdapter, tracer: AttentionTracer, ids: Sequence[Mapping[str, Tensor]]
 ) -> Iterator[Finding]:
-    """Yield a finding if layers have no residual connection, from two passes over different tokens."""
+    """Yield a finding if layers have no residual connection, from two passes over different tokens.
+
+    A decoder beside an encoder may lack one, and the class of a text may be read at a token of its own.
+    """
     module = adapter.module
     assert module is not None
+    if adapter.kind == "encoder-decoder" or run(adapter, ids[0]).size(1) == 1:
+        return
     layers = _attention_layers(module, tracer)
     linear = [part for layer in layers.values() for part in layer.modules() if isinstance(part, nn.Linear)]
     zero = {id(weight) for part in linear for weight in part.parameters()}
