@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from specimens import call_styles
+from specimens import cached_decoders, call_styles
 from specimens.planted import BOS, EOS, PAD, VOCABULARY, TorchTransformer
 from transformer_doctor import Report, examine
 from transformer_doctor.errors import UsageError
@@ -135,3 +135,41 @@ def test_a_model_that_mixes_rows_is_examined_with_texts_of_one_length() -> None:
     report = examine(TorchTransformer("rows-mixed"), vocab_size=VOCABULARY, pad=PAD, bos=BOS, eos=EOS, longest=64)
     assert {"rows-mixed"} <= set(report.names) <= {"rows-mixed", "no-source-padding-mask"}, report
     assert "the batch number of src and tgt must be equal" in report.remarks[0]
+
+
+class PaddedBefore(cached_decoders.Tuples):
+    """Decoder whose mask may be left out; positions are counted from the mask, or may be given."""
+
+    def forward(  # type: ignore[override]
+        self, idx: Tensor, attention_mask: Tensor | None = None, position_ids: Tensor | None = None
+    ) -> Tensor:
+        real = torch.ones_like(idx) if attention_mask is None else attention_mask.long()
+        seen = cached_decoders.causal(idx.size(1), idx.size(1), "") & real[:, None, None].bool()
+        x = self.tokens(idx) + self.places(self.counted(real) if position_ids is None else position_ids)
+        for block in self.blocks:
+            q, k, v = block.project(x)
+            x = block.close(x, cached_decoders.attend(q, k, v, seen))
+        return self.head(self.norm(x))
+
+    def counted(self, real: Tensor) -> Tensor:
+        return (real.cumsum(1) - 1).clamp_min(0) if self.defect == "" else torch.arange(real.size(1))
+
+
+class Hidden(PaddedBefore):
+    def forward(self, idx: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        return super().forward(idx, None if key_padding_mask is None else ~key_padding_mask)
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (PaddedBefore, []),
+        (Hidden, []),
+        (lambda: PaddedBefore("positions are given"), []),
+        (lambda: Hidden("positions cannot be given"), ["depends-on-left-padding"]),
+    ],
+)
+def test_masks_that_may_be_left_out_are_made_where_padding_stands_before_the_text(
+    make: Callable[[], nn.Module], names: list[str]
+) -> None:
+    assert examined(make(), left_padding=True, kind="decoder").names == names

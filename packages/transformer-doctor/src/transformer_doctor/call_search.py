@@ -1,8 +1,9 @@
 """Find how to call a model: try the usual forms of a call, and judge each by the scores that it returns.
 
 A call is sound where the scores are finite, rows do not influence each other, no position depends on later ones,
-and padding changes nothing. A model that takes masks is sound in one mask style only, so each style is tried; if no
-call is sound, the best one is used, and the checks find what is wrong.
+and padding changes nothing (padding before the text too, if that is asked). A model that takes masks is sound in
+one mask style only, so each style is tried; if no call is sound, the best one is used, and the checks find what is
+wrong.
 
 Shapes: B batch, S source length, T target length, V vocabulary.
 """
@@ -114,12 +115,14 @@ class CallSearch:
     def styled_calls(self, form: CallForm) -> Iterator[FoundCall]:
         """Yield the calls with masks that run, up to the first that is sound."""
         masks = {name: role for name, role in self.callee.aids().items() if role.endswith("mask")}
-        if not self.callee.aids() or self.callee.unknown():
+        places = form.left_padding and any(role == "positions" for _, role in self.callee.arguments or ())
+        if not (self.callee.aids() or places) or self.callee.unknown():
             return
         calls: list[FoundCall] = []
-        batch_first = (replace(form, style=style) for style in mask_styles(masks))
+        batch_first = [replace(form, style=style) for style in mask_styles(masks)]
+        placed = (replace(trial, placed=True) for trial in batch_first if places)
         time_first = (replace(form, style=style, time_first=True) for style in mask_styles(masks))
-        for trials in (batch_first, time_first, self.refined(calls, masks)):
+        for trials in (batch_first, placed, time_first, self.refined(calls, masks)):
             if trials is time_first and any(call.sound["rows"] for call in calls):
                 continue
             for trial in trials:
@@ -216,11 +219,18 @@ def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
         padded = adapter({**ids, "source": with_padding(ids["source"], adapter.pad or 0, 3)})
         return _same(scores, padded[:, : scores.size(1)], tolerance)
 
+    def left_padding() -> bool:
+        side = adapter.sides[0]
+        padded = adapter({**ids, side: with_padding(ids[side].flip(1), adapter.pad or 0, 3).flip(1)})
+        return _same(scores, padded[:, -scores.size(1) :], tolerance)
+
     observations = {"finite": lambda: bool(scores.isfinite().all()), "rows": rows}
     if "target" in adapter.sides:
         observations["future"] = future
     if adapter.pad is not None and "source" in adapter.sides:
         observations["padding"] = padding
+    if adapter.pad is not None and form.left_padding:
+        observations["left padding"] = left_padding
     return FoundCall(adapter, form, {name: _holds(observe) for name, observe in observations.items()}, scores)
 
 

@@ -68,12 +68,16 @@ class CallForm:
         time_first: ids are (S, B) and (T, B), and logits (T, B, V).
         container: ids are arguments, or entries of one argument: a mapping by names, or a tuple.
         labels: the ids are also given as labels, so that every position is scored.
+        left_padding: padding before the text must change nothing.
+        placed: positions that have a default are given too.
     """
 
     style: MaskStyle | None = None
     time_first: bool = False
     container: Container = "arguments"
     labels: bool = False
+    left_padding: bool = False
+    placed: bool = False
 
 
 def callee_of(model: Any, sides: Sequence[str]) -> Callee:
@@ -210,6 +214,7 @@ def call_form(
         if role == "positions":
             rows = real[sides[-1]]
             positions = torch.arange(rows.size(1), device=device).expand(rows.shape)
+            positions = (rows.long().cumsum(1) - 1).clamp_min(0) if form.left_padding else positions
             return positions.t() if form.time_first else positions
         return {"flag": False, "start": 0}.get(role)
 
@@ -230,5 +235,6 @@ def call_form(
         or (parameter.required and role not in (UNKNOWN, "memory"))
         or (form.style is not None and role.endswith(("mask", "lengths")))
         or (form.labels and role == "label")
+        or (form.placed and role == "positions")
     }
     return callee.call(values)

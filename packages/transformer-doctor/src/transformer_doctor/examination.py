@@ -112,6 +112,7 @@ def examine(
     wrap = partial(
         wrap_model,
         model, vocab_size=vocab_size, pad=pad, bos=bos, eos=eos, kind=kind, masks=masks, time_first=time_first,
+        left_padding=left_padding,
     )  # fmt: skip
     with torch.random.fork_rng():
         adapter = in_any_precision(wrap, model)

@@ -47,6 +47,7 @@ def wrap_model(
     kind: Kind | None,
     masks: Masks | None,
     time_first: bool,
+    left_padding: bool = False,
 ) -> ModelAdapter:
     """Return the adapter of a model; find out how to call it and, without vocab_size, guess sizes and marks."""
     model, remarks = _unwrap(model)
@@ -64,7 +65,7 @@ def wrap_model(
         sizes = (vocab_size, vocab_size) if isinstance(vocab_size, int) else vocab_size
         marks, form, state = (
             {"pad": pad, "bos": bos, "eos": eos},
-            CallForm(time_first=time_first),
+            CallForm(time_first=time_first, left_padding=left_padding),
             ModuleState(module),
         )
         try:
@@ -245,7 +246,8 @@ class _Wrapping:
         labels = [arg.name for arg, role in callee.arguments or () if role == "label"]
         if form.labels:
             yield f"the ids are also given as {labels[0]}, so that every position is scored"
-        others = [arg.name for arg, role in callee.arguments or () if arg.required and role in _FILLED]
+        placed = ["positions"] if form.placed else []
+        others = [arg.name for arg, role in callee.arguments or () if role in (_FILLED if arg.required else placed)]
         if others and form.container == "arguments":
             yield f"{', '.join(others)} were filled with zeros, positions counted from 0, False or None"
 

@@ -221,3 +221,38 @@ def test_a_source_that_is_read_in_reverse_is_not_called_a_wrong_mask() -> None:
     report = examine(Reversed(), **MARKS)
     assert "depends-on-left-padding" in report.names
     assert "no-source-padding-mask" not in report.names
+
+
+class LinearAttention(nn.Module):
+    """Causal attention by sums of keys and values, stabilised by a maximum of keys, as in a Performer."""
+
+    def __init__(self, stable: tuple[int, ...]) -> None:
+        super().__init__()
+        self.stable = stable
+        self.qkv = nn.Linear(D, 3 * D)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).chunk(3, -1)
+        q, k = (q - q.amax(-1, keepdim=True)).exp() + 1e-4, (k - self.maximum(k)).exp() + 1e-4
+        sums = torch.einsum("btm,bte->btme", k, v).cumsum(1)
+        return torch.einsum("btm,btme->bte", q, sums) / (q * k.cumsum(1)).sum(-1, keepdim=True)
+
+    def maximum(self, k: Tensor) -> Tensor:
+        return k.amax(self.stable, keepdim=True) if self.stable else torch.zeros(())
+
+
+@pytest.mark.usefixtures("one_length")
+@pytest.mark.parametrize(("stable", "names"), [((1, 2), ["sees-the-future"]), ((2,), []), ((), [])])
+def test_a_maximum_over_the_keys_is_not_called_a_missing_mask(stable: tuple[int, ...], names: list[str]) -> None:
+    places = nn.Parameter(torch.randn(64, D))
+    tokens, mix, head = nn.Embedding(VOCABULARY, D), LinearAttention(stable), nn.Linear(D, VOCABULARY)
+
+    def model(ids: Tensor) -> Tensor:
+        x = tokens(ids) + places[: ids.size(1)]
+        return head(x + mix(x))
+
+    report = examine(model, kind="decoder", **MARKS)
+    assert report.names == names
+    assert [found.cause for found in report.findings] == [
+        FINDING_TEXTS["en"]["cases"]["future-in-layer"]["cause"]
+    ] * len(names)

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from specimens.plain_trainings import Writer, nats
 from specimens.planted import PAD, Trainer, Transformer
 from specimens.trainers import MARKS, LossStyle, examine_trainer, updated
+from specimens.unusual_trainings import unusual
 from transformer_doctor import Report, examine
 from transformer_doctor.catalogue import CATALOGUE
 from transformer_doctor.checks import memorization
@@ -161,3 +163,25 @@ def test_weights_modes_and_the_random_state_are_left_unchanged() -> None:
     assert not trainer.model.output.training
     for name, value in trainer.model.state_dict().items():
         assert torch.equal(value, before[name]), name
+
+
+def tied(deviation: float) -> Writer:
+    """Return a model whose scores are sure of the token that it is fed."""
+    model = Writer()
+    nn.init.normal_(model.words.weight, std=deviation)
+    model.head.weight = model.words.weight
+    return model
+
+
+@alone
+@pytest.mark.parametrize("deviation", [0.1, 1.0, 2.0])
+@pytest.mark.parametrize("style", ["plain", "smoothed", "kept above a level"])
+def test_labels_that_are_learned_by_copying_are_no_loss_of_the_wrong_sign(style: str, deviation: float) -> None:
+    def loss_of(model: nn.Module, ids: Tensor, _: Tensor) -> Tensor:
+        loss = nats(model(ids), ids, label_smoothing=0.1 * (style == "smoothed"))
+        return (loss - 0.1).abs() + 0.1 if style == "kept above a level" else loss
+
+    torch.manual_seed(1)
+    names = examine(**unusual(lambda: tied(deviation), loss_of)).names
+    assert "target-not-shifted" in names
+    assert not {"not-learned", "wrong-labels"} & {*names}

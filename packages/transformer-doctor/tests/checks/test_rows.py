@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
+from specimens import unusual_trainings
 from specimens.plain_trainings import PLANTED, SOUND, Writer, writing
 from transformer_doctor import Report, examine
 from transformer_doctor.checks import rows
@@ -54,3 +57,16 @@ def test_a_sound_training_has_no_finding_and_every_row_is_asked(style: str) -> N
 def test_losses_under_autocast_may_differ_by_its_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "SAME_NATS", 0.0)
     assert examined("autocast").names == []
+
+
+@pytest.mark.parametrize("training", unusual_trainings.SOUND)
+def test_unusual_heads_losses_and_positions_have_no_finding(training: str) -> None:
+    torch.manual_seed(1)
+    assert examine(**unusual_trainings.SOUND[training]()).names == []
+
+
+@pytest.mark.parametrize(("shift", "name"), [(0, "target-not-shifted"), (2, "wrong-labels")])
+def test_labels_that_are_wrong_in_several_heads_are_named(shift: int, name: str) -> None:
+    torch.manual_seed(1)
+    loss = partial(unusual_trainings.several, shift=shift)
+    assert name in examine(**unusual_trainings.unusual(unusual_trainings.Heads, loss)).names

@@ -175,3 +175,36 @@ def test_a_decoder_beside_an_encoder_is_fed_several_tokens_at_a_time() -> None:
         layer.self_attn.register_forward_pre_hook(leave_out_mask, with_kwargs=True)
     (finding,) = examine(model, quick=True).findings
     assert (finding.name, finding.check) == ("cache-differs", stepping._PIECES)
+
+
+class IgnoresCache(nn.Module):
+    """Encoder-decoder that takes a cache and ignores it; its scores hardly depend on earlier tokens."""
+
+    def __init__(self, layers: int, *, residual: bool) -> None:
+        super().__init__()
+        width = cached_decoders.D
+        self.residual, self.head = residual, nn.Linear(width, VOCABULARY)
+        self.tokens, self.places = nn.Embedding(VOCABULARY, width), nn.Embedding(64, width)
+        self.own, self.cross, self.projections = (
+            nn.ModuleList(make() for _ in range(layers))
+            for make in (lambda: nn.MultiheadAttention(width, 2, batch_first=True),) * 2
+            + (lambda: nn.Linear(width, width),)
+        )
+        for weight in self.parameters():
+            if weight.dim() > 1:
+                nn.init.normal_(weight, std=0.02)
+
+    def forward(self, src: Tensor, tgt: Tensor, past: Any = None, use_cache: bool = False) -> Tensor:
+        x, y = (self.tokens(ids) + self.places(torch.arange(ids.size(1))) for ids in (src, tgt))
+        later = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool).triu(1)
+        for own, cross, project in zip(self.own, self.cross, self.projections, strict=True):
+            y = own(y, y, y, attn_mask=later)[0] + y * self.residual
+            y = project(cross(y, x, x)[0]) + y * self.residual
+        return self.head(nn.functional.layer_norm(y, y.shape[-1:]))
+
+
+@pytest.mark.parametrize(("layers", "residual"), [(1, False), (2, False), (1, True), (2, True)])
+def test_an_ignored_cache_is_no_cache(layers: int, residual: bool) -> None:
+    report = examine(IgnoresCache(layers, residual=residual), vocab_size=VOCABULARY)
+    assert "cache-differs" not in report.names
+    assert (stepping.STEPPING, "stepper was not given") in report.skipped

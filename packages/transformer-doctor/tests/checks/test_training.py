@@ -15,6 +15,7 @@ from specimens.trainers import MARKS, LossStyle, examine_trainer, updated
 from specimens.training_projects import GPT
 from transformer_doctor import examine
 from transformer_doctor.checks.learning import _LABELS, _LOSS_ABOVE_CHANCE, _UPDATES, TRAINING_CHECKS
+from transformer_doctor.checks.training import read_labels
 
 pytestmark = pytest.mark.usefixtures("few_updates")
 alone = pytest.mark.usefixtures("training_alone", "rows_unasked")
@@ -162,3 +163,20 @@ def test_a_smoothed_loss_with_the_time_first_is_read_too() -> None:
     report = examine(model, **MARKS, time_first=True, train_step=step)
     assert not report.findings, report
     assert _LABELS in report.asked
+
+
+@pytest.mark.parametrize("known", [0.0, 9.0])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, None])
+def test_labels_are_read_whether_they_are_likely_or_not(known: float, smoothing: float | None) -> None:
+    """Of a cross-entropy with label smoothing, and of a binary one of all tokens."""
+    labels = torch.randint(29, (31,))
+    wanted = functional.one_hot(labels, 29).float()
+    scores = (torch.randn(31, 29) + known * wanted).requires_grad_()
+    if smoothing is None:
+        loss = functional.binary_cross_entropy_with_logits(scores, wanted)
+    else:
+        loss = functional.cross_entropy(scores, labels, label_smoothing=smoothing)
+    (gradient,) = torch.autograd.grad(loss, scores)
+    read, weights, _ = read_labels(scores.detach().double(), gradient.double())
+    assert torch.equal(read, labels)
+    assert bool((weights > 0).all())

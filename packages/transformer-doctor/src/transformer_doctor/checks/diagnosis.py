@@ -83,7 +83,7 @@ def _look_ahead(
         evidence = "scores do not depend on any other token yet, as after a start from zero weights"
     if evidence and not symptoms["neighbours"] and (faults or not useless_fill):
         finding = _masked_finding("sees-the-future", evidence, [part])
-        yield in_case(finding, "future-in-layer") if part.layers and not any(part.faults) else finding
+        yield finding if any(part.faults) else in_case(finding, "future-in-layer")
     without_keys = internals.without_keys
     padded = symptoms["padded_query"]
     if padded and not symptoms["future"] and ("NaN" in padded or not internals.hides_padded_target_keys):

@@ -205,8 +205,9 @@ def _position_findings(trial: Trial, tracer: StepTracer) -> Iterator[Finding]:
     trial.module.train()
     several = [fed for fed in usual.fed if fed.ids.dim() and fed.ids.size(-1) > 1]
     counted = {fed.reader for fed in several if bool((fed.ids.diff(dim=-1) == 1).all())}
-    read = [fed.ids.flatten() for fed in tracer.fed if fed.reader in counted and fed.ids.numel() > 1]
-    same = [int(ids[0]) for ids in read if bool((ids == ids[0]).all())]
+    constant = {fed.reader for fed in several if len(fed.ids.unique()) == 1}  # a second look-up
+    read = [fed for fed in tracer.fed if fed.reader in counted - constant and fed.ids.numel() > 1]
+    same = [int(fed.ids.flatten()[0]) for fed in read if len(fed.ids.unique()) == 1]
     if same:
         evidence = f"in the training step, every position gets the number {same[0]}"
         yield model_finding("no-positions", evidence, "error")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -208,17 +209,32 @@ def _align_scores(recorded: Sequence[ScoreGradient], inputs: Tensor, *, turned: 
     """Return the scores of inputs (B, T) and the gradient of the loss by them, each (B, T, V), None if unknown.
 
     Scores that a softmax reads are preferred to a product of the same width, and the last ones to earlier ones. The
-    order of the rows of flat scores, (B * T, V) or (T * B, V), is that of scores with three axes.
+    order of the rows of flat scores, (B * T, V) or (T * B, V), is that of scores with three axes. Of several heads,
+    one whose labels are the inputs is preferred, then one whose labels are the next inputs.
     """
     candidates = [(record, pair) for record in recorded for pair in _arrangements(record, inputs, turned=turned)]
+    whole = [record for record in recorded if record.values.shape[:-1].numel() == inputs.numel()]
+    likelier = {id(record): pair for record, pair in candidates}
+    complete = {id(record) for record in whole if id(record) in likelier}
+    if any(bool(likelier[record][1][:, -1].any()) for record in complete):  # the others are a piece
+        candidates = [(record, pair) for record, pair in candidates if id(record) in complete]
     shaped = [pair for record, pair in candidates if record.values.dim() == 3]
-    labels = shaped[-1][1].argmin(-1) if shaped else None
+    labels = max(reversed(shaped), key=partial(_closeness, inputs))[1].argmin(-1) if shaped else None
     for normalized in (True, False):
         for record, pair in reversed(candidates):
             agrees = labels is None or float((pair[1].argmin(-1) == labels).float().mean()) > _MIN_AGREEMENT
             if record.normalized == normalized and agrees:
                 return pair
     return None
+
+
+def _closeness(inputs: Tensor, pair: _AlignedScores) -> int:
+    """Return 2 for labels that are the inputs (B, T), 1 for labels that are the next inputs, 0 for others."""
+    labels = pair[1].argmin(-1).masked_fill(~pair[1].any(-1), IGNORED)
+    for closeness, seen, fed in ((2, labels, inputs), (1, labels[:, :-1], inputs[:, 1:])):
+        if float((seen == fed)[seen != IGNORED].float().mean()) > _MIN_AGREEMENT:
+            return closeness
+    return 0
 
 
 def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[_AlignedScores]:
@@ -245,13 +261,18 @@ def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> I
 
 def read_labels(scores: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return labels, weights and cross-entropies (...) of scores (..., V) and the gradient of a loss by them."""
-    strength = gradient.abs().amax(-1)
-    raised = gradient.amax(-1) > -_CLEAR_FACTOR * gradient.amin(-1)
-    if raised[strength > NO_GRADIENT * strength.max()].float().mean() > _MIN_AGREEMENT:  # the loss is maximised
+    (lowest, labels), (highest, raised) = gradient.min(-1), gradient.max(-1)
+    strength = torch.maximum(highest, -lowest)
+    ignored = strength <= NO_GRADIENT * strength.max()
+    slope, fits = _slopes(scores, gradient, labels, raised)
+    rises = highest > -_CLEAR_FACTOR * lowest
+    maximised = rises & ((lowest >= 0) | (fits & (slope < 0)))
+    if maximised[~ignored].float().mean() > _MIN_AGREEMENT:
         labels, weights, nats = read_labels(scores, -gradient)
         return labels, -weights, nats
-    ignored = strength <= NO_GRADIENT * strength.max()
-    labels = gradient.argmin(-1)
+    # where the label is likelier than label smoothing wants it, the loss raises the scores of all others
+    known = rises & (lowest > gradient.clamp(max=0).sum(-1) / 2)
+    labels = torch.where(known, scores.argmax(-1), labels)
     nats = -scores.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
     weights = _position_weights(scores, gradient, labels)
     sure = scores.softmax(-1).amax(-1) > _SURE_PROBABILITY
@@ -266,17 +287,24 @@ def _position_weights(scores: Tensor, gradient: Tensor, labels: Tensor) -> Tenso
     distribution. Apart from the label q is constant, 0 or the smoothing, so that w is the slope of the gradient
     over p there. Where p is constant too, w follows from the label's own gradient, as if nothing was smoothed.
     """
+    slope, fits = _slopes(scores, gradient, labels)
+    own, chosen = (tensor.gather(-1, labels[..., None])[..., 0] for tensor in (gradient, scores.softmax(-1)))
+    return torch.where(fits & (slope > 0), slope, -own / (1 - chosen).clamp(min=1e-6))
+
+
+def _slopes(scores: Tensor, gradient: Tensor, *left_out: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the slope of the gradient over the softmax, some tokens (...) left out, and whether it is constant."""
     p = scores.softmax(-1)
-    other = torch.ones_like(p).scatter(-1, labels[..., None], 0.0)
+    other = torch.ones_like(p)
+    for tokens in left_out:
+        other = other.scatter(-1, tokens[..., None], 0.0)
     count = other.sum(-1, keepdim=True).clamp(min=1)
     p_apart = (p - (p * other).sum(-1, keepdim=True) / count) * other
     gradient_apart = (gradient - (gradient * other).sum(-1, keepdim=True) / count) * other
     variance = p_apart.square().sum(-1)
     slope = (p_apart * gradient_apart).sum(-1) / variance.clamp(min=1e-30)
     residual = (gradient_apart - slope[..., None] * p_apart).square().sum(-1)
-    fits = residual <= 1e-2 * gradient_apart.square().sum(-1)
-    own, chosen = (tensor.gather(-1, labels[..., None])[..., 0] for tensor in (gradient, p))
-    return torch.where(fits & (slope > 0), slope, -own / (1 - chosen).clamp(min=1e-6))
+    return slope, residual <= 1e-2 * gradient_apart.square().sum(-1)
 
 
 def read_classes(tracer: StepTracer, rows: int) -> tuple[Tensor, float, Part, float] | None:
