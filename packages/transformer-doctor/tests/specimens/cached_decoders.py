@@ -221,7 +221,8 @@ class Inside(Base):
             q, k = rotated(q, positions), rotated(k, positions)
             self.cache_k[number, :rows, :, slot : slot + new] = k
             self.cache_v[number, :rows, :, slot : slot + new] = v
-            k, v = (cache[number, :rows, :, :end].to(k.dtype) for cache in (self.cache_k, self.cache_v))
+            if start_pos:
+                k, v = (cache[number, :rows, :, :end].to(k.dtype) for cache in (self.cache_k, self.cache_v))
             if self.defect == "mask-corner":
                 mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             else:

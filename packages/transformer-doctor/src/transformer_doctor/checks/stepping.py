@@ -111,7 +111,7 @@ def check_cache(
             report = _decode_all(replace(adapter, tolerances=fine), samples, call, None)
         if STEPPING in report.asked:
             left = [check for check, _ in report.skipped]
-            return report if report.findings else report + _decode_all(adapter, samples, call, left, report.asked)
+            return report if report.findings else report + _decode_all(adapter, samples, call, left)
     report = _decode_all(adapter, samples, call, checks)
     if report.findings or STEPPING not in report.asked or weight_count(adapter.module) > FOR_DOUBLE:
         return report
@@ -125,14 +125,7 @@ def check_cache(
     return report
 
 
-def _decode_all(
-    adapter: ModelAdapter,
-    samples: Samples,
-    call: CachedCall,
-    checks: Sequence[str] | None,
-    made: Sequence[str] = (),
-) -> Report:
-    """Return the report on the ways to decode of some checks; `made` are checks that were made before."""
+def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, checks: Sequence[str] | None) -> Report:
     report, findings = Report(), list[Finding]()
 
     def compare(check: str, trials: Iterable[_Trial]) -> Report:
@@ -142,9 +135,8 @@ def _decode_all(
 
     ways = _trials(adapter, samples, call)
     for check, trials in {check: ways[check] for check in ways if checks is None or check in checks}.items():
-        failed = any(finding.check == STEPPING for finding in findings)
-        failed |= STEPPING not in (check, *report.asked, *made)
-        if failed or isinstance(trials, str):
+        failed = [finding.check for finding in findings] + [skipped for skipped, _ in report.skipped]
+        if STEPPING in failed or isinstance(trials, str):
             reason = trials if isinstance(trials, str) else "decoding one token at a time differs or fails"
             report += make_report([], [], [(check, reason)])
         else:
