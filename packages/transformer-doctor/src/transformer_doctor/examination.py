@@ -25,8 +25,8 @@ from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
 from transformer_doctor.checks.lengths import LengthLimit, affordable_length, examine_lengths, find_limit
 from transformer_doctor.checks.memorization import TrainingFunctions
+from transformer_doctor.checks.packing import PACKED, packing_report
 from transformer_doctor.checks.positions import repeated_positions
-from transformer_doctor.checks.settings import PACKED, packing_report
 from transformer_doctor.checks.stepping import STEPPING, Stepping, check_cache, check_stepper
 from transformer_doctor.checks.training import Collate, arguments
 from transformer_doctor.checks.trial import Trial, trace_half_precision

@@ -91,6 +91,21 @@ class FromTheEnd(Writer):
         return self.head(hidden) / sizes.get(self.way, 1)
 
 
+class Keeping(FromTheEnd):
+    """Divides its scores by the length of the longest text so far, or keeps what it counts and does not use it."""
+
+    longest = 0
+
+    def forward(self, ids: Tensor, targets: Tensor | None = None) -> Tensor:
+        self.longest = max(self.longest, ids.size(1))
+        return super().forward(ids) / (1 + (self.way == "kept") * max(self.longest - 30, 0))
+
+
+@pytest.mark.parametrize(("way", "names"), [("kept", ["random-in-evaluation"]), ("", [])])
+def test_what_a_longer_text_leaves_behind_is_named(way: str, names: list[str]) -> None:
+    assert examine(Keeping(way), vocab_size=31, kind="decoder", longest=16).names == names
+
+
 @pytest.mark.parametrize("way", ["positions", "scale"])
 def test_scores_that_depend_on_the_length_are_named(way: str) -> None:
     assert examine(FromTheEnd(way), vocab_size=31, kind="decoder").names == ["depends-on-the-length"]

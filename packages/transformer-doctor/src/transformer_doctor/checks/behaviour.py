@@ -9,7 +9,7 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 
 import torch
@@ -17,17 +17,23 @@ from torch import Tensor
 
 from transformer_doctor.checks.calls import gradients, run
 from transformer_doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
-from transformer_doctor.model_adapter import ModelAdapter, Samples
+from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.tolerances import NO_GRADIENT, change_of_most, percentage, relative_change
 
 _BY = " by {} of their spread"
 _MORE_PADDING = (3, 6)
-_CUTS = (2, 0, 4)  # tokens that the rows of a batch lack in turn: the longest row is neither the first nor the last
+_CUTS = (
+    4,
+    0,
+    2,
+)  # tokens that rows lack in turn: the longest is not the first or last, no two are exchanged by a sort
+_LONGER, _BEYOND, _LONGEST = 40, 8, 1032  # tokens of a text after which another is scored again, or beyond a limit
 _LONG = 13  # tokens of rows of unequal lengths, and of a target whose beginnings are scored alone
 _SEVERAL = 4  # tokens of a text of which scores have to read more than one
-ON_LENGTH = (
-    "the first {end} of {length} target tokens score otherwise, by {change} of their spread, when nothing follows"
-)
+LAST_CALL = "a text leaves nothing behind that changes the next one"
+LONGER_ROWS = "results do not depend on longer rows in the batch"
+ON_LENGTH = "without those that follow, the first {end} of {length} target tokens have scores that differ"
+ON_LENGTH += " by {change} of their spread"
 CAUSAL = "no position of the encoder has a gradient by later tokens, as in a decoder"
 _WEAKEST_LEAK = 1e-6  # share of the largest gradient: rounding, as of Fourier transforms, is below it
 
@@ -176,6 +182,19 @@ def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples) -> str |
     return evidence + _BY.format(percentage(max(found.values()))) + " from those of each row alone"
 
 
+def _dependence_on_the_last_call(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that a longer text leaves nothing behind that changes the next one, where the same text does not."""
+    length = min(max(_LONGER, (adapter.stated_limit or 0) + _BEYOND), _LONGEST)
+    ids, longer = samples.ids(), samples.ids(batch=samples.smallest_batch, source=length, target=length)
+    keeping = replace(adapter, state=None)
+    adapter.restore()
+    first, again = run(keeping, ids), run(keeping, ids)
+    if error_of(keeping, longer) is not None or relative_change(first, again) > 0:
+        return None
+    evidence = f"after a text of {length} tokens the same ids give scores that differ{_BY} from those before it"
+    return _changed(first, run(keeping, ids), adapter.tolerances.same_shape, evidence)
+
+
 def _long_ids(samples: Samples) -> dict[str, Tensor]:
     return samples.ids(source=_LONG, target=_LONG) if samples.longer else samples.ids()
 
@@ -255,6 +274,8 @@ class OutputCheck:
 OUTPUT_CHECKS = (
     OutputCheck("constant-scores", "scores depend on the tokens", independence_of_all_tokens),
     OutputCheck("random", "eval() makes the model deterministic", _randomness),
+    OutputCheck("last_call", LAST_CALL, _dependence_on_the_last_call,
+                ("lengths",)),
     OutputCheck("not_finite", "scores are numbers", _not_finite),
     OutputCheck("scores-are-probabilities", "scores are not normalised by a softmax", probabilities),
     OutputCheck("future", "no position depends on later target tokens", _dependence_on_the_future,
@@ -266,7 +287,7 @@ OUTPUT_CHECKS = (
                 ("left_padding", "pad", "comparison")),
     OutputCheck("neighbours", "results do not depend on the rest of the batch", _dependence_on_neighbours,
                 ("comparison",)),
-    OutputCheck("longer_rows", "results do not depend on longer rows in the batch", _dependence_on_longer_rows,
+    OutputCheck("longer_rows", LONGER_ROWS, _dependence_on_longer_rows,
                 ("pad", "lengths", "comparison")),
     OutputCheck("depends-on-the-length", "scores do not depend on the number of tokens that follow",
                 _dependence_on_the_length, ("target", "lengths", "comparison")),
