@@ -178,7 +178,9 @@ def test_a_state_whose_effect_is_below_rounding_is_asked_in_float64_or_with_stro
     report = cached_decoders.examined(model)
     assert report.names == names
     # in a long text the effect adds up to more than rounding
-    assert all(finding.evidence.startswith(way) or "up to token" in finding.evidence for finding in report.findings)
+    assert all(
+        finding.evidence.startswith(way) or "of 64 tokens" in finding.evidence for finding in report.findings
+    )
     assert all(map(torch.equal, before, model.parameters()))
 
 

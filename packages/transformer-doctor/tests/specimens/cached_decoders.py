@@ -205,6 +205,8 @@ class Objects(Base):
 class Inside(Base):
     """Llama of 2023: forward(tokens, start_pos) with buffers of keys and values in the model, fused attention."""
 
+    keeps = True
+
     def __init__(self, defect: str = "") -> None:
         super().__init__(defect)
         for name in ("cache_k", "cache_v"):
@@ -219,8 +221,9 @@ class Inside(Base):
         for number, block in enumerate(self.blocks):
             q, k, v = block.project(x)
             q, k = rotated(q, positions), rotated(k, positions)
-            self.cache_k[number, :rows, :, slot : slot + new] = k
-            self.cache_v[number, :rows, :, slot : slot + new] = v
+            if self.keeps:
+                self.cache_k[number, :rows, :, slot : slot + new] = k
+                self.cache_v[number, :rows, :, slot : slot + new] = v
             if start_pos:
                 k, v = (cache[number, :rows, :, :end].to(k.dtype) for cache in (self.cache_k, self.cache_v))
             if self.defect == "mask-corner":
@@ -235,7 +238,8 @@ class Placed(Inside):
     """gpt-fast: forward(idx, input_pos=None); positions (T,) alone tell that tokens follow those in the buffers."""
 
     def forward(self, idx: Tensor, input_pos: Tensor | None = None) -> Tensor:
-        return super().forward(idx, 0 if input_pos is None else int(input_pos[0]))
+        self.keeps = input_pos is not None
+        return super().forward(idx, int(input_pos[0]) if self.keeps else 0)
 
 
 class Counting(Inside):

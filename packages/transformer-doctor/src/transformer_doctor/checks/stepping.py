@@ -197,7 +197,8 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         trials[_CUT] = [left._replace(begin=lambda: cut(after(ids, longer), 2))]
     pieces = plain._replace(check=_PIECES, words="several tokens at a time", sizes=[prompt, length - prompt - 1, 1])
     long = lru_cache(partial(_long_text, adapter, samples, length))
-    return trials | {_LONG: _in_steps(adapter, call, plain, long), _PIECES: _in_pieces(pieces, long)}
+    trials |= {_LONG: _in_steps(adapter, call, plain, long), _PIECES: _in_pieces(pieces, long)}
+    return trials
 
 
 def _long_text(adapter: ModelAdapter, samples: Samples, shorter: int) -> Continuation | None:
