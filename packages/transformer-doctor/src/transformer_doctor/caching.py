@@ -127,9 +127,10 @@ def find_cached_call(
     fallback = None
     # begin: makes the first cache; whole: all tokens so far are fed, and the model takes the new ones; axes: 2
     # for positions (B, T), 1 for positions (T,), 0 to leave positions to their default.
-    placed = (2, 1) if "positions" in known else ()
-    ways = product([lambda: None, *_makers(model), dict, list], (False, True), (0, *placed))
-    for begin, whole, axes in ways if stated else product([lambda: None], (False,), placed):
+    begins: list[Callable[[], Any]] = [lambda: None, *_makers(model), dict, list]
+    placed = [2, 1] if "positions" in known else []
+    ways = product(begins, [False, True], [0, *placed]) if stated else product(begins[:1], [False], placed)
+    for begin, whole, axes in ways:
         step = partial(_step, callee, roles, form, adapter, partial(_begin, model, begin), whole=whole, axes=axes)
         call = CachedCall(step, lambda item: adapter(item.ids), model, no_padding=reason)
         try:
