@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from transformer_doctor.caching import _makers, _returned_cache, _role_with_cache, reorder_rows
+from transformer_doctor.caching import _begin, _makers, _returned_cache, _role_with_cache, reorder_rows
 from transformer_doctor.errors import UsageError
 from transformer_doctor.signatures import role_of
 
@@ -75,3 +75,22 @@ class Owner:
 def test_the_method_of_a_model_reorders_its_cache_and_another_makes_it() -> None:
     assert reorder_rows(Owner(), torch.arange(2), torch.tensor([1, 0])).tolist() == [2, 1]
     assert [make() for make in _makers(Owner())] == [(16, 16)]
+
+
+class Resetting:
+    cleared = 0
+
+    def reset_kv_cache(self) -> None:
+        self.cleared += 1
+
+    def reset_parameters(self) -> None:
+        raise AssertionError
+
+    def clear_cache_of(self, row: int) -> None:
+        raise AssertionError
+
+
+def test_the_method_of_a_model_that_clears_its_cache_begins_a_text() -> None:
+    owner = Resetting()
+    assert _begin(owner, lambda: "cache") == "cache"
+    assert owner.cleared == 1

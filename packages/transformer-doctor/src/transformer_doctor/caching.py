@@ -5,7 +5,7 @@ Shapes: B batch, T target tokens so far, n new ones among them, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -31,6 +31,7 @@ _STEPS = {"step", "idx", "index", "cur", "curr", "current", "timestep"}
 _LENGTHS = {"len", "length", "size", "n", "num"}
 _MAKERS = {"init", "new", "make", "empty", "create", "allocate", "initial", "build", "prepare", "setup"}
 NO_CACHE = "the model takes no cache"
+_RESETTERS = {"reset", "clear", "flush"}
 _CAPACITY = 16  # tokens that such a function is asked to make room for
 
 
@@ -113,13 +114,15 @@ def find_cached_call(
 
     Arguments are recognised by their names, the cache by what is returned. Of all ways in which earlier tokens
     change later scores, the first one is taken that gives the scores of a call without cache, else the first one.
+    A model that keeps its cache inside may know by positions alone that tokens follow others.
 
     Raises:
         UsageError: no argument is a cache.
     """
     roles = {parameter.name: _role_with_cache(parameter.name, role) for parameter, role in callee.arguments or ()}
     known = [*roles.values()]
-    if known and not {"cache", "first", "on"} & {*known}:
+    stated = bool({"cache", "first", "on"} & {*known})
+    if known and not (stated or "positions" in known):
         raise UsageError(NO_CACHE)
     if not known or form.container != "arguments" or form.time_first:
         return None
@@ -128,10 +131,13 @@ def find_cached_call(
     masked = form.style is None and any(role.endswith("mask") for role in roles.values())
     reason = "the model is called without masks" if masked else ""
     fallback = None
-    # begin: makes the first cache; whole: all tokens so far are fed, and the model takes the new ones; placed:
-    # positions are given, though they have a default.
-    for begin, whole, placed in product([lambda: None, *_makers(model), dict, list], (False, True), (False, True)):
-        step = partial(_step, callee, roles, form, adapter, begin, whole=whole, placed=placed)
+    # begin: makes the first cache; whole: all tokens so far are fed, and the model takes the new ones; axes: 2
+    # for positions (B, T), 1 for positions (T,), 0 to leave positions to their default.
+    begins: list[Callable[[], Any]] = [lambda: None, *_makers(model), dict, list]
+    placed = [2, 1] if "positions" in known else []
+    ways = product(begins, [False, True], [0, *placed]) if stated else product(begins[:1], [False], placed)
+    for begin, whole, axes in ways:
+        step = partial(_step, callee, roles, form, adapter, partial(_begin, model, begin), whole=whole, axes=axes)
         call = CachedCall(step, lambda item: adapter(item.ids), model, no_padding=reason)
         try:
             differs, depends = differs_and_depends(call, adapter, samples)
@@ -141,6 +147,8 @@ def find_cached_call(
             return call
         if depends and (fallback is None or (whole and _reads_new_alone(call, adapter, samples))):
             fallback = call
+    if fallback is None and not stated:
+        raise UsageError(NO_CACHE)
     return fallback
 
 
@@ -173,10 +181,24 @@ def _role_with_cache(name: str, role: str) -> str:
 
 def _makers(model: Any) -> Iterator[Callable[[], Any]]:
     """Yield the methods of a model that are named as if they made a cache, of a number of rows and tokens."""
-    for name in [name for name in dir(type(model)) if not name.startswith("__")]:
-        if _MAKERS & {*words_of(name)} and _CACHE & {*words_of(name)}:
-            required = [parameter for parameter in parameters_of(getattr(model, name)) or () if parameter.required]
-            yield partial(getattr(model, name), *(_CAPACITY, _CAPACITY)[: len(required)])
+    for method in _methods(model, _MAKERS):
+        required = [parameter for parameter in parameters_of(method) or () if parameter.required]
+        yield partial(method, *(_CAPACITY, _CAPACITY)[: len(required)])
+
+
+def _methods(model: Any, verbs: Set[str]) -> list[Callable[..., Any]]:
+    """Return the methods of a model whose names hold one of some verbs and a word for a cache."""
+    names = [name for name in dir(type(model)) if not name.startswith("__")]
+    return [getattr(model, name) for name in names if verbs & {*words_of(name)} and _CACHE & {*words_of(name)}]
+
+
+def _begin(model: Any, make: Callable[[], Any]) -> Any:
+    """Begin a text: clear the cache that a model keeps inside, by its own method, and return a new one."""
+    for method in _methods(model, _RESETTERS):
+        parameters = parameters_of(method)
+        if parameters is not None and not any(parameter.required for parameter in parameters):
+            method()
+    return make()
 
 
 def _step(
@@ -188,7 +210,7 @@ def _step(
     item: Continuation,
     *,
     whole: bool,
-    placed: bool,
+    axes: int,
 ) -> tuple[Tensor, Any]:
     cache = begin() if item.first == 0 and item.cache is None else item.cache
     ids = {side: rows.to(adapter.device) for side, rows in item.ids.items()}
@@ -197,10 +219,10 @@ def _step(
     values = call_form(replace(callee, call=dict), adapter.sides, form, ids, real)
     length, new = ids["target"].size(1), slice(0 if whole else item.first, None)
     for name, role in roles.items():
-        if role == "positions" and placed:
-            values[name] = torch.arange(length, device=adapter.device).expand(real["target"].shape)
+        if role == "positions" and axes:
+            values[name] = torch.arange(length, device=adapter.device).expand(real["target"].shape[-axes:])
         if role in ("target", "positions") and name in values:
-            values[name] = values[name][:, new]
+            values[name] = values[name][..., new]
         elif role.endswith("mask") and name in values and values[name].shape[-2:] == (length, length):
             values[name] = values[name][..., new, :]
         elif role in ("first", "on"):

@@ -203,10 +203,16 @@ def _put_data(tensor: Tensor, data: Tensor, gradient: Tensor | None) -> None:
 
 @contextmanager
 def in_precision(module: nn.Module | None, dtype: torch.dtype) -> Iterator[None]:
-    """Convert floating-point weights and buffers to another precision inside the context, then restore them."""
+    """Convert floating-point weights and buffers to another precision inside the context, then restore them.
+
+    A buffer of lower precision than the weights, such as a cache, stays as it is: it rounds what it holds.
+    """
+    weights = () if module is None else module.parameters()
+    size = max((weight.element_size() for weight in weights if weight.is_floating_point()), default=0)
 
     def convert(tensor: Tensor) -> Tensor | None:
         usual = type(tensor.data) is Tensor and tensor.is_floating_point() and not tensor.is_meta
+        usual &= isinstance(tensor, nn.Parameter) or tensor.element_size() >= size
         return tensor.data.to(dtype) if usual and tensor.dtype != dtype else None
 
     with held_tensors(module, convert):

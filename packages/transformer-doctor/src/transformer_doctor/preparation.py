@@ -44,7 +44,6 @@ _MORE = 6  # tokens of the texts that are longer
 _HALF_BYTES = 2  # bytes of the numbers that are examined as float32
 _COPIED = 1e9  # weights up to which a copy of them is made
 _SMALL = 1e6  # weights up to which outputs are compared in float64
-_SMALL = 1e6  # weights up to which outputs are compared in float64
 _NAMED = 3  # weights that a remark names
 # rounding that is assumed of scores in half precision where there are no weights to measure it with
 _BY_DTYPE = 0.01

@@ -118,6 +118,25 @@ def test_a_sound_cache_is_found_in_any_code_style_and_gives_no_finding(make: typ
     assert {stepping.STEPPING, stepping._AGAIN} <= {*report.asked}
 
 
+class PositionsGiven(cached_decoders.Base):
+    """Takes positions (T,) or (B, T), and keeps nothing."""
+
+    def forward(self, ids: Tensor, positions: Tensor | None = None) -> Tensor:
+        x = self.tokens(ids) + self.places(torch.arange(ids.size(1)) if positions is None else positions)
+        for block in self.blocks:
+            x = block.close(
+                x, cached_decoders.attend(*block.project(x), cached_decoders.causal(*[ids.size(1)] * 2, ""))
+            )
+        return self.head(self.norm(x))
+
+
+@pytest.mark.usefixtures("cache_alone")
+def test_a_model_that_takes_positions_and_keeps_no_cache_is_not_decoded() -> None:
+    report = cached_decoders.examined(PositionsGiven())
+    assert report.names == []
+    assert stepping.STEPPING in dict(report.skipped)
+
+
 def test_a_model_whose_scores_are_wrong_already_is_not_decoded() -> None:
     model = cached_decoders.Tuples("future")
     assert (stepping.STEPPING, "an error above changes the scores") in cached_decoders.examined(model).skipped
@@ -159,7 +178,9 @@ def test_a_state_whose_effect_is_below_rounding_is_asked_in_float64_or_with_stro
     report = cached_decoders.examined(model)
     assert report.names == names
     # in a long text the effect adds up to more than rounding
-    assert all(finding.evidence.startswith(way) or "up to token" in finding.evidence for finding in report.findings)
+    assert all(
+        finding.evidence.startswith(way) or "of 64 tokens" in finding.evidence for finding in report.findings
+    )
     assert all(map(torch.equal, before, model.parameters()))
 
 

@@ -121,6 +121,8 @@ class Window(Tuples):
             seen = causal(q.size(-2), k.size(-2), "")
             kept = -(self.window - 2 if self.defect == "window-short" else self.window - 1)
             presents.append((k[:, :, kept:], v[:, :, kept:]))
+            if self.defect == "window-clamped" and past is not None:  # the first of several queries lose keys
+                k, v, seen = k[:, :, -self.window :], v[:, :, -self.window :], seen[:, -self.window :]
             x = block.close(x, attend(q, k, v, seen & ~seen.tril(k.size(-2) - q.size(-2) - self.window)))
         return self.head(self.norm(x)), (*presents, length + idx.size(1))
 
@@ -203,29 +205,56 @@ class Objects(Base):
 class Inside(Base):
     """Llama of 2023: forward(tokens, start_pos) with buffers of keys and values in the model, fused attention."""
 
+    keeps = True
+
     def __init__(self, defect: str = "") -> None:
         super().__init__(defect)
         for name in ("cache_k", "cache_v"):
-            self.register_buffer(name, torch.zeros(LAYERS, 8, H, LONGEST, E), persistent=False)
+            dtype = torch.bfloat16 if defect == "rounded" else None
+            self.register_buffer(name, torch.zeros(LAYERS, 8, H, LONGEST, E, dtype=dtype), persistent=False)
 
     def forward(self, tokens: Tensor, start_pos: int = 0) -> Tensor:
         rows, new = tokens.shape
         x, positions = self.tokens(tokens), torch.arange(new) + self.start(start_pos)
         slot = max(start_pos - 1, 0) if self.defect == "values-slot" else start_pos
+        end = LONGEST if self.defect == "empty-slots" and start_pos else start_pos + new
         for number, block in enumerate(self.blocks):
             q, k, v = block.project(x)
             q, k = rotated(q, positions), rotated(k, positions)
-            self.cache_k[number, :rows, :, slot : slot + new] = k
-            self.cache_v[number, :rows, :, slot : slot + new] = v
-            k, v = (cache[number, :rows, :, : start_pos + new] for cache in (self.cache_k, self.cache_v))
+            if self.keeps:
+                self.cache_k[number, :rows, :, slot : slot + new] = k
+                self.cache_v[number, :rows, :, slot : slot + new] = v
+            if start_pos:
+                k, v = (cache[number, :rows, :, :end].to(k.dtype) for cache in (self.cache_k, self.cache_v))
             if self.defect == "mask-corner":
                 mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             else:
-                mixed = functional.scaled_dot_product_attention(
-                    q, k, v, attn_mask=causal(new, start_pos + new, self.defect)
-                )
+                mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=causal(new, end, self.defect))
             x = block.close(x, mixed)
         return self.head(self.norm(x))
+
+
+class Placed(Inside):
+    """gpt-fast: forward(idx, input_pos=None); positions (T,) alone tell that tokens follow those in the buffers."""
+
+    def forward(self, idx: Tensor, input_pos: Tensor | None = None) -> Tensor:
+        self.keeps = input_pos is not None
+        return super().forward(idx, int(input_pos[0]) if self.keeps else 0)
+
+
+class Counting(Inside):
+    """Counts the tokens of a text itself: forward(ids, use_cache=False), and reset_kv_cache() before each text."""
+
+    past = 0
+
+    def reset_kv_cache(self) -> None:
+        self.past = 1 if self.defect == "reset" and self.past else 0
+
+    def forward(self, ids: Tensor, use_cache: bool = False) -> Tensor:
+        past = self.past if use_cache else 0
+        if use_cache:
+            self.past += ids.size(1)
+        return super().forward(ids, past)
 
 
 class States(Base):
@@ -307,6 +336,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Tuples, "mask-open"): "cache-mask",
     (Tuples, "mask-corner"): "cache-mask",
     (Window, "window-short"): "",
+    (Window, "window-clamped"): "",
     (Whole, "lost"): "",
     (Dicts, "position-zero"): "cache-position",
     (Dicts, "position-late"): "cache-position",
@@ -319,6 +349,9 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Inside, "values-slot"): "",
     (Inside, "mask-corner"): "cache-mask",
     (Inside, "mask-open"): "cache-mask",
+    (Placed, "empty-slots"): "",
+    (Placed, "rounded"): "",
+    (Counting, "reset"): "cache-kept",
     (States, "values-layer"): "",
     (States, "rows-mixed"): "",
     (States, "position-zero"): "",
@@ -329,7 +362,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Seq2Seq, "cross-mask"): "cache-mask",
     (Seq2Seq, "cross-kept"): "cache-kept",
 }
-SOUND = (Tuples, Window, Whole, Dicts, Objects, Inside, States, Seq2Seq)
+SOUND = (Tuples, Window, Whole, Dicts, Objects, Inside, Placed, Counting, States, Seq2Seq)
 
 
 def examined(model: Base) -> Report:

@@ -9,10 +9,10 @@ Shapes: B batch, T target length, n new tokens, V vocabulary.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -113,7 +113,7 @@ def check_cache(
             report = _decode_all(replace(adapter, tolerances=fine), samples, call, None)
         if STEPPING in report.asked:
             left = [check for check, _ in report.skipped]
-            return report if report.findings else report + _decode_all(adapter, samples, call, left, report.asked)
+            return report if report.findings else report + _decode_all(adapter, samples, call, left)
     report = _decode_all(adapter, samples, call, checks)
     if report.findings or STEPPING not in report.asked or weight_count(adapter.module) > FOR_DOUBLE:
         return report
@@ -127,36 +127,34 @@ def check_cache(
     return report
 
 
-def _decode_all(
-    adapter: ModelAdapter,
-    samples: Samples,
-    call: CachedCall,
-    checks: Sequence[str] | None,
-    made: Sequence[str] = (),
-) -> Report:
-    """Return the report on the ways to decode of some checks; `made` are checks that were made before."""
+def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, checks: Sequence[str] | None) -> Report:
     report, findings = Report(), list[Finding]()
 
-    def compare(trials: Sequence[_Trial]) -> Report:
-        found = (finding for trial in trials for finding in _findings(adapter, call, trial))
-        findings.extend(islice(found, 1))
-        return report_on(trials[0].check, tried=f"a text of {trials[0].text.ids['target'].size(1)} tokens")
+    def compare(check: str, trials: Iterable[_Trial]) -> Report:
+        lengths = []
+
+        def find() -> Iterator[Finding]:
+            for trial in trials:
+                lengths.append(trial.text.ids["target"].size(1))
+                yield from _findings(adapter, call, trial)
+
+        findings.extend(islice(find(), 1))
+        return report_on(check, tried=f"a text of {max(lengths, default=0)} tokens")
 
     ways = _trials(adapter, samples, call)
     for check, trials in {check: ways[check] for check in ways if checks is None or check in checks}.items():
-        failed = any(finding.check == STEPPING for finding in findings)
-        failed |= STEPPING not in (check, *report.asked, *made)
-        if failed or isinstance(trials, str):
+        failed = [finding.check for finding in findings] + [skipped for skipped, _ in report.skipped]
+        if STEPPING in failed or isinstance(trials, str):
             reason = trials if isinstance(trials, str) else "decoding one token at a time differs or fails"
             report += make_report([], [], [(check, reason)])
         else:
-            report += attempt([check], partial(compare, trials))
+            report += attempt([check], partial(compare, check, trials))
     if len(findings) > 1:
         findings[0] = replace(findings[0], evidence="; ".join(finding.evidence for finding in findings))
     return report + make_report(findings[:1], [])
 
 
-def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[str, list[_Trial] | str]:
+def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[str, Iterable[_Trial] | str]:
     """Return the ways to decode by check, or the reason why a check is not made."""
     length, ids = _LENGTH, samples.ids(target=_LENGTH)
     if error_of(adapter, ids) is not None:
@@ -168,12 +166,12 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
     text = Continuation(ids)
     plain = _Trial(STEPPING, "one token at a time", text, [begin] + [1] * (length - begin))
     placed = replace(text, positions=torch.arange(length).expand(target.shape))
-    trials: dict[str, list[_Trial] | str] = {STEPPING: [plain]}
+    trials: dict[str, Iterable[_Trial] | str] = {STEPPING: [plain]}
     if call.takes_positions:
         trials[STEPPING] = [plain, plain._replace(words=f"{plain.words} at given positions", text=placed)]
     if adapter.kind == "decoder":
         trials[_PADDED] = "pad was not given" if adapter.pad is None else call.no_padding
-        trials[_PADDED] = trials[_PADDED] or [*_padded(plain, adapter.pad or 0, call)]
+        trials[_PADDED] = trials[_PADDED] or _padded(plain, adapter.pad or 0, call)
     order = torch.arange(len(target)).roll(1).clamp_max(max(len(target) - 2, 0))
     others = {side: samples.others(side, values) for side, values in ids.items()}
     shared = {side: values[:1].expand_as(values) for side, values in ids.items()}  # a beam has one source
@@ -207,33 +205,51 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         cut = call.cut
         left = behind._replace(check=_CUT, words="that was cut", text=text, case="cache-kept")
         trials[_CUT] = [left._replace(begin=lambda: cut(after(ids, longer), 2))]
-    sizes = [prompt, length - prompt - 1, 1]
-    trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
-    trials[_LONG] = _long(adapter, samples, call, plain)
+    pieces = plain._replace(check=_PIECES, words="several tokens at a time", sizes=[prompt, length - prompt - 1, 1])
+    long = lru_cache(partial(_long_text, adapter, samples, length))
+    trials |= {_LONG: _in_steps(adapter, call, plain, long), _PIECES: _in_pieces(pieces, long)}
     return trials
 
 
-def _long(adapter: ModelAdapter, samples: Samples, call: CachedCall, plain: _Trial) -> list[_Trial] | str:
-    """Return the way to decode a text beyond the window that the model states, or the reason why none is tried."""
+def _long_text(adapter: ModelAdapter, samples: Samples, shorter: int) -> Continuation | None:
+    """Return a text longer than the window that the model states, else as long as it takes; None if it is short."""
     windows = [
         value for name, value in attributes(adapter.module)
         if "window" in words_of(name) and type(value) is int and value <= _LARGEST_WINDOW
     ]  # fmt: skip
     most = affordable_length(adapter, max(_LONG_LENGTH, *(window + _BEYOND for window in windows), 0))
-    texts = [samples.ids(batch=max(2, samples.smallest_batch), target=length) for length in {most, *_BLOCKS}]
-    texts = [ids for ids in texts if len(plain.text.ids["target"][0]) < ids["target"].size(1) <= most]
-    texts.sort(key=lambda ids: -ids["target"].size(1))
-    ids = next((ids for ids in texts if not samples.fixed_length and error_of(adapter, ids) is None), None)
-    if ids is None:
-        return "the model takes no longer texts"
-    length = ids["target"].size(1)
-    start = time.thread_time()
+    lengths = [length for length in (most, *_BLOCKS) if shorter < length <= most and not samples.fixed_length]
+    texts = (samples.ids(batch=max(2, samples.smallest_batch), target=length) for length in lengths)
+    return next((Continuation(ids) for ids in texts if error_of(adapter, ids) is None), None)
+
+
+def _in_pieces(plain: _Trial, long: Callable[[], Continuation | None]) -> Iterator[_Trial]:
+    """Yield ways to decode several tokens at a time: those of a short text, and those of a long one, in thirds."""
+    yield plain
+    text = long()
+    if text is not None:
+        length = text.ids["target"].size(1)
+        yield plain._replace(text=text, sizes=[length // 3, length // 3, length - length // 3 * 2])
+
+
+def _in_steps(
+    adapter: ModelAdapter, call: CachedCall, plain: _Trial, long: Callable[[], Continuation | None]
+) -> Iterator[_Trial]:
+    """Yield the way to decode the end of a long text one token at a time, of as many tokens as the time allows.
+
+    Raises:
+        UsageError: there is no long text.
+    """
+    text = long()
+    if text is None:
+        raise UsageError("the model takes no longer texts")
+    length, start = text.ids["target"].size(1), time.thread_time()
     pieces = sum(1 for _ in plain.decode(adapter, call))
     steps = int(_LONG_SECONDS / max(time.thread_time() - start, 1e-9) * pieces)
     first = plain.sizes[0] if call.single else max(plain.sizes[0], length - steps)
     sizes = [first, *[1] * min(length - first, steps)]
     words = f"{plain.words} up to token {sum(sizes)}"
-    return [plain._replace(check=_LONG, words=words, text=Continuation(ids), sizes=sizes)]
+    yield plain._replace(check=_LONG, words=words, text=text, sizes=sizes)
 
 
 def _padded(plain: _Trial, pad: int, call: CachedCall) -> Iterator[_Trial]:
