@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
 from transformer_doctor import Report, examination
+from transformer_doctor.checks.stepping import STEPPING
 from transformer_doctor.preparation import Preparation
+from transformer_doctor.report import attempt
 
 
 @pytest.fixture(scope="session", params=range(1, 1 + int(os.environ.get("MANYHEADS_TEST_SEEDS", "1"))))
@@ -49,7 +52,8 @@ def cache_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask about decoding with a cache alone, in tests of models whose other outputs are sound."""
 
     def check(prepared: Preparation, *_: Any, **options: Any) -> Report:
-        return examination._check_cache(prepared.adapter, prepared.samples, defaultdict(str))
+        ask = partial(examination._check_cache, prepared.adapter, prepared.samples, defaultdict(str))
+        return attempt([STEPPING], ask)
 
     monkeypatch.setattr(examination, "_check_outputs", check)
 

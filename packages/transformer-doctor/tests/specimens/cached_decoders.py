@@ -37,7 +37,7 @@ class Block(nn.Module):
 
     def __init__(self, *, cross: bool = False) -> None:
         super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(D) for _ in range(3))
+        self.norms = nn.ModuleList(nn.LayerNorm(D) for _ in range(3 if cross else 2))
         self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
         self.feed_forward = nn.Sequential(nn.Linear(D, 29), nn.GELU(), nn.Linear(29, D))
         if cross:

@@ -129,7 +129,14 @@ def unused_findings(
         return
     gradients = torch.autograd.grad(traced.nan_to_num().sum(), [*weights.values()], allow_unused=True)
     unused = {id(weights[name]): name for name, found in zip(weights, gradients, strict=True) if found is None}
-    unused = {identity: name for identity, name in unused.items() if "expert" not in name}
+    # a part of a layer, or a norm: a pooling or a second output may be left to others
+    norms = tuple(f"{name}." for name, part in module.named_modules() if "Norm" in type(part).__name__)
+    lists = {name.rpartition(".")[0] for name in _attention_layers(module, tracer)}
+    parts_of = tuple(f"{name}." for name in lists)
+    unused = {
+        identity: name for identity, name in unused.items()
+        if name.startswith((*norms, *parts_of)) and "expert" not in name
+    }  # fmt: skip
     with held_tensors(module, lambda tensor: tensor.data + 1 if id(tensor) in unused else None):
         if not unused or not torch.equal(scores.cpu(), run(adapter, ids)):
             return
@@ -138,7 +145,6 @@ def unused_findings(
     names = [
         name for name in (*whole, *unused.values()) if not any(name.startswith(f"{outer}.") for outer in whole)
     ]
-    lists = {name.rpartition(".")[0] for name in _attention_layers(module, tracer)}
     layers = [name for name in names if _LAYER.fullmatch(name) and name.rpartition(".")[0] in lists]
     evidence = f"{len(unused)} of {len(weights)} weights do not enter the scores: {listed(names)}"
     finding = model_finding("parameters-without-gradient", evidence, "warning" if layers else "note")

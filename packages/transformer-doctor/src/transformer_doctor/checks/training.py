@@ -271,7 +271,7 @@ def read_labels(scores: Tensor, gradient: Tensor, given: Tensor | None = None) -
     strength = torch.maximum(highest, -lowest)
     ignored = strength <= NO_GRADIENT * strength.max()
     likeliest, sure = scores.argmax(-1), is_sure(scores)
-    rounded = sure & (gradient.gather(-1, likeliest[..., None])[..., 0].abs() < strength)  # probability - 1 is 0
+    rounded = sure & (gradient.gather(-1, likeliest[..., None])[..., 0] <= 0)  # of the label: probability - 1
     slope, fits = _slopes(scores, gradient, labels, raised)
     rises = highest > -_CLEAR_FACTOR * lowest
     maximised = rises & ((lowest >= 0) | (fits & (slope < 0)))
