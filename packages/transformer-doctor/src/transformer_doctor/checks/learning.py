@@ -18,6 +18,7 @@ from transformer_doctor.checks.labels import (
     class_findings,
     ignored_labels,
     label_findings,
+    masked_label_findings,
     text_label_findings,
 )
 from transformer_doctor.checks.memorization import (
@@ -194,8 +195,8 @@ class _TrainingTrial(Trial):
             return report_on(_CLASSES, labels, "" if self.classes else UNREADABLE)
         if "target" not in adapter.sides:
             read = [batch for number, batch in batches.items() if number < TRACED]
-            masked = self.width == adapter.size("source")
-            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch, masked=masked)]
+            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch)]
+            tokens += masked_label_findings(batches.values()) if self.masked and read else []
             return report_on(_TOKEN_LABELS, tokens, "" if read else UNREADABLE)
         findings: dict[int, list[Finding]] = {0: [], 1: [], 2: []}
         if any(batch.reshaped for batch in batches.values()):
