@@ -7,6 +7,7 @@ lists the check as not made, with the error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.behaviour import OUTPUT_CHECKS, STANDALONE_SYMPTOMS, OutputCheck
+from transformer_doctor.checks.behaviour import CAUSAL, OUTPUT_CHECKS, STANDALONE_SYMPTOMS, OutputCheck
 from transformer_doctor.checks.calls import run
 from transformer_doctor.checks.default_batches import default_collate, fitting_collate
 from transformer_doctor.checks.diagnosis import LENGTHS, Symptoms, diagnose
@@ -24,16 +25,18 @@ from transformer_doctor.checks.internals import trace_internals
 from transformer_doctor.checks.learning import TRAINING_CHECKS, check_training
 from transformer_doctor.checks.lengths import LengthLimit, affordable_length, examine_lengths, find_limit
 from transformer_doctor.checks.memorization import TrainingFunctions
+from transformer_doctor.checks.packing import PACKED, packing_report
 from transformer_doctor.checks.positions import repeated_positions
-from transformer_doctor.checks.settings import PACKED, packing_report
 from transformer_doctor.checks.stepping import STEPPING, Stepping, check_cache, check_stepper
 from transformer_doctor.checks.training import Collate, arguments
 from transformer_doctor.checks.trial import Trial, trace_half_precision
 from transformer_doctor.errors import UsageError
 from transformer_doctor.model_adapter import Kind, ModelAdapter, Samples, restore_modes
+from transformer_doctor.module_state import in_precision
 from transformer_doctor.places import place_of
 from transformer_doctor.preparation import (
     Preparation,
+    double_tolerances,
     in_any_precision,
     prepare,
     prepare_training,
@@ -41,6 +44,7 @@ from transformer_doctor.preparation import (
 )
 from transformer_doctor.progress import NO_LISTENER, Listener
 from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
+from transformer_doctor.tolerances import Tolerances
 from transformer_doctor.wrapping import Masks, run_eagerly, wrap_model
 
 _COMPARED_POSITIONS = 528  # covers tables of 512
@@ -168,9 +172,9 @@ def _check_cache(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms) ->
 def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Report, Symptoms]:
     adapter, samples = prepared.adapter, prepared.samples
     symptoms = dict.fromkeys([check.symptom for check in OUTPUT_CHECKS], "")
-    report = Report()
+    report, double = Report(), double_tolerances(adapter, samples)
     for check in OUTPUT_CHECKS:
-        obstacle = check.obstacle(adapter, left_padding=left_padding)
+        obstacle = check.obstacle(adapter, samples, left_padding=left_padding)
         if obstacle == "" and symptoms["constant-scores"] and check.symptom not in _FOR_ANY_SCORES:
             obstacle = "the scores do not depend on the tokens"
         if obstacle:
@@ -178,12 +182,20 @@ def _observe_outputs(prepared: Preparation, *, left_padding: bool) -> tuple[Repo
         elif obstacle is not None:
 
             def observe(check: OutputCheck = check) -> Report:
-                symptoms[check.symptom] = check.observe(adapter, samples) or ""
+                symptoms[check.symptom] = _observed(check, adapter, samples, double) or ""
                 return report_on(check.sentence)
 
             report += attempt([check.sentence], observe)
     symptoms["not_finite"] = symptoms["not_finite"] or prepared.not_finite
     return report, symptoms
+
+
+def _observed(check: OutputCheck, adapter: ModelAdapter, samples: Samples, double: Tolerances | None) -> str | None:
+    """Return the evidence of a check, in float64 if it compares outputs and the model has tolerances there."""
+    if double is not None and "comparison" in check.needs:
+        with suppress(Exception), in_precision(adapter.module, torch.float64):  # a part may name float32 itself
+            return check.observe(replace(adapter, tolerances=double), samples)
+    return check.observe(adapter, samples)
 
 
 def _observe_lengths(adapter: ModelAdapter, samples: Samples, longest: int) -> tuple[Report, LengthLimit | None]:
@@ -208,8 +220,8 @@ def _output_findings(adapter: ModelAdapter, samples: Samples, symptoms: Symptoms
         if symptoms[name] and not symptoms["random"]:
             # a model that has one row of scores for a whole text may be meant as a bag of words
             pooled = adapter.kind == "encoder" and run(adapter, samples.ids()).size(1) == 1
-            bag_of_words = name == "no-positions" and pooled
-            yield model_finding(name, symptoms[name], "note" if bag_of_words else None)
+            meant = (name == "no-positions" and pooled) or symptoms[name] == CAUSAL
+            yield model_finding(name, symptoms[name], "note" if meant else None)
 
 
 def _train_once(functions: TrainingFunctions, adapter: ModelAdapter, seed: int) -> None:

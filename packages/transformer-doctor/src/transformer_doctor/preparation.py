@@ -42,6 +42,8 @@ _LENGTHS, _LONGEST = 32, 1024  # how many lengths are tried where the usual ones
 _MORE = 6  # tokens of the texts that are longer
 _HALF_BYTES = 2  # bytes of the numbers that are examined as float32
 _COPIED = 1e9  # weights up to which a copy of them is made
+_SMALL = 1e6  # weights up to which outputs are compared in float64
+_SMALL = 1e6  # weights up to which outputs are compared in float64
 _NAMED = 3  # weights that a remark names
 # rounding that is assumed of scores in half precision where there are no weights to measure it with
 _BY_DTYPE = 0.01
@@ -281,6 +283,16 @@ def measured_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances:
             with held_tensors(adapter.module, round_otherwise):
                 rounding = relative_change(scores, adapter(ids))
     return Tolerances(rounding if rounding < float("inf") else 0.0, exact)
+
+
+def double_tolerances(adapter: ModelAdapter, samples: Samples) -> Tolerances | None:
+    """Return the tolerances of a small model in float64; None where it does not run there, or rounds as before."""
+    if adapter.device.type == "cpu" and adapter.tolerances.exact and 0 < weight_count(adapter.module) <= _SMALL:
+        with suppress(Exception), in_precision(adapter.module, torch.float64):  # a model may name float32 itself
+            double = replace(measured_tolerances(adapter, samples), double=True)
+            finer = double.other_shape < adapter.tolerances.other_shape
+            return double if finer and not adapter(samples.ids()).isnan().any() else None
+    return None
 
 
 @torch.no_grad()

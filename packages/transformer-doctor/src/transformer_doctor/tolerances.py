@@ -15,6 +15,7 @@ from torch import Tensor
 # Shares of the spread of the scores of a model (`relative_change`).
 SAME_SHAPE = 1e-5  # between two calls with ids of one shape
 _OTHER_SHAPE = 1e-4  # between two calls with ids of different shapes
+_IN_DOUBLE = 1e-6  # in float64, between two calls with ids of any shape
 NO_GRADIENT = 1e-9  # share of the largest gradient up to which a gradient is taken for zero
 SAME_ATTENTION = 1e-4  # absolute difference of the results of two attentions
 SAME_FACTOR = 1e-3  # relative difference of two scales of attention
@@ -28,6 +29,7 @@ SAME_BLEU = 0.05  # BLEU points
 _MOST_ROUNDING = 0.02
 # Times the measured rounding: the sums of another shape are rounded differently, layer by layer.
 _FOR_OTHER_SHAPE = 4
+_FOR_DOUBLE = 10  # the same of a model in float64, parts of which may compute in float32 all the same
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,25 @@ class Tolerances:
     Attributes:
         rounding: change of the scores when every weight is rounded differently.
         exact: whether the model computes in float32 or better.
+        double: whether its weights are in float64.
     """
 
     rounding: float = 0.0
     exact: bool = True
+    double: bool = False
 
     @property
     def same_shape(self) -> float:
         """Return the tolerance between two calls with ids of one shape."""
+        if self.double:
+            return self.other_shape
         return max(SAME_SHAPE, min(self.rounding, _MOST_ROUNDING))
 
     @property
     def other_shape(self) -> float:
         """Return the tolerance between two calls with ids of different shapes."""
+        if self.double:
+            return max(_IN_DOUBLE, _FOR_DOUBLE * self.rounding)
         return max(_OTHER_SHAPE, _FOR_OTHER_SHAPE * min(self.rounding, _MOST_ROUNDING))
 
 
@@ -70,3 +78,13 @@ def relative_change(before: Tensor, after: Tensor) -> float:
     finite = varying[varying.isfinite()]
     spread = float(finite.max() - finite.min()) if finite.numel() else 0.0
     return change / max(spread, 1e-30) if change == change and not before.isnan().any() else math.inf
+
+
+def change_of_most(before: Tensor, after: Tensor, tolerance: float) -> float:
+    """Return the change of scores (B, T, V), 0 unless half of the positions of every row change by a tolerance.
+
+    A choice among keys that are equally good changes the scores of some texts, what follows from a length of all.
+    """
+    change, changes = relative_change(before, after), (before - after).abs().amax(-1)
+    beyond = changes * change > tolerance * changes.max()
+    return change if bool((beyond.float().mean(1) >= 0.5).all()) else 0.0

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from specimens.planted import PAD, VOCABULARY, D
 from transformer_doctor import examine
-from transformer_doctor.checks.settings import PACKED, SETTINGS
+from transformer_doctor.checks.settings import SETTINGS
 
 
 class Configured(nn.Module):
@@ -105,24 +105,3 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
     assert all(
         "0 (sliding_attention), 1 (sliding_attention), 2 (full" in finding.evidence for finding in report.findings
     )
-
-
-@pytest.mark.usefixtures("one_length")
-@pytest.mark.parametrize("way", ["mask", "embedding", "ignored"])
-def test_numbers_of_the_texts_in_a_row_that_are_ignored_are_named(way: str) -> None:
-    class Packed(Configured):
-        def forward(self, ids: Tensor, segment_ids: Tensor | None = None) -> Tensor:  # type: ignore[override]
-            x = self.embedding(ids) + self.positions(torch.arange(ids.size(1)))
-            hide = torch.ones(len(ids), ids.size(1), ids.size(1), dtype=torch.bool).triu(1)
-            if way == "mask" and segment_ids is not None:
-                hide = hide | (segment_ids[:, :, None] != segment_ids[:, None])
-            if way == "embedding" and segment_ids is not None:
-                x = x + self.positions(segment_ids)
-            for layer in self.layers:
-                x = layer(x, src_mask=hide.repeat_interleave(2, 0))
-            return self.output(x)
-
-    report = examine(Packed("sound"), vocab_size=VOCABULARY, pad=PAD, kind="decoder", longest=32)
-    assert report.names == ["packed-texts-mixed"] * (way == "ignored"), report
-    assert all("in segment_ids the scores are the same" in finding.evidence for finding in report.findings)
-    assert PACKED in report.asked

@@ -128,27 +128,38 @@ def test_a_model_of_transformers_is_decoded_in_every_way() -> None:
     report = examine(peers.make("gpt2"), quick=True)
     ways = {
         stepping.STEPPING, stepping._PIECES, stepping._PADDED, stepping._REORDERED, stepping._AGAIN, stepping._CUT,
-        stepping._STATIC,
+        stepping._STATIC, stepping._LONG,
     }  # fmt: skip
     assert ways <= {*report.asked}
     assert report.ok
+
+
+class InFloat32(cached_decoders.States):
+    """Runs in float32 alone, as kernels of one precision do."""
+
+    def forward(self, ids: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        if self.tokens.weight.dtype != torch.float32:
+            raise TypeError("float32 is expected")
+        return super().forward(ids, state)
 
 
 @pytest.mark.usefixtures("cache_alone")
 @pytest.mark.parametrize(
     ("defect", "names"), [("", []), ("forgets", ["cache-differs"]), ("rows-mixed", ["cache-differs"])]
 )
-def test_a_state_whose_effect_is_below_rounding_is_asked_with_stronger_matrices(
-    defect: str, names: list[str]
+@pytest.mark.parametrize("way", ["with matrices 4 times as strong", "decoded with a cache"])
+def test_a_state_whose_effect_is_below_rounding_is_asked_in_float64_or_with_stronger_matrices(
+    way: str, defect: str, names: list[str]
 ) -> None:
     torch.manual_seed(0)  # other weights are asked with matrices of another strength
-    model = cached_decoders.States(defect)
+    model = (InFloat32 if way.startswith("with") else cached_decoders.States)(defect)
     for block in model.blocks:
         block.out.weight.data.mul_(1e-5)
     before = [weight.clone() for weight in model.parameters()]
     report = cached_decoders.examined(model)
     assert report.names == names
-    assert all(finding.evidence.startswith("with matrices 4 times as strong") for finding in report.findings)
+    # in a long text the effect adds up to more than rounding
+    assert all(finding.evidence.startswith(way) or "up to token" in finding.evidence for finding in report.findings)
     assert all(map(torch.equal, before, model.parameters()))
 
 

@@ -104,6 +104,27 @@ class Tuples(Base):
         return self.tokens(idx) + self.places(torch.arange(idx.size(1)) + self.start(length))
 
 
+class Window(Tuples):
+    """Each token sees the last 24; the cache holds as many keys, the new one among them."""
+
+    def __init__(self, defect: str = "") -> None:
+        super().__init__(defect)
+        self.window = 24
+
+    def forward(self, idx: Tensor, past: Any = None) -> tuple[Tensor, Any]:
+        length = 0 if past is None else past[-1]
+        x, presents = self.embed(idx, length), []
+        for number, block in enumerate(self.blocks):
+            q, k, v = block.project(x)
+            if past is not None:
+                k, v = (torch.cat([old, new], -2) for old, new in zip(past[number], (k, v), strict=True))
+            seen = causal(q.size(-2), k.size(-2), "")
+            kept = -(self.window - 2 if self.defect == "window-short" else self.window - 1)
+            presents.append((k[:, :, kept:], v[:, :, kept:]))
+            x = block.close(x, attend(q, k, v, seen & ~seen.tril(k.size(-2) - q.size(-2) - self.window)))
+        return self.head(self.norm(x)), (*presents, length + idx.size(1))
+
+
 class Whole(Tuples):
     """Wants all tokens beside its cache, and reads the new ones alone."""
 
@@ -285,6 +306,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Tuples, "values-order"): "",
     (Tuples, "mask-open"): "cache-mask",
     (Tuples, "mask-corner"): "cache-mask",
+    (Window, "window-short"): "",
     (Whole, "lost"): "",
     (Dicts, "position-zero"): "cache-position",
     (Dicts, "position-late"): "cache-position",
@@ -307,7 +329,7 @@ DEFECTS: dict[tuple[type[Base], str], str] = {
     (Seq2Seq, "cross-mask"): "cache-mask",
     (Seq2Seq, "cross-kept"): "cache-kept",
 }
-SOUND = (Tuples, Whole, Dicts, Objects, Inside, States, Seq2Seq)
+SOUND = (Tuples, Window, Whole, Dicts, Objects, Inside, States, Seq2Seq)
 
 
 def examined(model: Base) -> Report:

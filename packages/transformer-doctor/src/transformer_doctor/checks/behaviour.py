@@ -9,18 +9,32 @@ Shapes: B batch, S source length, T target length, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
 
 import torch
 from torch import Tensor
 
 from transformer_doctor.checks.calls import gradients, run
 from transformer_doctor.checks.dependence import ignored_order, independence_of_all_tokens, probabilities
-from transformer_doctor.model_adapter import ModelAdapter, Samples
-from transformer_doctor.tolerances import NO_GRADIENT, percentage, relative_change
+from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
+from transformer_doctor.tolerances import NO_GRADIENT, change_of_most, percentage, relative_change
 
 _BY = " by {} of their spread"
 _MORE_PADDING = (3, 6)
+_CUTS = (
+    4,
+    0,
+    2,
+)  # tokens that rows lack in turn: the longest is not the first or last, no two are exchanged by a sort
+_LONGER, _BEYOND, _LONGEST = 40, 8, 1032  # tokens of a text after which another is scored again, or beyond a limit
+_LONG = 13  # tokens of rows of unequal lengths, and of a target whose beginnings are scored alone
+_SEVERAL = 4  # tokens of a text of which scores have to read more than one
+LAST_CALL = "a text leaves nothing behind that changes the next one"
+LONGER_ROWS = "results do not depend on longer rows in the batch"
+ON_LENGTH = "without those that follow, the first {end} of {length} target tokens have scores that differ"
+ON_LENGTH += " by {change} of their spread"
+CAUSAL = "no position of the encoder has a gradient by later tokens, as in a decoder"
 _WEAKEST_LEAK = 1e-6  # share of the largest gradient: rounding, as of Fourier transforms, is below it
 
 
@@ -147,6 +161,75 @@ def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | 
     return next(filter(None, found), None)
 
 
+def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Compare rows of unequal lengths in a batch, padded at the end, with each of them alone (invariants C, D)."""
+    ids, pad, lengths = _long_ids(samples), adapter.pad or 0, dict[str, list[int]]()
+    for side, rows in ids.items():
+        lengths[side] = [rows.size(1) - cut for cut in islice(cycle(_CUTS), len(rows))]
+        ids[side] = rows.where(torch.arange(rows.size(1)) < torch.tensor(lengths[side])[:, None], pad)
+    together, tolerance, found = run(adapter, ids), adapter.tolerances.other_shape, dict[int, float]()
+    for row in range(len(together)):
+        parts = {side: rows[[row] * samples.smallest_batch, : lengths[side][row]] for side, rows in ids.items()}
+        alone = run(adapter, parts)[:1]
+        change = change_of_most(alone, together[row : row + 1, : alone.size(1)], tolerance)
+        found |= {row + 1: change} if change > tolerance else {}
+    if len(found) < min(2, len(together)):  # a choice among equally good keys may differ in one
+        return None
+    tokens = ", ".join(map(str, lengths[adapter.sides[-1]]))
+    evidence = (
+        f"in a batch of rows of {tokens} tokens, rows {' and '.join(map(str, found))} have scores that differ"
+    )
+    return evidence + _BY.format(percentage(max(found.values()))) + " from those of each row alone"
+
+
+def _dependence_on_the_last_call(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that a longer text leaves nothing behind that changes the next one, where the same text does not."""
+    length = min(max(_LONGER, (adapter.stated_limit or 0) + _BEYOND), _LONGEST)
+    ids, longer = samples.ids(), samples.ids(batch=samples.smallest_batch, source=length, target=length)
+    keeping = replace(adapter, state=None)
+    adapter.restore()
+    first, again = run(keeping, ids), run(keeping, ids)
+    if error_of(keeping, longer) is not None or relative_change(first, again) > 0:
+        return None
+    evidence = f"after a text of {length} tokens the same ids give scores that differ{_BY} from those before it"
+    return _changed(first, run(keeping, ids), adapter.tolerances.same_shape, evidence)
+
+
+def _long_ids(samples: Samples) -> dict[str, Tensor]:
+    return samples.ids(source=_LONG, target=_LONG) if samples.longer else samples.ids()
+
+
+def _dependence_on_the_length(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check that the tokens of a target have the scores that they have when nothing follows (invariant B)."""
+    ids = _long_ids(samples)
+    scores, length = run(adapter, ids), ids["target"].size(1)
+    for end in (length - 1, length // 2, 2):
+        part = run(adapter, ids | {"target": ids["target"][:, :end]})
+        change = change_of_most(scores[:, :end], part, adapter.tolerances.other_shape)
+        if change > adapter.tolerances.other_shape:
+            return ON_LENGTH.format(end=end, length=length, change=percentage(change))
+    return None
+
+
+def _unread_tokens(adapter: ModelAdapter, samples: Samples) -> str | None:
+    """Check by gradients that the scores of an encoder depend on other tokens, before and after their own."""
+    ids = samples.ids()
+    length, ends = ids["source"].size(1), (0, run(adapter, ids).size(1) - 1)
+    read = []  # by position of the scores, the numbers of the tokens that have a gradient
+    for _, gradient in gradients(adapter, ids, "source", ends):
+        strength = gradient.abs().amax((0, 2))
+        read.append([*map(int, (strength > NO_GRADIENT * strength.max()).nonzero())])
+    if len(read) < 2 or length < _SEVERAL or not all(read):
+        return None
+    if ends[1] == 0 and len(read[0]) == 1:
+        return f"of {length} tokens the scores of the classes have a gradient by token {read[0][0] + 1} alone"
+    if ends[1] == length - 1 and read == [[0], [length - 1]]:
+        return "the scores of the first and of the last position have a gradient by their own token alone"
+    if ends[1] == length - 1 and read[0] == [0]:
+        return CAUSAL
+    return None
+
+
 def _independence_of_the_source(adapter: ModelAdapter, samples: Samples) -> str | None:
     ids = samples.ids()
     others = {**ids, "source": samples.others("source", ids["source"])}
@@ -166,7 +249,8 @@ class OutputCheck:
         symptom: name under which the evidence is stored; the name of a finding where the evidence alone shows it.
         sentence: statement that is true of a sound model, as the report lists it.
         observe: function that calls a model with samples and returns the evidence, None where all is well.
-        needs: conditions of the check: sides of the model, an id of padding, a request for left padding, float32.
+        needs: conditions of the check: sides of the model, an id of padding, a request for left padding, float32,
+            texts of several lengths; and whether it is a comparison, made in float64 where the model is small.
     """
 
     symptom: str
@@ -174,10 +258,12 @@ class OutputCheck:
     observe: Callable[[ModelAdapter, Samples], str | None]
     needs: tuple[str, ...] = ()
 
-    def obstacle(self, adapter: ModelAdapter, *, left_padding: bool) -> str | None:
+    def obstacle(self, adapter: ModelAdapter, samples: Samples, *, left_padding: bool) -> str | None:
         """Return why the check cannot be made of a model, empty where it can, None where it does not apply."""
-        if not {"source", "target"} & {*self.needs} <= {*adapter.sides}:
+        if not {"source", "target", "encoder"} & {*self.needs} <= {*adapter.sides, adapter.kind}:
             return None
+        if "lengths" in self.needs and samples.fixed_length:
+            return "the model takes texts of one length alone"
         if "exact" in self.needs and not adapter.tolerances.exact:
             return "the model computes in half precision"
         if "pad" in self.needs and adapter.pad is None:
@@ -188,16 +274,27 @@ class OutputCheck:
 OUTPUT_CHECKS = (
     OutputCheck("constant-scores", "scores depend on the tokens", independence_of_all_tokens),
     OutputCheck("random", "eval() makes the model deterministic", _randomness),
+    OutputCheck("last_call", LAST_CALL, _dependence_on_the_last_call,
+                ("lengths",)),
     OutputCheck("not_finite", "scores are numbers", _not_finite),
     OutputCheck("scores-are-probabilities", "scores are not normalised by a softmax", probabilities),
-    OutputCheck("future", "no position depends on later target tokens", _dependence_on_the_future, ("target",)),
+    OutputCheck("future", "no position depends on later target tokens", _dependence_on_the_future,
+                ("target", "comparison")),
     OutputCheck("padded_query", "padded target positions do not see the future", _padded_query, ("target", "pad")),
-    OutputCheck("padding", "results do not depend on source padding", _dependence_on_padding, ("source", "pad")),
+    OutputCheck("padding", "results do not depend on source padding", _dependence_on_padding,
+                ("source", "pad", "comparison")),
     OutputCheck("left_padding", "results do not depend on padding before the text", _dependence_on_left_padding,
-                ("left_padding", "pad")),
-    OutputCheck("neighbours", "results do not depend on the rest of the batch", _dependence_on_neighbours),
+                ("left_padding", "pad", "comparison")),
+    OutputCheck("neighbours", "results do not depend on the rest of the batch", _dependence_on_neighbours,
+                ("comparison",)),
+    OutputCheck("longer_rows", LONGER_ROWS, _dependence_on_longer_rows,
+                ("pad", "lengths", "comparison")),
+    OutputCheck("depends-on-the-length", "scores do not depend on the number of tokens that follow",
+                _dependence_on_the_length, ("target", "lengths", "comparison")),
     OutputCheck("unread", "scores depend on the source", _independence_of_the_source, ("source", "target")),
     OutputCheck("no-positions", "scores depend on the order of the tokens", ignored_order, ("exact",)),
+    OutputCheck("tokens-not-read", "scores of an encoder depend on tokens before and after their own",
+                _unread_tokens, ("encoder",)),
 )  # fmt: skip
 # Symptoms that are findings by themselves.
-STANDALONE_SYMPTOMS = ("constant-scores", "scores-are-probabilities", "no-positions")
+STANDALONE_SYMPTOMS = ("constant-scores", "scores-are-probabilities", "no-positions", "tokens-not-read")

@@ -8,14 +8,19 @@ reported without a symptom where zero weights hide it from the scores.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from transformer_doctor.catalogue import in_case, model_finding
+from transformer_doctor.checks.behaviour import LAST_CALL, LONGER_ROWS
 from transformer_doctor.checks.internals import Internals, fill_findings, structure_findings
 from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.errors import headline
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding
+
+# symptoms of which a difference between rows of unequal lengths is a consequence
+_MORE_THAN_ROWS = ("padding", "future", "unread", "depends-on-the-length")
 
 LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
@@ -31,11 +36,15 @@ def diagnose(
     not_finite = symptoms["not_finite"]
     if symptoms["random"] and not not_finite:
         yield model_finding("random-in-evaluation", symptoms["random"])
+    elif symptoms["last_call"] and not not_finite:
+        finding = in_case(model_finding("random-in-evaluation", symptoms["last_call"]), "state-kept")
+        yield replace(finding, check=LAST_CALL)
     if symptoms["random"] or not_finite:  # a difference of scores is then no evidence of a dependence
         symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
     softmax_axis = any(finding.name == "softmax-axis" for finding in structure)
     if softmax_axis:  # a softmax over a wrong axis makes scores depend on later tokens, padding and other rows too
-        symptoms = {**symptoms, **dict.fromkeys(("future", "padded_query", "padding", "neighbours"), "")}
+        seen = ("future", "padded_query", "padding", "neighbours", "longer_rows", "depends-on-the-length")
+        symptoms = {**symptoms, **dict.fromkeys(seen, "")}
     useless_fill = any(finding.severity == "error" for finding in fills)
     masks = [
         *_look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
@@ -51,6 +60,11 @@ def diagnose(
             attention.queries == attention.keys == internals.sizes[0] for attention in internals.attentions
         )
         yield model_finding("rows-mixed" if across_rows else "depends-on-the-batch", symptoms["neighbours"])
+    elif symptoms["longer_rows"] and not any(symptoms[name] for name in _MORE_THAN_ROWS):
+        finding = in_case(model_finding("depends-on-the-batch", symptoms["longer_rows"]), "longer-rows")
+        yield replace(finding, check=LONGER_ROWS)
+    if symptoms["depends-on-the-length"] and not any(symptoms[name] for name in ("future", "neighbours")):
+        yield model_finding("depends-on-the-length", symptoms["depends-on-the-length"])
     if symptoms["unread"] and not internals.without_meaning:
         yield model_finding("source-not-read", symptoms["unread"])
     if limit is not None:

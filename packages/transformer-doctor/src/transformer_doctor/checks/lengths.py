@@ -18,13 +18,14 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import in_case, model_finding
+from transformer_doctor.checks.behaviour import ON_LENGTH
 from transformer_doctor.checks.calls import gradients, run
 from transformer_doctor.checks.dependence import FOR_DOUBLE
 from transformer_doctor.errors import UsageError, is_for_users
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of, with_padding
 from transformer_doctor.module_state import in_precision, weight_count
 from transformer_doctor.report import Finding, Report, make_report, reason_of, report_on
-from transformer_doctor.tolerances import percentage, relative_change
+from transformer_doctor.tolerances import change_of_most, percentage, relative_change
 
 _FIRST_LENGTH = 32
 _WORK = 2e11  # weights times tokens of the longest text that is tried
@@ -34,7 +35,7 @@ _SECONDS = 0.8  # of processor time of all lengths, shared by the sides
 _TOKENS = 4096  # of a batch
 _EVERY_CUT = 64  # length up to which later tokens are replaced from every position on
 _UNREAD = 3  # tokens at the end of a source whose loss is a cut
-_CONFIRMED = 3  # rows of a batch whose change is confirmed
+_CONFIRMED = 3  # rows of a batch whose change is confirmed, or compared with that of a shorter text
 _ROUNDING = 1e-6  # share of the spread of the scores, or of the largest gradient, that rounding may cause
 _REMAINS = 0.03  # share of a change in float32 that is left of it in float64, unless it is rounding
 
@@ -142,7 +143,8 @@ def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterato
         ids = samples.ids(batch=len(cuts), target=length)
         later = torch.arange(length) >= cuts[:, None]
         other = ids | {"target": torch.where(later, samples.others("target", ids["target"]), ids["target"])}
-        differs = (_scores(adapter, ids) != _scores(adapter, other)).any(-1) & ~later
+        scores = _scores(adapter, ids)
+        differs = (scores != _scores(adapter, other)).any(-1) & ~later
         ahead = torch.where(differs.any(1), cuts - differs.long().argmax(1), 0)
         for row in ahead.argsort(descending=True)[: min(_CONFIRMED, int(ahead.count_nonzero()))].tolist():
             rows, seeing = [row] * samples.smallest_batch, differs[row].nonzero().flatten().tolist()
@@ -155,6 +157,13 @@ def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterato
                     f"positions ahead of them, by {percentage(change)} of their spread"
                 )
                 yield in_case(model_finding("sees-the-future", evidence), "mask-in-long-texts")
+    count, end, tolerance = _CONFIRMED, 3 * length // 4 - 1, adapter.tolerances.other_shape
+    part = {side: rows[:count] for side, rows in ids.items()}
+    beginning = _scores(adapter, part | {"target": part["target"][:, :end]})
+    change = change_of_most(scores[:count, :end], beginning, tolerance)
+    if change > tolerance:
+        evidence = ON_LENGTH.format(end=end, length=length, change=percentage(change))
+        yield model_finding("depends-on-the-length", evidence)
 
 
 class _NotANumber(Exception):

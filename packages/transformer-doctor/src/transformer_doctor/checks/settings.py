@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
 from transformer_doctor.catalogue import model_finding
-from transformer_doctor.checks.calls import run, trace_pass
+from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.masks import covered_scores
 from transformer_doctor.guesses import attributes
-from transformer_doctor.huggingface import huggingface_config
 from transformer_doctor.model_adapter import ModelAdapter, Samples
-from transformer_doctor.report import Finding, Report, report_on
-from transformer_doctor.signatures import parameters_of, words_of
-from transformer_doctor.tolerances import percentage, relative_change
+from transformer_doctor.report import Finding
+from transformer_doctor.signatures import words_of
 
 SETTINGS = "layers of a list are different ones, and ties and dropout are as configured"
-PACKED = "the numbers of the texts in a row are used"
-_TEXT_NUMBERS = re.compile(
-    "(segment|sequence|document|doc)_ids?"
-)  # of each token; not token_type_ids, for embeddings
 _TIED = {"tie", "tied", "tying"}
 _RATE = {"dropout", "drop", "rate", "prob", "p"}  # words of settings that concern every dropout
 _OTHER_TIES = {"encoder", "decoder", "projs", "layers"}  # words of settings that tie something else
@@ -95,38 +85,3 @@ def window_findings(adapter: ModelAdapter, samples: Samples, longest: int = 512)
             f"of a text of {length} tokens and a window of {window}, layers hide others than layer_types says"
         )
         yield model_finding("not-as-configured", f"{evidence}: {', '.join(wrong)}")
-
-
-def packing_report(adapter: ModelAdapter, samples: Samples) -> Report:
-    """Return whether a decoder ignores the number of the text that each token belongs to; empty if it takes none.
-
-    A model of transformers packs by positions, and is not asked.
-    """
-    module = adapter.module
-    names = [parameter.name for parameter in parameters_of(module) or () if _TEXT_NUMBERS.fullmatch(parameter.name)]
-    if module is None or adapter.kind != "decoder" or not names or huggingface_config(module) is not None:
-        return Report()
-    ids, first = samples.ids()["target"], samples.target // 2
-    others = torch.cat([samples.others("target", ids)[:, :first], ids[:, first:]], 1)
-    two = (1 + (torch.arange(samples.target) >= first).long()).expand_as(ids)
-
-    def scores(target: Tensor, numbers: Tensor) -> Tensor:
-        def with_numbers(_: nn.Module, args: Any, named: Any) -> Any:
-            bound = inspect.signature(module.forward).bind(*args, **named)
-            bound.arguments[names[0]] = numbers.to(adapter.device)
-            return bound.args, bound.kwargs
-
-        hook = module.register_forward_pre_hook(with_numbers, with_kwargs=True)
-        try:
-            return run(adapter, {"target": target})[:, first:]
-        finally:
-            hook.remove()
-
-    seen = relative_change(scores(ids, two), scores(others, two))
-    ignored = seen > 0 and torch.equal(scores(ids, two), scores(ids, torch.ones_like(two)))
-    evidence = (
-        f"with and without a second text in {names[0]} the scores are the same, and the tokens of the first text"
-    )
-    evidence += f" change those of the second by {percentage(seen)} of their spread"
-    finding = replace(model_finding("packed-texts-mixed", evidence, "warning"), check=PACKED)
-    return report_on(PACKED, [finding] if ignored else [])

@@ -8,6 +8,7 @@ Shapes: B batch, T target length, n new tokens, V vocabulary.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,11 +24,14 @@ from transformer_doctor.caching import CachedCall, Continuation, reorder_rows
 from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.cache_faults import Comparison
 from transformer_doctor.checks.dependence import FOR_DOUBLE, STRONGER
+from transformer_doctor.checks.lengths import affordable_length
 from transformer_doctor.errors import UsageError
+from transformer_doctor.guesses import attributes
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
-from transformer_doctor.module_state import stronger_matrices, weight_count
-from transformer_doctor.preparation import measured_tolerances
+from transformer_doctor.module_state import in_precision, stronger_matrices, weight_count
+from transformer_doctor.preparation import double_tolerances, measured_tolerances
 from transformer_doctor.report import Finding, Report, attempt, make_report
+from transformer_doctor.signatures import words_of
 from transformer_doctor.tolerances import percentage, relative_change
 from transformer_doctor.trace import Attention
 
@@ -38,7 +42,13 @@ _REORDERED = "a cache whose rows are reordered continues them, as in a beam"
 _CUT = "a cache that is cut continues what is left"
 _STATIC = "a cache of fixed size gives the scores of teacher forcing"
 _AGAIN = "a new text is decoded without a trace of the last one"
+_LONG = "texts longer than a window or a block are decoded with a cache as without"
 _LENGTH, _PROMPT = 13, 5  # tokens of a text and of its prompt: more than a small window, and distinct axis sizes
+_LONG_LENGTH = 130  # tokens of a long text, more than the usual blocks of 64 and 128
+_BLOCKS = (128, 64, 32)  # tokens of one where the model takes no more
+_BEYOND, _LARGEST_WINDOW = 5, 512  # tokens that follow a window, and the largest window that is tried
+_LONG_SECONDS = 0.25  # of processor time of the steps of a long text
+_ROUNDED_CACHE = 1e-6  # rounding in float64 of a model whose cache stays in float32
 
 
 class Stepping(Protocol):
@@ -90,9 +100,18 @@ def check_cache(
     """Decode texts in several ways with a cache, and compare the scores with those of a call without.
 
     `checks` are the sentences of the checks to make; all by default. In a new model a state that is lost may change
-    the scores by less than rounding does in others: where nothing is found, texts are decoded again with stronger
-    matrices, if the model then rounds no more.
+    the scores by less than rounding does in others: a small model is compared in float64, if it runs there; of
+    others where nothing is found, texts are decoded again with stronger matrices, if the model then rounds no more.
     """
+    double = double_tolerances(adapter, samples) if checks is None else None
+    if double is not None:
+        fine = replace(double, rounding=max(double.rounding, _ROUNDED_CACHE))
+        report = Report()
+        with suppress(Exception), in_precision(adapter.module, torch.float64):  # a cache may name float32 itself
+            report = _decode_all(replace(adapter, tolerances=fine), samples, call, None)
+        if STEPPING in report.asked:
+            left = [check for check, _ in report.skipped]
+            return report if report.findings else report + _decode_all(adapter, samples, call, left, report.asked)
     report = _decode_all(adapter, samples, call, checks)
     if report.findings or STEPPING not in report.asked or weight_count(adapter.module) > FOR_DOUBLE:
         return report
@@ -106,7 +125,14 @@ def check_cache(
     return report
 
 
-def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, checks: Sequence[str] | None) -> Report:
+def _decode_all(
+    adapter: ModelAdapter,
+    samples: Samples,
+    call: CachedCall,
+    checks: Sequence[str] | None,
+    made: Sequence[str] = (),
+) -> Report:
+    """Return the report on the ways to decode of some checks; `made` are checks that were made before."""
     report, findings = Report(), list[Finding]()
 
     def compare(trials: Sequence[_Trial]) -> Report:
@@ -116,7 +142,8 @@ def _decode_all(adapter: ModelAdapter, samples: Samples, call: CachedCall, check
 
     ways = _trials(adapter, samples, call)
     for check, trials in {check: ways[check] for check in ways if checks is None or check in checks}.items():
-        failed = any(finding.check == STEPPING for finding in findings) or STEPPING not in (check, *report.asked)
+        failed = any(finding.check == STEPPING for finding in findings)
+        failed |= STEPPING not in (check, *report.asked, *made)
         if failed or isinstance(trials, str):
             reason = trials if isinstance(trials, str) else "decoding one token at a time differs or fails"
             report += make_report([], [], [(check, reason)])
@@ -178,7 +205,31 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         trials[_CUT] = [left._replace(begin=lambda: cut(after(ids, longer), 2))]
     sizes = [prompt, length - prompt - 1, 1]
     trials[_PIECES] = [plain._replace(check=_PIECES, words="several tokens at a time", sizes=sizes)]
+    trials[_LONG] = _long(adapter, samples, call, plain)
     return trials
+
+
+def _long(adapter: ModelAdapter, samples: Samples, call: CachedCall, plain: _Trial) -> list[_Trial] | str:
+    """Return the way to decode a text beyond the window that the model states, or the reason why none is tried."""
+    windows = [
+        value for name, value in attributes(adapter.module)
+        if "window" in words_of(name) and type(value) is int and value <= _LARGEST_WINDOW
+    ]  # fmt: skip
+    most = affordable_length(adapter, max(_LONG_LENGTH, *(window + _BEYOND for window in windows), 0))
+    texts = [samples.ids(batch=max(2, samples.smallest_batch), target=length) for length in {most, *_BLOCKS}]
+    texts = [ids for ids in texts if len(plain.text.ids["target"][0]) < ids["target"].size(1) <= most]
+    texts.sort(key=lambda ids: -ids["target"].size(1))
+    ids = next((ids for ids in texts if not samples.fixed_length and error_of(adapter, ids) is None), None)
+    if ids is None:
+        return "the model takes no longer texts"
+    length = ids["target"].size(1)
+    start = time.thread_time()
+    pieces = sum(1 for _ in plain.decode(adapter, call))
+    steps = int(_LONG_SECONDS / max(time.thread_time() - start, 1e-9) * pieces)
+    first = plain.sizes[0] if call.single else max(plain.sizes[0], length - steps)
+    sizes = [first, *[1] * min(length - first, steps)]
+    words = f"{plain.words} up to token {sum(sizes)}"
+    return [plain._replace(check=_LONG, words=words, text=Continuation(ids), sizes=sizes)]
 
 
 def _padded(plain: _Trial, pad: int, call: CachedCall) -> Iterator[_Trial]:
