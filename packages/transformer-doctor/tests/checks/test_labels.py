@@ -64,6 +64,15 @@ def test_a_first_token_that_is_never_a_label_shows_a_missing_start_symbol() -> N
     assert names(unlearned) == ["no-start-symbol"]
 
 
+def test_a_first_token_may_be_a_label_behind_the_source() -> None:
+    """As where source and target are one row of a language model."""
+    source = torch.tensor([[9, 3, 6], [10, 10, 3]])
+    inputs, labels = torch.cat([source, INPUTS], 1), torch.cat([torch.full_like(source, IGNORED), NEXT], 1)
+    assert names(labels, inputs) == []
+    labels[:, 3] = IGNORED
+    assert names(labels, inputs) == ["no-start-symbol"]
+
+
 def test_a_token_that_is_ignored_at_every_position_is_named() -> None:
     assert ignored_labels(ADAPTER, batch(NEXT), own_token=True) == []
     hidden = NEXT.masked_fill(NEXT == 9, IGNORED)

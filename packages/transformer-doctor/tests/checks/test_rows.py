@@ -20,7 +20,7 @@ OF_ROWS = (
 )  # fmt: skip
 STYLES = (
     "frozen base", "frozen source", "shuffled", "packed, masked", "left padding, counted", "gpt2",
-    "micro-batches of two rows, by tokens",
+    "micro-batches of two rows, by tokens", "own guesses",
 )  # fmt: skip
 NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
 

@@ -205,6 +205,10 @@ def sound(style: str) -> Arguments:
         labels, fed = tgt[:, 1:], tgt[:, :-1]
         if style == "words dropped":
             fed = fed.masked_fill((torch.rand(fed.shape) < 0.15) & (fed > EOS), 3)
+        if style == "own guesses":
+            with torch.no_grad():
+                guesses = torch.cat([fed[:, :1], model(src, fed).argmax(-1)[:, :-1]], 1)
+            fed = torch.where((torch.rand(fed.shape) < 0.2) & (fed > EOS), guesses, fed)
         if style == "R-Drop":
             first, second = (model(src, tgt[:, :-1]).flatten(0, 1)[labels.flatten() != PAD] for _ in range(2))
             kept = labels.flatten()[labels.flatten() != PAD]
@@ -277,6 +281,7 @@ SOUND: dict[str, Callable[[], Arguments]] = {
         style: partial(sound, style)
         for style in (
             "combined", "frozen base", "R-Drop", "accumulation", "frozen source", "shuffled", "words dropped",
+            "own guesses",
             "autocast",
         )
     },

@@ -132,8 +132,13 @@ def _start_symbol_findings(alignment: _Alignment) -> Iterator[Finding]:
     first = torch.tensor([batch.targets[row][0] for row in rows])
     inputs, labels, trained = batch.inputs[rows], batch.labels[rows], batch.trained[rows]
     unmarked = float((inputs[:, 0] == first).float().mean())
-    # it is the first label after a start symbol, the second one in rows that are not shifted
-    learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
+    # it is the label before its own position, or there in rows that are not shifted; a source may stand before it
+    texts = [batch.targets[row][:BEGIN] for row in rows]
+    starts = torch.tensor([start_of(row, text) for row, text in zip(inputs.tolist(), texts, strict=True)])
+    starts[starts < 0] = 1  # its inputs are replaced as noise
+    places = torch.arange(inputs.size(1)) - starts[:, None]
+    near = (places == -1) | (places == 0)
+    learned = float(((labels == first[:, None]) & trained & near).any(1).float().mean())
     if unmarked > _MIN_SHARE and (alignment.own_token or learned < _MIN_SHARE):
         evidence = "the decoder's first input is the first token of the target, not a start symbol"
         yield model_finding("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))

@@ -163,7 +163,7 @@ class _TrainingTrial(Trial):
             evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
             yield model_finding("scores-are-probabilities", evidence, "error")
         rising = [((batch.weights < 0) & (batch.nats > _LEARNED))[batch.trained] for batch in batches]
-        if any(float(labels.float().mean()) > _MOST for labels in rising):
+        if 2 * sum(float(labels.float().mean()) > _MOST for labels in rising) > len(rising):
             evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
             yield model_finding("not-learned", evidence, "error")
         elif any(batch.raw for batch in batches):
