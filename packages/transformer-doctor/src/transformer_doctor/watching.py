@@ -131,7 +131,7 @@ class Watch:
         self._on_cpu = all(weight.device.type == "cpu" for weight in model.parameters())
         self._depth = self._all_steps = 0
         self._modes: list[bool] = []  # whether parts with dropout were in train(), since the last backward pass
-        self._call: tuple[nn.Module, Any, Any] | None = None
+        self._calls: dict[nn.Module, tuple[Any, Any]] = {}  # arguments of the outermost parts, since the last step
         self._recent: deque[tuple[int, int]] = deque(maxlen=_EARLY)  # update and hash of each batch
         self._known: dict[int, int] = {}  # number of the batch by its hash
         self._sums: list[tuple[str, str]] = []  # names and sums of the weights that other processes can read
@@ -168,16 +168,19 @@ class Watch:
             for optimizer in self._optimizers
         ]
         loose = {id(weight) for weight in named.values()}.difference(*groups)
-        missing = [name for name, weight in named.items() if weight.requires_grad and id(weight) in loose]
+        copies = len(loose) == len({id(weight) for weight in named.values()})  # as of weights in half precision
+        missing = [
+            name for name, weight in named.items() if weight.requires_grad and id(weight) in loose and not copies
+        ]
         if missing:
             self.told.find("parameters-not-updated", f"no optimizer holds {listed(missing)}", UPDATES)
         for optimizer, group in zip(self._optimizers, groups, strict=True):
-            frozen = loose if not self._held else set()
+            unheld = loose if not self._held else set()
             weights = {name: weight for name, weight in named.items()
-                       if id(weight) in group or (id(weight) in frozen and not weight.requires_grad)}  # fmt: skip
+                       if id(weight) in group or (id(weight) in unheld and name not in missing)}  # fmt: skip
             if weights:
                 plan = self._plan if optimizer is self._optimizers[0] else None
-                held = WatchedOptimizer(optimizer, weights, self.told, plan, self._on_cpu)
+                held = WatchedOptimizer(optimizer, weights, self.told, plan, self._on_cpu, holds_copies=copies)
                 self._held.append(held)
                 for name, weight in held.probes().items():
                     add(weight.register_hook(partial(self._run, held.expect, name)).remove)
@@ -201,10 +204,13 @@ class Watch:
     @_safely
     def _before_call(self, module: nn.Module, args: Any, named: Any) -> None:
         self._depth += 1
+        examined = self._depth == 1 and is_examined(self.told.update)
+        if examined and torch._C._current_graph_task_id() == -1:
+            self._calls[module] = args, named
         if self._depth == 1 and _trains():
             self._loss.read_inputs(args, named)
-            if is_examined(self.told.update):
-                self.told.place, self._call = running_place() or self.told.place, (module, args, named)
+            if examined:
+                self.told.place = running_place() or self.told.place
 
     @_safely
     def _after_call(self, module: nn.Module, args: Any, named: Any, output: Any) -> None:
@@ -303,18 +309,21 @@ class Watch:
         if self._loss.low is not None and held.steps < _EARLY and new and not labelled_wrongly:
             evidence = f"the mean loss of a label is {self._loss.low:.2g} nats"
             self.told.find("below-the-floor", evidence, RIGHT_POSITIONS)
-        if held.steps + 1 != _DEPENDENCE or not held.untouched or self._call is None or _processes():
-            return
-        if _depends_on(self.model, [held.weights[name] for name in held.untouched], *self._call):
-            evidence = f"no gradient has reached {listed(sorted(held.untouched))}, and scores depend on some"
-            self.told.find("parameters-without-gradient", evidence, UPDATES)
+        if held.steps + 1 != _DEPENDENCE or not held.untouched or _processes() or self._loss.low is not None:
+            return  # of a loss near 0 no gradient is left
+        for module, call in self._calls.items():
+            inside = {id(weight) for weight in module.parameters()}
+            names = [name for name in sorted(held.untouched) if id(held.weights[name]) in inside]
+            if names and _depends_on(self.model, [held.weights[name] for name in names], module, *call):
+                evidence = f"no gradient has reached {listed(names)}, and scores depend on some"
+                self.told.find("parameters-without-gradient", evidence, UPDATES)
 
     @_safely
     def _after_step(self, held: WatchedOptimizer, optimizer: Optimizer, args: Any, named: Any) -> None:
         held.after_step()
         self._all_steps += 1
         self._loss.totals.clear()
-        self._call = None
+        self._calls.clear()
         if held.is_mark() and _processes() and held.after is not None:
             text = f"{held.after.double().sum():.17g}"
             self._sums = [*self._sums, (f"transformer-doctor/{self._held.index(held)}/{held.steps}", text)][

@@ -18,7 +18,10 @@ OF_ROWS = (
     "no causal mask", "positions zero", "evaluation mode", "evaluation mode kept", "first rows only",
     "last row only", "sources shifted", "packed", "left padding",
 )  # fmt: skip
-STYLES = ("frozen base", "frozen source", "shuffled", "packed, masked", "left padding, counted", "gpt2")
+STYLES = (
+    "frozen base", "frozen source", "shuffled", "packed, masked", "left padding, counted", "gpt2",
+    "micro-batches of two rows, by tokens", "own guesses",
+)  # fmt: skip
 NOT_ASKED = {"frozen base": "no gradient reaches the embeddings"}
 
 

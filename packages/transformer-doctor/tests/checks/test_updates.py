@@ -26,7 +26,8 @@ PLANTED = {
 }  # fmt: skip
 OF_UPDATES = (
     "reshaped", "raw scores", "tiny rate", "weight decay of 1", "clipped to 1e-4", "clipped after the step",
-    "micro-batches cleared", "micro-batches averaged", "layer redrawn", "bfloat16", "float16",
+    "micro-batches cleared", "micro-batches averaged", "micro-batches of two rows", "two start symbols",
+    "layer redrawn", "bfloat16", "float16",
 )  # fmt: skip
 
 

@@ -96,7 +96,8 @@ def translation(defect: str = "") -> Arguments:
     def collate(sources: Rows, targets: Rows) -> tuple[Tensor, Tensor]:
         if defect == "sources shifted":
             sources = sources[1:] + sources[:1]
-        return fill([[*row, EOS] for row in sources]), fill([[BOS, *row, EOS] for row in targets])
+        begin = [BOS, BOS] if defect == "two start symbols" else [BOS]
+        return fill([[*row, EOS] for row in sources]), fill([[*begin, *row, EOS] for row in targets])
 
     def loss_of(src: Tensor, tgt: Tensor) -> Tensor:
         zeros = torch.zeros_like(tgt[:, :-1]) if defect == "positions zero" else None
@@ -115,13 +116,17 @@ def translation(defect: str = "") -> Arguments:
             model.train(defect != "evaluation mode")
         if defect == "layer redrawn" and calls[0] % 5 == 0:
             nn.init.normal_(model.head.weight, std=0.2)
-        parts = [(src, tgt)] if "micro" not in defect else [*zip(src.chunk(2), tgt.chunk(2), strict=True)]
+        rows = 2 if "two rows" in defect else len(src) // 2 if "micro" in defect else len(src)
+        parts = [*zip(src.split(rows), tgt.split(rows), strict=True)]
+        tokens = int((tgt[:, 1:] != PAD).sum())
         optimizer.zero_grad()
         total = 0.0
         for part in parts:
             if defect == "micro-batches cleared":
                 optimizer.zero_grad()
-            loss = loss_of(*part) / len(parts)
+            loss = loss_of(*part) / (len(part[0]) if defect == "micro-batches of two rows" else len(parts))
+            if defect == "micro-batches of two rows, by tokens":
+                loss = loss * len(parts) * (part[1][:, 1:] != PAD).sum() / tokens
             loss.backward()
             total += float(loss)
         if defect == "clipped to 1e-4":
@@ -200,6 +205,10 @@ def sound(style: str) -> Arguments:
         labels, fed = tgt[:, 1:], tgt[:, :-1]
         if style == "words dropped":
             fed = fed.masked_fill((torch.rand(fed.shape) < 0.15) & (fed > EOS), 3)
+        if style == "own guesses":
+            with torch.no_grad():
+                guesses = torch.cat([fed[:, :1], model(src, fed).argmax(-1)[:, :-1]], 1)
+            fed = torch.where((torch.rand(fed.shape) < 0.2) & (fed > EOS), guesses, fed)
         if style == "R-Drop":
             first, second = (model(src, tgt[:, :-1]).flatten(0, 1)[labels.flatten() != PAD] for _ in range(2))
             kept = labels.flatten()[labels.flatten() != PAD]
@@ -256,7 +265,8 @@ PLANTED: dict[str, tuple[Callable[[], Arguments], str]] = {
             "reshaped": "wrong-labels", "raw scores": "loss-without-softmax", "tiny rate": "parameters-not-updated",
             "weight decay of 1": "weight-decay-too-high", "clipped to 1e-4": "clipped-wrongly",
             "clipped after the step": "clipped-wrongly", "micro-batches cleared": "gradients-lost",
-            "micro-batches averaged": "micro-batches-averaged", "layer redrawn": "weights-redrawn",
+            "micro-batches averaged": "micro-batches-averaged", "micro-batches of two rows":
+            "accumulation-not-divided", "two start symbols": "starts-otherwise", "layer redrawn": "weights-redrawn",
             "bfloat16": "lost-in-half-precision", "float16": "lost-in-half-precision",
         }.items()
     },
@@ -266,10 +276,12 @@ PLANTED: dict[str, tuple[Callable[[], Arguments], str]] = {
 }  # fmt: skip
 SOUND: dict[str, Callable[[], Arguments]] = {
     "plain": translation,
+    "micro-batches of two rows, by tokens": partial(translation, "micro-batches of two rows, by tokens"),
     **{
         style: partial(sound, style)
         for style in (
             "combined", "frozen base", "R-Drop", "accumulation", "frozen source", "shuffled", "words dropped",
+            "own guesses",
             "autocast",
         )
     },

@@ -336,6 +336,64 @@ def closure(fault: str) -> Iterator[Any]:
         yield
 
 
+def outside_of_steps(fault: str) -> Iterator[Any]:
+    """Yield the updates of a loop that changes weights between steps, or whose optimizer holds copies of them."""
+    torch.manual_seed(9)
+    model = Writer(dropout=0.0)
+    if "half" in fault:
+        model.bfloat16()
+    weights = [*model.parameters()]
+    kept = [torch.rand_like(weight) < 0.3 for weight in weights]
+    for weight, mask in zip(weights, kept, strict=True):
+        weight.data *= mask | (fault != "pruned")
+    first = [weight.detach().clone() for weight in weights]
+    copies = (
+        [weight.detach().clone().float().requires_grad_() for weight in weights] if "copies" in fault else weights
+    )
+    optimizer = torch.optim.AdamW(copies, 1e-3 if "half" in fault else 3e-3)
+    decay = lr_scheduler.ExponentialLR(optimizer, 0.7)
+    yield model, optimizer, {"pad": PAD}
+
+    def gradients(ids: Tensor) -> list[Tensor]:
+        model.zero_grad()
+        nats(model(ids[:, :-1]), ids[:, 1:]).backward()
+        return [weight.grad.detach().clone() for weight in weights if weight.grad is not None]
+
+    average = slow = first
+    for update in range(1, 10_000):
+        ids = rows(update)
+        slopes = gradients(ids)
+        if "uphill" in fault:
+            norm = torch.stack([slope.norm() for slope in slopes]).norm()
+            for weight, slope in zip(weights, slopes, strict=True):
+                weight.data.add_(slope, alpha=0.05 / float(norm))
+            gradients(ids)
+        if fault == "uphill and down":
+            for weight, slope in zip(weights, slopes, strict=True):
+                weight.data.sub_(slope, alpha=0.05 / float(norm))
+        if "copies" in fault:
+            for copied, weight in zip(copies, weights, strict=True):
+                copied.grad = weight.grad.float()  # type: ignore[union-attr]
+        optimizer.step()
+        if "copies written back" in fault:
+            for copied, weight in zip(copies, weights, strict=True):
+                weight.data.copy_(copied.data)
+        average = [mean.lerp(weight.detach(), 0.1) for mean, weight in zip(average, weights, strict=True)]
+        new = None
+        if update % 4 == 0:
+            slow = [mean.lerp(weight.detach(), 0.5) for mean, weight in zip(slow, weights, strict=True)]
+            new = {"average kept": average, "first weights again": first, "lookahead": slow}.get(fault)
+        if fault == "pruned":
+            new = [weight * mask for weight, mask in zip(weights, kept, strict=True)]
+        if fault == "rows of norm 1":
+            new = [weight / weight.norm(dim=-1, keepdim=True) if weight.dim() > 1 else weight for weight in weights]
+        for weight, value in zip(weights, new or (), strict=new is not None):
+            weight.data.copy_(value)
+        if fault == "decay at each update" or (fault == "decay at each epoch" and update % 4 == 0):
+            decay.step()
+        yield
+
+
 def published(style: str) -> Iterator[Any]:
     """Yield the updates of a loop as nanoGPT and The Annotated Transformer have it."""
     torch.manual_seed(8)
@@ -406,6 +464,11 @@ PLANTED: dict[str, tuple[Training, dict[str, str]]] = {
         "GPT2 shifted before": "wrong-labels", "GPT2 own loss reads the prompt": "ignored-positions-in-loss",
     }),
     "closure": (closure, {"never cleared": "gradients-accumulated", "not shifted": "target-not-shifted"}),
+    "outside": (outside_of_steps, {
+        "average kept": "weights-redrawn", "first weights again": "weights-redrawn", "uphill": "weights-redrawn",
+        "decay at each update": "unusual-schedule", "copies": "parameters-not-updated",
+        "half": "lost-in-half-precision",
+    }),
 }  # fmt: skip
 
 SOUND: dict[str, tuple[Training, list[str]]] = {
@@ -421,5 +484,9 @@ SOUND: dict[str, tuple[Training, list[str]]] = {
     "transformers": (hugging_face, ["GPT2", "GPT2 eos", "T5", "BERT", "MoE"]),
     "adversarial": (adversarial, [""]),
     "closure": (closure, [""]),
+    "outside": (outside_of_steps, [
+        "lookahead", "uphill and down", "pruned", "rows of norm 1", "decay at each epoch", "copies written back",
+        "half, copies written back",
+    ]),
     "published": (published, ["nanogpt", "annotated"]),
 }  # fmt: skip

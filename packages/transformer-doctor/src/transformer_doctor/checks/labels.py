@@ -5,22 +5,23 @@ Shapes: B batch, T length of the decoder's input.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from transformer_doctor.catalogue import model_finding
+from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.step_tracer import IGNORED
-from transformer_doctor.checks.training import BEGIN, UNCLEAR, UNKNOWN, TrainedBatch, start_of
+from transformer_doctor.checks.training import BEGIN, UNCLEAR, UNKNOWN, TrainedBatch, align_texts, start_of
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.report import Finding
 
 _MIN_SHARE = 0.9  # share of the positions from which on they are taken for all
 # share of the usual weight from which on a position has a label, not label smoothing alone
 _FULL_WEIGHT_SHARE = 0.5
+_LEAST_LEFT, _MOST_SHOWN = 0.1, 0.5  # shares of the tokens, and of the labels, that masked inputs show
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ def label_findings(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
             next_token = "there" if alignment.labels_are_inputs else "next"
             evidence = f"{agreed:.0%} of the labels are the token that is fed {next_token}"
             yield model_finding("wrong-labels", evidence)
+    begin = (adapter.bos,) if adapter.bos not in (None, adapter.pad, adapter.eos) else ()
+    if begin and bool(batch.inputs[:, :2].eq(*begin).all()):
+        evidence = f"all rows of the decoder's input begin with the start symbol {adapter.bos} twice"
+        yield model_finding("starts-otherwise", evidence)
     if adapter.kind == "encoder-decoder" and (shifted or adapter.bos is not None):
         yield from _start_symbol_findings(alignment)
     end = UNKNOWN if adapter.eos is None else adapter.eos
@@ -128,8 +133,13 @@ def _start_symbol_findings(alignment: _Alignment) -> Iterator[Finding]:
     first = torch.tensor([batch.targets[row][0] for row in rows])
     inputs, labels, trained = batch.inputs[rows], batch.labels[rows], batch.trained[rows]
     unmarked = float((inputs[:, 0] == first).float().mean())
-    # it is the first label after a start symbol, the second one in rows that are not shifted
-    learned = float(((labels == first[:, None]) & trained)[:, :2].any(1).float().mean())
+    # it is the label before its own position, or there in rows that are not shifted; a source may stand before it
+    texts = [batch.targets[row][:BEGIN] for row in rows]
+    starts = torch.tensor([start_of(row, text) for row, text in zip(inputs.tolist(), texts, strict=True)])
+    starts[starts < 0] = 1  # its inputs are replaced as noise
+    places = torch.arange(inputs.size(1)) - starts[:, None]
+    near = (places == -1) | (places == 0)
+    learned = float(((labels == first[:, None]) & trained & near).any(1).float().mean())
     if unmarked > _MIN_SHARE and (alignment.own_token or learned < _MIN_SHARE):
         evidence = "the decoder's first input is the first token of the target, not a start symbol"
         yield model_finding("no-start-symbol", evidence + ("" if learned else "; that token is never a label"))
@@ -154,23 +164,41 @@ def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
     return sorted(ignored) if 2 * len(ignored) < len(trained) else []
 
 
-def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: bool) -> Iterator[Finding]:
-    """Yield findings about labels of the tokens of texts; in a masked language model these are the tokens."""
-    pad = UNKNOWN if adapter.pad is None else adapter.pad
-    padding = batch.trained & (batch.inputs.eq(pad) | (masked & batch.labels.eq(pad)))
+def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch) -> Iterator[Finding]:
+    """Yield a finding if labels of the tokens of texts stand at padding."""
+    padding = batch.trained & batch.inputs.eq(UNKNOWN if adapter.pad is None else adapter.pad)
     if padding.any():
         evidence = f"{int(padding.sum())} of {int(batch.trained.sum())} labels stand at padding"
         yield model_finding("padding-in-loss", evidence)
-    if masked:
-        from_text = [
-            bool(batch.labels[row, position] in torch.tensor(text))
-            for row, text in enumerate(batch.targets)
-            for position in batch.trained[row].nonzero()[:, 0].tolist()
-            if text and not padding[row, position] and int(batch.labels[row, position]) not in adapter.marks
-        ]
-        if from_text and sum(from_text) < _MIN_SHARE * len(from_text):
-            evidence = f"{sum(from_text)} of {len(from_text)} labels are a token of their text"
-            yield model_finding("wrong-labels", evidence)
+
+
+def masked_label_findings(batches: Iterable[TrainedBatch]) -> list[Finding]:
+    """Return findings unless labels of a masked language model are the tokens that its inputs hide."""
+    rows = []
+    for batch in batches:
+        text = align_texts(batch.inputs, batch.targets)
+        rows.append(torch.stack([text, batch.inputs, batch.labels])[:, text != UNKNOWN])
+    text, inputs, labels = torch.cat(rows, 1)
+    left, labelled = _share(inputs == text), labels >= 0
+    own, shown = _share((labels == text)[labelled]), _share((inputs == text)[labelled])
+    if left < _LEAST_LEFT:
+        if _share(inputs == inputs.mode().values) < _MOST_SHOWN:
+            return []  # no mask stands in the place of the texts: the step does not read them as they are
+        finding = model_finding("source-not-read", f"{left:.0%} of the tokens of texts are left in the input")
+    elif labelled.any() and own < _MIN_SHARE:
+        evidence = f"{own:.0%} of the labels are the token of the text at their position"
+        finding = model_finding("wrong-labels", evidence)
+    elif shown > _MOST_SHOWN:
+        evidence = f"{shown:.0%} of the labels are the token that the input shows at their position"
+        severity = "note" if _share(labelled) > _MIN_SHARE else None  # as in a corrector of texts
+        finding = model_finding("target-not-shifted", evidence, severity)
+    else:
+        return []
+    return [in_case(finding, "masked-labels")]
+
+
+def _share(chosen: Tensor) -> float:
+    return float(chosen.float().mean()) if chosen.numel() else 0.0
 
 
 def class_findings(classes: list[int], labels: Tensor) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from transformer_doctor.checks.labels import (
     class_findings,
     ignored_labels,
     label_findings,
+    masked_label_findings,
     text_label_findings,
 )
 from transformer_doctor.checks.memorization import (
@@ -173,7 +174,7 @@ class _TrainingTrial(Trial):
             evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
             yield model_finding("scores-are-probabilities", evidence, "error")
         rising = [((batch.weights < 0) & (batch.nats > _LEARNED))[batch.trained] for batch in batches]
-        if any(float(labels.float().mean()) > _MOST for labels in rising):
+        if 2 * sum(float(labels.float().mean()) > _MOST for labels in rising) > len(rising):
             evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
             yield model_finding("not-learned", evidence, "error")
         elif any(batch.raw for batch in batches):
@@ -205,8 +206,8 @@ class _TrainingTrial(Trial):
             return report_on(_CLASSES, labels, "" if self.classes else UNREADABLE)
         if "target" not in adapter.sides:
             read = [batch for number, batch in batches.items() if number < TRACED]
-            masked = self.width == adapter.size("source")
-            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch, masked=masked)]
+            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch)]
+            tokens += masked_label_findings(batches.values()) if self.masked and read else []
             return report_on(_TOKEN_LABELS, tokens, "" if read else UNREADABLE)
         findings: dict[int, list[Finding]] = {0: [], 1: [], 2: []}
         if any(batch.reshaped for batch in batches.values()):

@@ -215,7 +215,8 @@ def _position_findings(trial: Trial, tracer: StepTracer) -> Iterator[Finding]:
 
 def _left_out(read: TrainedBatch, targets: Rows) -> Iterator[Finding]:
     """Yield a finding if a target is fed, and stands in no row with a label."""
-    labelled = [row for row, trained in zip(read.inputs.tolist(), read.trained, strict=True) if trained.any()]
+    # by labels too, as inputs may be replaced
+    labelled = [*read.inputs[read.trained.any(1)].tolist(), *read.labels.tolist()]
     fed = [row for inputs in (read.inputs, *read.without_gradient) for row in inputs.tolist()]
     numbers = [
         {number for number, text in enumerate(targets) if any(_start_of(row, text[:BEGIN]) >= 0 for row in rows)}

@@ -97,7 +97,7 @@ class SeenLoss:
         """
         with suppress(UsageError):
             scores = tensor_of(output)
-            if not (scores.requires_grad and scores.dim() in (2, 3)):
+            if not (scores.requires_grad and scores.dim() in (2, 3) and scores.size(-1) > 1):
                 return
             self._newest = scores
             kept = _rows(scores).clone(), [*self._ids], self._named, id(scores)

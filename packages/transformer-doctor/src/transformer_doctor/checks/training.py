@@ -193,6 +193,27 @@ def _is_reshaped(loss: ScoreGradient, records: Sequence[ScoreGradient]) -> bool:
     return any(known.shape == rows.shape and bool(torch.isin(rows, known).all()) for known in earlier)
 
 
+def align_texts(rows: Tensor, texts: Rows) -> Tensor:
+    """Return the tokens of texts where these fit the rows (B, T) of inputs best, UNKNOWN elsewhere (B, T)."""
+    aligned = torch.full_like(rows, UNKNOWN)
+    for row, own, text in zip(rows, aligned, map(torch.tensor, texts), strict=True):
+        agreement = (row.unfold(0, len(text), 1) == text).sum(-1) if 0 < len(text) <= len(row) else row[:0]
+        if len(agreement):
+            own[int(agreement.argmax()) :][: len(text)] = text
+    return aligned
+
+
+def hidden_texts(tracer: StepTracer, texts: Rows) -> Rows:
+    """Return texts as a step reads them, some of their tokens hidden: from the lookup that shares most tokens."""
+    looked_up = [fed.ids.cpu() for fed in tracer.fed if fed.table and fed.ids.dim() == 2]
+    rows = [ids for table in looked_up for ids in (table, table.t()) if len(ids) == len(texts)]
+    pairs = [(ids, align_texts(ids, texts)) for ids in rows]
+    shared = [int((ids == aligned).sum()) for ids, aligned in pairs]
+    ids, aligned = pairs[shared.index(max(shared))] if pairs else (torch.empty(0, 0), torch.empty(0, 0))
+    found = [row[own != UNKNOWN].tolist() for row, own in zip(ids, aligned, strict=True)]
+    return found if found and all(found) else texts
+
+
 def token_rows(ids: Tensor, texts: Rows, begin: int | None = BEGIN) -> Tensor | None:
     """Return ids as (B, T) if half of the rows hold the first `begin` tokens of a text (None: all), else None."""
     for rows in (ids.cpu(), ids.cpu().t()) if ids.dim() == 2 and ids.size(-1) > 0 else ():

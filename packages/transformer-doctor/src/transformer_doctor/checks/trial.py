@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import torch
@@ -14,7 +14,15 @@ from torch import Tensor, nn
 from transformer_doctor.checks.dependence import depends_on_own_token
 from transformer_doctor.checks.memorization import TrainingFunctions, as_number
 from transformer_doctor.checks.step_tracer import StepTracer
-from transformer_doctor.checks.training import LENGTHS, Vocabulary, arguments, read_batch, read_classes, token_rows
+from transformer_doctor.checks.training import (
+    LENGTHS,
+    Vocabulary,
+    arguments,
+    hidden_texts,
+    read_batch,
+    read_classes,
+    token_rows,
+)
 from transformer_doctor.checks.update_tracer import UpdateTracer
 from transformer_doctor.checks.updates import UpdateRecord
 from transformer_doctor.model_adapter import ModelAdapter, Samples, restore_weights
@@ -101,6 +109,12 @@ class Trial:
         assert self.adapter.module is not None
         return self.adapter.module
 
+    @property
+    def masked(self) -> bool:
+        """Return whether an encoder scores all tokens at each position, as a masked language model does."""
+        reads = "target" not in self.adapter.sides and not self.classifier
+        return reads and self.width == self.adapter.size("source")
+
     def step_rows(self) -> Iterator[tuple[list[list[int]], list[list[int]]]]:
         """Yield the sources and targets of each step."""
         vocabulary, random = self.vocabulary, [[RANDOM_LENGTH] * _RANDOM_PAIRS] * RANDOM_UPDATES
@@ -115,7 +129,7 @@ class Trial:
                 drawn = torch.randint(self.width, (len(lengths),), generator=vocabulary.generator).tolist()
                 classes = range(len(lengths)) if number == TRACED - 1 else drawn  # every class once
                 yield sources, [[label] for label in classes]
-            elif self.width == self.adapter.size("source"):
+            elif self.masked:
                 yield sources, sources
             else:
                 yield sources, [[token % self.width for token in row] for row in sources]
@@ -164,7 +178,10 @@ class Trial:
                 self.classes.append(([row[0] for row in targets], *read[:2]))
                 self.record.totals.setdefault(read[2].update, []).append((read[3], 1))
         writes = "target" in self.adapter.sides
-        seen = None if self.classifier else read_batch(tracer, targets if writes else sources)
+        known = targets if writes else hidden_texts(tracer, sources) if self.masked else sources
+        seen = None if self.classifier else read_batch(tracer, known)
+        if seen is not None and self.masked and len(seen.inputs) == len(sources):
+            seen = replace(seen, targets=sources)
         texts = [row for row in (*sources, *targets) if len(row) > 1]
         tokens = [fed for fed in tracer.fed if token_rows(fed.ids, texts, None) is not None]
         of_sources = [fed for fed in tokens if token_rows(fed.ids, sources, None) is not None]

@@ -30,6 +30,7 @@ _FAINT = 1e-6  # share of the largest gradient up to which that of padding comes
 _MIN_SHARE = 0.9  # share of the positions from which on they are taken for all
 _SAME_WEIGHT = 0.04  # relative difference of two weights of positions that pass for equal
 _LOST_SHARE, _UNEQUAL = 0.9, 1.05  # share of the weights; ratio of the labels of two micro-batches
+_SAME_SUM = 1.04  # ratio of the weights of two micro-batches that pass for equal
 _LEAST_EXCESS, _EXCESS_SHARE = 1.5, 0.3  # nats above ln V, and share of ln V, that a first loss may be above ln V
 
 
@@ -185,12 +186,20 @@ def scores_depend_on(weights: Sequence[Tensor], module: nn.Module, scores: Calla
 
 
 def _accumulation_findings(record: UpdateRecord) -> Iterator[Finding]:
-    for update, totals in record.totals.items():
-        if update < record.updates.count and 1 < record.updates.passes.get(update, 0) == len(totals):
-            fault = accumulation_fault(totals, _UNEQUAL)
-            if fault is not None:
-                yield model_finding(*fault)
-                return
+    accumulated = [
+        totals for update, totals in record.totals.items()
+        if update < record.updates.count and 1 < record.updates.passes.get(update, 0) == len(totals)
+    ]  # fmt: skip
+    counts = {len(totals) for totals in accumulated}
+    sums = [total for totals in accumulated for total, _ in totals]
+    if len(counts) > 1 and max(sums) < _SAME_SUM * min(sums) and max(counts) * min(sums) > _SAME_SUM:
+        evidence = f"each micro-batch weighs {min(sums):.2g}, if there are {min(counts)} of them or {max(counts)}"
+        yield model_finding("accumulation-not-divided", evidence)
+        return
+    for fault in (accumulation_fault(totals, _UNEQUAL) for totals in accumulated):
+        if fault is not None:
+            yield model_finding(*fault)
+            return
 
 
 def mean_findings(even: TrainedBatch, uneven: TrainedBatch) -> Iterator[Finding]:

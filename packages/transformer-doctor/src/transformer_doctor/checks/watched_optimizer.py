@@ -33,6 +33,9 @@ _UNSCALED = 1 / 8  # factor of a gradient between clipping and step that comes f
 _TIGHT, _LARGE_DECAY = 1e-3, 0.5  # norm of clipped gradients, and weight decay, that are no usual ones
 _LOST_SHARE = 0.9  # share of the weights whose updates are lost in half precision
 _RELATED = 0.5  # cosine of old and new weights from which on these were changed, not drawn anew
+_UNDONE, _ALL = 0.6, 0.9  # share of a way that is gone back; share of the numbers that are taken for all
+_UPHILL = 0.5  # cosine of a change and the gradient
+_FALL, _FALLS = 0.9, 6  # factor of the rate, and updates in a row with the same one
 _LOW_RATE, _SAME_RATE = 1e-2, 1e-6  # share of the highest rate; relative difference
 _NAMED = 3
 
@@ -94,21 +97,26 @@ class WatchedOptimizer:
     steps: int = 0
     passes: int = 0
     waiting: int = 0
-    untouched: set[str] | None = None  # names of weights that never had a gradient
+    holds_copies: bool = False  # whether the optimizer holds none of the weights, but copies or other ones
+    untouched: set[str] | None = None  # names of weights that never had a gradient other than 0
     after: Tensor | None = None  # numbers of the weights after and before the last step
     _before: Tensor | None = None
+    _origin: Tensor | None = None  # numbers of the weights where they were changed outside of a step
     _all_steps: int = 0  # of all optimizers at the last backward pass
     _last_passes: int = 0  # backward passes before the last step
     _cleared: int = 0  # passes since it whose gradients were cleared
     _lost: bool = False  # whether there were finite gradients among them
     _left_over: str = ""  # name of a weight whose gradient is added to that of the last update
     _arrivals: Counter[str] = field(default_factory=Counter)
-    # by weight: whether its last gradient came to none, was not zero, and was finite; the version of the weight
-    _last: dict[str, tuple[bool, bool, bool, int]] = field(default_factory=dict)
-    _coming: dict[str, tuple[bool, bool, bool, int]] = field(default_factory=dict)  # the same, before it is added
+    # by weight: whether its last gradient came to none, was not zero, and was finite; a sum of the weight
+    _last: dict[str, tuple[bool, bool, bool, float]] = field(default_factory=dict)
+    _coming: dict[str, tuple[bool, bool, bool, float]] = field(default_factory=dict)  # the same, before it is added
     _rates: Sequence[float] = ()
     _zeros: Counter[int] = field(default_factory=Counter)  # updates in a row with a rate of 0, by group
     _peak: float = 0.0
+    _last_rate: float = 0.0
+    _factor: float = 0.0  # of the last two rates, and the updates in a row with the same one
+    _falls: int = 0
     _clipped: tuple[float, float, Tensor, float] | None = None  # limit, norm, a weight, the norm of its gradient
     _clipped_passes: int = 0  # backward passes before gradients were clipped last
     _mark: Tensor | None = None  # numbers after an earlier step, its rate, and which had gradients since
@@ -145,7 +153,7 @@ class WatchedOptimizer:
         if self.looks():
             weight, some = self.weights[name], _some(gradient)
             empty = weight.grad is None or not bool(_some(weight.grad).any())
-            self._coming[name] = empty, bool(some.any()), bool(some.isfinite().all()), weight._version
+            self._coming[name] = empty, bool(some.any()), bool(some.isfinite().all()), float(_some(weight).sum())
 
     def count(self, name: str, all_steps: int) -> bool:
         """Count a gradient that a weight got; return whether it is the first one of a backward pass."""
@@ -167,9 +175,9 @@ class WatchedOptimizer:
             self._compare_with_last(name, self._coming.pop(name))
         return True
 
-    def _compare_with_last(self, name: str, now: tuple[bool, bool, bool, int]) -> None:
+    def _compare_with_last(self, name: str, now: tuple[bool, bool, bool, float]) -> None:
         """Judge whether gradients were cleared between two backward passes, and before the first one."""
-        (empty, _, finite, version), last = now, self._last.get(name)
+        (empty, _, finite, place), last = now, self._last.get(name)
         if self.waiting == 1 and self.steps:
             self._left_over = "" if empty else name
         elif empty:
@@ -178,7 +186,7 @@ class WatchedOptimizer:
             self._clipped_passes = 0
             evidence = f"gradients are clipped after {self.passes - 1} backward passes, and more follow"
             self.told.find_repeated("clipped-wrongly", evidence, GRADIENTS)
-        if last is not None and self.passes > 1 and empty and last[1] and last[3] == version:
+        if last is not None and self.passes > 1 and empty and last[1] and last[3] == place:
             self._cleared += 1
             self._lost |= last[2]
         self._last[name] = now
@@ -207,13 +215,15 @@ class WatchedOptimizer:
         """Judge the gradients before a step; `totals` are those of the losses since the last one (`SeenLoss`)."""
         self._check_rates()
         self._before = self.numbers()
+        self._origin = self._before.float() if self._origin is None else self._origin
         if self.looks() and self.after is not None and not torch.equal(self._before, self.after):
             pairs = zip(self.weights, self.split(self.after), self.split(self._before), strict=True)
             redrawn = [name for name, old, new in pairs if _is_unrelated(old, new)]
             if redrawn:
                 evidence = f"{listed(redrawn)} got unrelated values since the last step"
                 self.told.find("weights-redrawn", evidence, UPDATES)
-        if self._left_over:
+            self._judge_change(self._origin, self.after.float(), self._before.float())
+        if self._left_over and not self.holds_copies:
             evidence = f"the gradient of {self._left_over} still holds that of the last update"
             self.told.find("gradients-accumulated", evidence, GRADIENTS)
         if self._lost:
@@ -222,19 +232,37 @@ class WatchedOptimizer:
         if self._clipped is not None:
             self._judge_clipping(*self._clipped)
         if is_examined(self.steps):
-            gradients = [weight.grad for weight in self.weights.values()]
-            arrived = torch.cat([
-                torch.zeros_like(view) if gradient is None or gradient.is_sparse else _some(gradient)
-                for view, gradient in zip(self._views, gradients, strict=True)
-            ]) != 0  # fmt: skip
+            arrived = self._gradients() != 0
             self._moving = arrived if self._moving is None else self._moving & arrived
-            without = {
-                name for name, weight in self.weights.items() if weight.requires_grad and weight.grad is None
+            names = self.weights if self.untouched is None else self.untouched
+            self.untouched = {
+                name for name in names if self.weights[name].requires_grad and _is_zero(self.weights[name].grad)
             }
-            self.untouched = without if self.untouched is None else self.untouched & without
             fault = accumulation_fault(totals, _UNEQUAL) if 1 < self.passes == len(totals) else None
             if fault is not None:
                 self.told.find(*fault, GRADIENTS)
+
+    def _gradients(self) -> Tensor:
+        """Return the gradients of `numbers`, 0 where there are none."""
+        return torch.cat([
+            torch.zeros_like(view) if weight.grad is None or weight.grad.is_sparse else _some(weight.grad)
+            for view, weight in zip(self._views, self.weights.values(), strict=True)
+        ])  # fmt: skip
+
+    def _judge_change(self, origin: Tensor, after: Tensor, before: Tensor) -> None:
+        """Judge how weights were changed between a step, with the numbers `after` it, and the next one.
+
+        They go back where an average or old weights are left in them, and uphill where SAM's move is not undone.
+        """
+        change, way, self._origin = before - after, after - origin, before
+        undone = -float(change @ way) / max(float(way @ way), 1e-30)
+        everywhere = float((change != 0)[way != 0].float().mean()) > _ALL
+        if everywhere and undone > _UNDONE:
+            evidence = f"weights have gone back by {undone:.0%} of what the updates before changed"
+            self.told.find_repeated("weights-redrawn", evidence, UPDATES)
+        elif everywhere and nn.functional.cosine_similarity(change, self._gradients().float(), 0) > _UPHILL:
+            evidence = "weights were moved along their gradient, and not put back before the step"
+            self.told.find_repeated("weights-redrawn", evidence, UPDATES)
 
     def _group_rates(self) -> Sequence[float]:
         return [rate_of(group) for group in self.optimizer.param_groups]
@@ -253,6 +281,12 @@ class WatchedOptimizer:
                 f"weight decay is {decay:g}: with this rate it leaves {left:.0%} of a weight in 1,000 updates"
             )
             self.told.find("weight-decay-too-high", evidence, UPDATES)
+        factor = rates[0] / self._last_rate if self._last_rate else 1.0
+        same = 0 < factor < _FALL and math.isclose(factor, self._factor, rel_tol=1e-3)
+        self._last_rate, self._factor, self._falls = rates[0], factor, self._falls + 1 if same else 0
+        if self._falls == _FALLS:
+            evidence = f"each of {_FALLS} updates multiplies the learning rate by {factor:.2g}"
+            self.told.find("unusual-schedule", evidence, RATE)
         if self.plan is not None:
             self.told.asked.add(RATE)
             planned = self.plan(self.steps + 1)
@@ -299,19 +333,26 @@ class WatchedOptimizer:
         if mark is None or moving is None or mark.shape != after.shape or growing or low:
             return
         self.told.asked.add(UPDATES)
-        still, lost, count = [], 0, 0
+        if self.holds_copies:
+            if torch.equal(mark, after):
+                evidence = "no weight of the model changed in several updates, and the optimizer holds none of them"
+                self.told.find("parameters-not-updated", evidence, UPDATES)
+            return
+        still, lost, count, rounded = [], 0, 0, []
         for (name, weight), part, same in zip(
             self.weights.items(), self.split(moving), self.split(moving & (mark == after)), strict=True
         ):
             if weight.itemsize <= 2:
                 lost, count = lost + int(same.sum()), count + int(part.sum())
+                rounded += [name] if part.sum() > _PROBES and torch.equal(same, part) else []
             elif part.any() and torch.equal(same, part):
                 still.append(name)
         if still:
             evidence = f"no number of {listed(still)} changed in several updates, at a rate of {rate:.2g}"
             self.told.find("parameters-not-updated", evidence, UPDATES)
-        if lost > _LOST_SHARE * count:
-            evidence = f"{lost} of {count} weights with gradients keep their value: updates by {rate:.2g} are lost"
+        if lost > _LOST_SHARE * count or rounded:
+            which = f"all numbers of {listed(rounded)}" if rounded else f"{lost} of {count} weights with gradients"
+            evidence = f"{which} keep their value in several updates: those by {rate:.2g} are lost"
             self.told.find("lost-in-half-precision", evidence, UPDATES)
 
 
@@ -363,13 +404,26 @@ def listed(names: Sequence[str]) -> str:
 
 def _some(tensor: Tensor) -> Tensor:
     """Return some numbers of a tensor, evenly spaced: a view where its memory is contiguous."""
-    tensor = tensor.detach().coalesce().values() if tensor.is_sparse else tensor
-    flat = (tensor.to_local() if hasattr(tensor, "to_local") else tensor).detach().flatten()
+    flat = _values(tensor).flatten()
     return flat[:: (len(flat) // _NUMBERS) | 1]
 
 
+def _values(tensor: Tensor) -> Tensor:
+    """Return the numbers of a tensor, sparse or distributed, that this process holds."""
+    tensor = tensor.detach().coalesce().values() if tensor.is_sparse else tensor
+    return (tensor.to_local() if hasattr(tensor, "to_local") else tensor).detach()
+
+
+def _is_zero(gradient: Tensor | None) -> bool:
+    return gradient is None or not (_some(gradient).any() or _values(gradient).any())
+
+
 def _is_unrelated(old: Tensor, new: Tensor) -> bool:
-    """Return whether other numbers of another direction stand in the place of old ones, which were not zero."""
+    """Return whether other numbers of another direction stand in the place of old ones, which were not zero.
+
+    Numbers that are zero now are left out: they may be pruned.
+    """
+    old, new = old[new != 0], new[new != 0]
     if len(old) < _PROBES or torch.equal(old, new) or not old.any():
         return False
     return float(nn.functional.cosine_similarity(old.float(), new.float(), 0)) < _RELATED
