@@ -164,9 +164,10 @@ def ignored_labels(adapter: ModelAdapter, batch: TrainedBatch, own_token: bool |
     return sorted(ignored) if 2 * len(ignored) < len(trained) else []
 
 
-def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch) -> Iterator[Finding]:
-    """Yield a finding if labels of the tokens of texts stand at padding."""
-    padding = batch.trained & batch.inputs.eq(UNKNOWN if adapter.pad is None else adapter.pad)
+def text_label_findings(adapter: ModelAdapter, batch: TrainedBatch, *, masked: bool) -> Iterator[Finding]:
+    """Yield a finding if labels of the tokens of texts stand at padding, which a mask may hide."""
+    pad = UNKNOWN if adapter.pad is None else adapter.pad
+    padding = batch.trained & (batch.inputs.eq(pad) | (masked & batch.labels.eq(pad)))
     if padding.any():
         evidence = f"{int(padding.sum())} of {int(batch.trained.sum())} labels stand at padding"
         yield model_finding("padding-in-loss", evidence)

@@ -206,7 +206,9 @@ class _TrainingTrial(Trial):
             return report_on(_CLASSES, labels, "" if self.classes else UNREADABLE)
         if "target" not in adapter.sides:
             read = [batch for number, batch in batches.items() if number < TRACED]
-            tokens = [finding for batch in read for finding in text_label_findings(adapter, batch)]
+            tokens = [
+                finding for batch in read for finding in text_label_findings(adapter, batch, masked=self.masked)
+            ]
             tokens += masked_label_findings(batches.values()) if self.masked and read else []
             return report_on(_TOKEN_LABELS, tokens, "" if read else UNREADABLE)
         findings: dict[int, list[Finding]] = {0: [], 1: [], 2: []}
