@@ -13,6 +13,7 @@ import click
 
 from manyheads.cli.main import program
 from manyheads.cli.verbs import VerbWithSubverbs
+from transformer_doctor.scan import scan
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "src" / "manyheads"
@@ -205,7 +206,7 @@ def test_every_module_and_name_of_the_package_exists() -> None:
 def known_options() -> frozenset[str]:
     """Return the options of every verb, and of the scripts in benchmarks, tests and tools."""
     found: set[str] = {"--help", "--version", "--debug", "--lang"}
-    waiting: list[click.Command] = [program]
+    waiting: list[click.Command] = [program, scan]
     while waiting:
         command = waiting.pop()
         context = click.Context(command)
