@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer_doctor import examine
 from transformer_doctor.model_adapter import restore_modes
-from transformer_doctor.module_state import ModuleState, filled_zero_weights, in_precision
+from transformer_doctor.module_state import ModuleState, WholeState, filled_zero_weights, in_precision
 
 
 class Cache:
@@ -150,3 +150,13 @@ def test_a_model_is_left_to_the_byte_as_it_was(error: BaseException | None, exam
     except (ValueError, KeyboardInterrupt):
         pass
     assert everything(model) == before
+
+
+def test_sparse_buffers_are_left_as_they_are() -> None:
+    module = nn.Linear(3, 3)
+    module.register_buffer("sparse", torch.eye(3).to_sparse())
+    state = WholeState(module)
+    module.weight.data.zero_()
+    state.restore()
+    assert module.weight.any()
+    assert torch.equal(module.sparse.to_dense(), torch.eye(3))

@@ -92,7 +92,8 @@ class WholeState(ModuleState):
         tensors += weights if weight_count(module) <= _COPIED else []
         usual = [tensor for tensor in tensors if is_usual(tensor) and tensor.layout == torch.strided]
         self._copies = [(tensor, tensor.data, tensor.data.clone()) for tensor in usual]
-        self._copies += [(tensor, tensor.data, content) for tensor, content, _ in self._tensors]
+        buffers = [(tensor, content) for tensor, content, _ in self._tensors if tensor.layout == torch.strided]
+        self._copies += [(tensor, tensor.data, content) for tensor, content in buffers]
 
     @torch.no_grad()
     def restore(self) -> None:

@@ -136,7 +136,20 @@ def _dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str 
     padded = run(adapter, ids | {side: torch.cat([before, ids[side]], 1)})
     scores = run(adapter, ids)
     evidence = f"{_MORE_PADDING[0]} padded positions before the text change the scores{_BY}"
-    return _changed(scores, padded[:, -scores.size(1) :], adapter.tolerances.other_shape, evidence)
+    if found := _changed(scores, padded[:, -scores.size(1) :], adapter.tolerances.other_shape, evidence):
+        return found
+    cuts = [*islice(cycle(_CUTS), len(scores))]
+    padded = ids[side].where(torch.arange(ids[side].size(1)) >= torch.tensor(cuts)[:, None], adapter.pad or 0)
+    together = run(adapter, ids | {side: padded})
+    for row, cut in enumerate(cuts):
+        parts = {name: rows[[row] * samples.smallest_batch] for name, rows in ids.items()}
+        alone = run(adapter, parts | {side: parts[side][:, cut:]})[:1]
+        evidence = f"with {', '.join(map(str, cuts))} padded positions before the rows of a batch, row {row + 1}"
+        evidence += " has scores that differ" + _BY + " from those of this row alone"
+        beside = together[row : row + 1, -alone.size(1) :]
+        if found := _changed(alone, beside, adapter.tolerances.other_shape, evidence):
+            return found
+    return None
 
 
 def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:

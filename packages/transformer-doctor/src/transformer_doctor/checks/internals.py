@@ -328,11 +328,12 @@ def _attention_faults(internals: Internals) -> Iterator[tuple[Attention, str]]:
         if not pairs or any(part.faults) or not all(seen):
             continue
         visible = part.show & torch.stack([*itertools.chain(*seen)]).any(0)  # (B, T, S)
-        hidden = part.show.any(1) & ~visible.any(1)  # (B, S)
+        first = int(part is internals.decoder_self)  # the start symbol may have the id of padding
+        hidden = (part.show.any(1) & ~visible.any(1))[:, first:]  # (B, S - first)
         if part is internals.decoder_self and not visible.diagonal(dim1=1, dim2=2)[:, 1:].any():
             yield part.attentions[0], f"{part.name} hides every token but the first from itself"
         elif hidden.any(1).all():
-            places = [1 + int(row.nonzero()[0]) for row in hidden]
+            places = [1 + first + int(row.nonzero()[0]) for row in hidden]
             yield (
                 part.attentions[0],
                 f"{part.name} hides a real token of each row from all queries, at positions {places}",
@@ -342,7 +343,7 @@ def _attention_faults(internals: Internals) -> Iterator[tuple[Attention, str]]:
 def _equal_heads(tensor: Tensor, heads: int) -> list[int]:
     """Return for each head of keys or values the first head with the same numbers, empty where it is unknown."""
     axis = next((axis for axis in range(1, tensor.dim()) if tensor.size(axis) == heads), None)
-    parts = () if axis is None else tensor.unbind(axis)
+    parts = () if axis is None or bool(tensor.isnan().any()) else tensor.unbind(axis)
     return [next(number for number, other in enumerate(parts) if torch.equal(part, other)) for part in parts]
 
 

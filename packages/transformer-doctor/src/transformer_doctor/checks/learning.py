@@ -194,9 +194,15 @@ class _TrainingTrial(Trial):
         if "target" not in self.adapter.sides:
             return mode + report_on(_ROWS, reason=_TEXT_LABELS)
         with_padding = not known & _READS_PADDING
-        return mode + attempt(
-            [_ROWS], lambda: report_on(_ROWS, row_findings(self, known, with_padding=with_padding))
-        )
+
+        def ask() -> Report:
+            try:
+                return report_on(_ROWS, row_findings(self, known, with_padding=with_padding))
+            except Exception as error:  # the step is another one here: most of its gradient is left out
+                vars(error).pop("finding", None)
+                raise
+
+        return mode + attempt([_ROWS], ask)
 
     def label_report(self) -> Report:
         """Return the findings about labels, and about what the loss is divided by."""

@@ -119,7 +119,8 @@ def _unusual_scale(attention: Attention, factor: float, tolerance: float, *, bia
         if close(factor, 1 / width):
             evidence += f" = 1 / {width}, as in muP, instead of 1 / sqrt({width})"
         elif factor > 1 + tolerance or factor <= 0:
-            severity, evidence = "warning", f"{evidence}: larger, not smaller"
+            learned = not close(factor, attention.factor)  # by a tensor, such as a temperature
+            severity, evidence = "note" if learned else "warning", f"{evidence}: larger, not smaller"
         elif any(close(factor, length**-0.5) for length in (attention.keys, attention.queries)):
             severity, evidence = "warning", f"{evidence} = 1 / sqrt(length of the text)"
         yield model_finding("unusual-scale", evidence, severity)

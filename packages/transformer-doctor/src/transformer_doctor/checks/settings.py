@@ -35,6 +35,7 @@ _ACTIVATIONS = {
     "silu": {"silu", "sigmoid"},
 }
 _HEADS = re.compile("^(?!.*(kv|key|value)).*heads?$")  # names of settings, but for those of grouped keys
+_MOST_NORMS = 0.75  # share of norms that have another epsilon: those of queries and keys may have their own
 _EPSILON, _EPSILONS = {"eps", "epsilon"}, ("eps", "variance_epsilon")  # words of settings, attributes of norms
 _LAYER = re.compile(r"\D+\.\d+")  # name of a layer of a list that is not inside of another layer
 
@@ -95,10 +96,10 @@ def _ignored_settings(
     if activations and not any(functions & tracer.functions for functions in activations.values()):
         yield f"{', '.join(activations)}, and the forward pass calls no such function"
     numbers = {str(name): value for name, value in entries if type(value) is float}
-    small = {name: value for name, value in numbers.items() if _EPSILON & {*words_of(name)}}
+    small = {name: value for name, value in numbers.items() if _EPSILON & {*words_of(name)} and "norm" in name}
     held = [value for part in module.modules() for value in map(vars(part).get, _EPSILONS) if value is not None]
     other = [value for value in held if value not in small.values()]
-    if small and 2 * len(other) > len(held):
+    if small and len(other) > _MOST_NORMS * len(held):
         says = ", ".join(f"{name} = {value:g}" for name, value in small.items())
         yield f"{says}, and norms have {other[0]:g}"
     heads = {
