@@ -332,7 +332,7 @@ def _attention_faults(internals: Internals) -> Iterator[tuple[Attention, str]]:
         hidden = (part.show.any(1) & ~visible.any(1))[:, first:]  # (B, S - first)
         if part is internals.decoder_self and not visible.diagonal(dim1=1, dim2=2)[:, 1:].any():
             yield part.attentions[0], f"{part.name} hides every token but the first from itself"
-        elif hidden.any(1).all():
+        elif hidden.any(1).all() and (first or visible.triu(1).any()):  # not of a causal one
             places = [1 + first + int(row.nonzero()[0]) for row in hidden]
             yield (
                 part.attentions[0],
