@@ -49,7 +49,7 @@ _BATCHES = "batches and their order differ"
 _COPIES = "all processes hold the same weights"
 _SAVED = "saved weights are those of the model"
 _REASONS = {
-    UPDATES: "there were fewer than 16 updates, or the learning rate grows",
+    UPDATES: "weights are compared at updates 4, 16 and every 64th: there were fewer, or the learning rate grows",
     GRADIENTS: "no backward pass was seen",
     RIGHT_POSITIONS: "no scores of tokens with a gradient were seen",
     _MODE: "no part with dropout was seen in a backward pass",
