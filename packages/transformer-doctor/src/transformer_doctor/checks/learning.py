@@ -75,8 +75,8 @@ TRAINING_CHECKS = (_LABELS, _NOT_IGNORED, _LOSS_ABOVE_CHANCE, _FIRST_LOSS, _MEAN
 
 _NUM_LAST_UPDATES = 5  # updates whose mean loss is compared with chance
 _GROWN_FACTOR = 3  # times the first loss, or that of a blind guess, above which a loss has grown
-_LEARNED = 0.5  # nats a label below which a loss may rise again, as one that is kept above a level
-_MOST = 0.5  # share of the labels
+_LEARNED_NATS = 0.5  # nats a label below which a loss may rise again, as one that is kept above a level
+_MOST_LABELS = 0.5  # share of the labels
 _LEAKING = 0.95  # share of the chance loss below which labels are leaked
 _CLASSES = "labels are the classes of the texts, and none is ignored"
 _TOKEN_LABELS = "labels belong to tokens of the text, not to padding"
@@ -173,8 +173,8 @@ class _TrainingTrial(Trial):
         if self.normalized_twice:
             evidence = "in the training step, a cross-entropy or log_softmax reads the result of a softmax"
             yield model_finding("scores-are-probabilities", evidence, "error")
-        rising = [((batch.weights < 0) & (batch.nats > _LEARNED))[batch.trained] for batch in batches]
-        if 2 * sum(float(labels.float().mean()) > _MOST for labels in rising) > len(rising):
+        rising = [((batch.weights < 0) & (batch.nats > _LEARNED_NATS))[batch.trained] for batch in batches]
+        if 2 * sum(float(labels.float().mean()) > _MOST_LABELS for labels in rising) > len(rising):
             evidence = "the loss that is minimised falls when the labels become less likely: its sign is wrong"
             yield model_finding("not-learned", evidence, "error")
         elif any(batch.raw for batch in batches):
