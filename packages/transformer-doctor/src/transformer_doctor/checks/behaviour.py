@@ -22,11 +22,7 @@ from transformer_doctor.tolerances import NO_GRADIENT, change_of_most, percentag
 
 _BY = " by {} of their spread"
 _MORE_PADDING = (3, 6)
-_CUTS = (
-    4,
-    0,
-    2,
-)  # tokens that rows lack in turn: the longest is not the first or last, no two are exchanged by a sort
+_CUTS = (4, 0, 2)  # tokens that rows lack in turn: sorted by length, no row keeps its place
 _LONGER, _BEYOND, _LONGEST = 40, 8, 1032  # tokens of a text after which another is scored again, or beyond a limit
 _LONG = 13  # tokens of rows of unequal lengths, and of a target whose beginnings are scored alone
 _SEVERAL = 4  # tokens of a text of which scores have to read more than one
