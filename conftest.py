@@ -53,9 +53,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("learning")
 
 
-def pytest_collection_finish() -> None:
-    """Take the modules and the thousands of tests out of every garbage collection to come."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Take the modules and the thousands of tests out of every garbage collection, also while they are imported."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

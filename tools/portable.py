@@ -56,6 +56,7 @@ DOCTOR = "packages/transformer-doctor/tests"
 # Tests whose results depend on kernels or on timing, by topic.
 NUMBERS = files("model decoding inference golden")
 DECODING = files("decoding inference")
+SEARCH = files("decoding inference/test_engines.py inference/test_batching.py inference/test_parity.py")
 SUMS = files(
     "model/test_attention.py model/test_layers.py model/test_encoder_decoder.py golden training/test_loss.py"
 )
@@ -141,8 +142,9 @@ ROWS = [
     Row("AVX2: decoding, 8 threads", (*DECODING, *QUICK), AVX2, ("avx2",), threads=8),
     Row("AVX2: numbers and exports, 2 threads", (*NUMBERS, *EXPORTS), AVX2, ("avx2",), threads=2),
     Row("SSE: numbers, training, exports", (*NUMBERS, *TRAINING, *EXPORTS), SSE, ("sse4_2",)),
-    Row("SSE, no compiler: decoding, learning", (*DECODING, *ENCODER_DECODER, *QUICK), SSE, ("sse4_2",),
-        compiler=False, short=True),
+    Row("SSE, no compiler: search, learning", (*SEARCH, *ENCODER_DECODER, *QUICK), SSE, ("sse4_2",), compiler=False,
+        short=True),
+    Row("SSE, no compiler: decoding", (*DECODING, *QUICK), SSE, ("sse4_2",), compiler=False),
     Row("SSE, C switched off: numbers, 1 thread", NUMBERS, SSE | NO_C, ("sse4_2",), threads=1),
     Row("AVX-512: numbers, 1 thread", NUMBERS, AVX512, ("avx512f",), threads=1),
     Row("AVX-512, no compiler: numbers, exports", (*NUMBERS, *EXPORTS), AVX512, ("avx512f",), compiler=False),

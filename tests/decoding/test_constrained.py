@@ -80,19 +80,21 @@ def ends_with_sentence(tokens: Prefix, sentences: int) -> bool:
     return len(ends) < sentences or not WORDS.has_letters[list(tokens[ends[sentences - 1] :])].any()
 
 
+WORD_TABLES = [Table(seed, size=8, end_bias=-1.0) for seed in range(2)]  # they keep what they drew
+
+
 @pytest.mark.parametrize("required", [((6,),), ((4,),), ((6, 5),), ((4,), (5,))], ids=str)
 @pytest.mark.parametrize("sentences", [0, 1, 2])
 @pytest.mark.parametrize("beam_size", [2, 700])
 def test_a_required_sequence_breaks_no_word_and_no_word_follows_the_last_sentence(
     required: tuple[Prefix, ...], sentences: int, beam_size: int
 ) -> None:
-    limit = 4
-    tables = [Table(seed, size=8, end_bias=-1.0) for seed in range(2)]
-    constraints = [Constraints(required=required, words=WORDS, sentences=sentences)] * len(tables)
+    limit, count = 4, len(WORD_TABLES)
+    constraints = [Constraints(required=required, words=WORDS, sentences=sentences)] * count
     results = grid_beam_search(
-        TableStepper(tables), constraints, *parameters([limit] * len(tables), beam_size=beam_size, n_best=2)
+        TableStepper(WORD_TABLES), constraints, *parameters([limit] * count, beam_size=beam_size, n_best=2)
     )
-    for table, result in zip(tables, results, strict=True):
+    for table, result in zip(WORD_TABLES, results, strict=True):
         allowed = {
             output.tokens: output.score
             for output in enumerate_outputs(table, limit, 1.0, FORBIDDEN)

@@ -47,8 +47,8 @@ CANNOT_BE_RUN = {
     "weblate ": "a program of another project",
 }
 PLACEHOLDERS = {"RUN": "runs/multi30k-de-en"}
-# 50 updates fit into two minutes on any machine; the number is reported after 20.
-FEW_UPDATES = ("training.steps=50", "training.warmup_steps=10", "training.save_every=10")
+# 24 updates fit into two minutes on any machine; the number is reported after 20.
+FEW_UPDATES = ("training.steps=24", "training.warmup_steps=6", "training.save_every=12")
 # Settings of a page that take too long, or are meant for more text, and their replacements.
 REPLACED_SETTINGS = {
     "training.max_minutes=2": ("training.max_minutes=2", *FEW_UPDATES),

@@ -94,7 +94,8 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageFiles]:
     """Return the files of the pages.
 
     Its folders replace the hub and the addresses of public text; built-in text is shortened. The speed of this
-    machine is not measured: tests/runs/test_estimate.py does it.
+    machine is not measured: tests/runs/test_estimate.py does it. A tuning has few updates and lines of a proof:
+    tests/improve judges it.
     """
     with pytest.MonkeyPatch.context() as patch:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
@@ -105,6 +106,9 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageFiles]:
         speed = MachineSpeed(pass_seconds=2e-4, update_seconds=0.02, parameters=8_000_000, free=1.0)
         for module in ("runs.suggest", "improve.build.estimate"):
             patch.setattr(f"manyheads.{module}.measure_speed", lambda config, lengths: speed)
+        patch.setattr("manyheads.improve.tune._LEAST_STEPS", 4)
+        patch.setattr("manyheads.improve.tune_text._MOST_PROOF", 20)
+        patch.setattr("manyheads.improve.proof._CHALLENGE_LINES", 5)
         files = PageFiles(tmp_path_factory.mktemp("page-files"))
         handler = partial(QuietHandler, directory=str(files.complete))
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:

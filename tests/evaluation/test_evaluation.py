@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sacrebleu
-import spacy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,6 +76,8 @@ def test_a_perfect_output_has_the_best_scores() -> None:
 
 
 def lower_tokens_of_spacy(text: list[str], language: str) -> list[str]:
+    import spacy  # takes two seconds, also where this file is only collected
+
     tokenizer = spacy.blank(language).tokenizer
     return [" ".join(token.text.lower() for token in tokenizer(line)) for line in text]
 

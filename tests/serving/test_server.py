@@ -61,7 +61,7 @@ def test_without_the_c_code_torch_translates_what_is_asked_at_the_same_time_in_f
         translated: str = answer.json()["translatedText"]
         return translated
 
-    texts = [*GERMAN, " ".join(GERMAN)] * 3
+    texts = [*GERMAN, " ".join(GERMAN)]
     with (
         serving(translator_run, "--precision", "int8", environment={"MANYHEADS_NATIVE": "0"}) as without,
         ThreadPoolExecutor(8) as pool,

@@ -76,20 +76,21 @@ def test_the_built_scripts_are_those_of_the_modules(checkout: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "code", "message"),
+    ("script", "code", "messages"),
     [
-        ("lint", "var one = 1;\nexport { one };\n", "no-var"),
-        ("lint", f"export const one = /{'x' * 80}/;\n", "max-len"),
-        ("format", "export const one = [1,2];\n", "Code style issues"),
-        ("types", "export const one = (text) => text.length;\n", "implicitly has an 'any' type"),
+        ("lint", f"var one = /{'x' * 90}/;\nexport {{ one }};\n", {"no-var", "max-len"}),
+        ("format", "export const one = [1,2];\n", {"Code style issues"}),
+        ("types", "export const one = (text) => text.length;\n", {"implicitly has an 'any' type"}),
     ],
 )
-def test_the_only_fault_is_the_one_that_the_test_adds(checkout: Path, script: str, code: str, message: str) -> None:
+def test_the_only_faults_are_those_that_the_test_adds(
+    checkout: Path, script: str, code: str, messages: set[str]
+) -> None:
     """Our code follows the rules and its types hold, and a fault would be found."""
     (checkout / "src/manyheads/web/fault.js").write_text(code, encoding="utf-8")
     command = ["npm", "run", "--silent", script]
     done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     found = done.stdout + done.stderr
     assert done.returncode != 0
-    assert message in found
+    assert [message for message in messages if message not in found] == []
     assert {Path(name).name for name in re.findall(r"\S+\.js\b", found)} == {"fault.js"}, found

@@ -1,26 +1,37 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 
 import pytest
 
 from bitext.unicode import known, on_known
 
-CHARACTERS = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
-NEW = {character for character in CHARACTERS if known(character) == "\ue000" != character}
+
+@cache
+def characters() -> list[str]:
+    return [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+
+
+@cache
+def new_characters() -> set[str]:
+    """Return the characters newer than Unicode 14."""
+    return {character for character in characters() if known(character) == "\ue000" != character}
 
 
 def test_characters_newer_than_unicode_14_are_the_same_in_every_python() -> None:
-    unassigned = {c for c in CHARACTERS if unicodedata.category(c) == "Cn" and not "\U00020000" <= c < "\U00040000"}
-    assert unassigned <= NEW
+    unassigned = {
+        c for c in characters() if unicodedata.category(c) == "Cn" and not "\U00020000" <= c < "\U00040000"
+    }
+    assert unassigned <= new_characters()
     if unicodedata.unidata_version == "14.0.0":
-        assert unassigned == NEW
-    assert {"\u1c89", "\U0001fae8", "\U00010d50", "\u0378"} <= NEW
+        assert unassigned == new_characters()
+    assert {"\u1c89", "\U0001fae8", "\U00010d50", "\u0378"} <= new_characters()
 
 
 def test_only_characters_newer_than_unicode_14_and_ideographs_are_replaced() -> None:
     assert [known(c) for c in ("\U00020000", "\U0002ebf0", "\U000323af", "\U0003ffff")] == ["\U00020000"] * 4
-    others = [c for c in CHARACTERS if not "\U00020000" <= c < "\U00040000" and c not in NEW]
+    others = [c for c in characters() if not "\U00020000" <= c < "\U00040000" and c not in new_characters()]
     assert known("".join(others)) == "".join(others)
     assert known("ä\U0001fae8b\U0002ebf0") == "ä\ue000b\U00020000"
 

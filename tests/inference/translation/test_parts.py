@@ -91,8 +91,9 @@ def test_what_comes_out_of_300_documents_has_their_structure(split) -> None:
     made, texts = word_translator(), documents()
     found = made.translate(texts, options=SearchOptions(split=split, match_source=True))
     assert [translation.translation for translation in found] == texts
-    unmatched = made.translate(texts, options=SearchOptions(split=split))
-    streamed = ["".join(made.stream(text, options=SearchOptions(split=split))) for text in texts]
+    some = texts[::5]
+    unmatched = made.translate(some, options=SearchOptions(split=split))
+    streamed = ["".join(made.stream(text, options=SearchOptions(split=split))) for text in some]
     assert streamed == [translation.translation for translation in unmatched]
 
 

