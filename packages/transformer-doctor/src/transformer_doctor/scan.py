@@ -11,9 +11,9 @@ import logging
 import os
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -81,27 +81,6 @@ def scan(
     except DoctorError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(error.exit_code)
-
-
-@dataclass(frozen=True)
-class ScanReport(Report):
-    """Report on many models: each is a check, and its findings name it.
-
-    Attributes:
-        known: number of findings that the baseline lists.
-    """
-
-    known: int = 0
-
-    def asked_lines(self, language: Language = "en") -> Iterator[str]:
-        """Yield nothing: the models without a finding are too many to list."""
-        return iter(())
-
-    def verdict(self, language: Language = "en") -> str:
-        """Return the numbers of models and of findings."""
-        counts = {"asked": len(self.asked), "skipped": len(self.skipped), "known": self.known}
-        template: str = self.labels(language)["scan"]
-        return template.format(new=len(self.findings), **counts)
 
 
 def _find_models(subject: str, patterns: Sequence[str]) -> Mapping[str, str]:
@@ -175,9 +154,12 @@ def _add_to_baseline(path: Path, findings: Iterable[Finding]) -> None:
 
 def scan_report(
     rows: Iterable[Row], models: Mapping[str, str], baseline: Sequence[Entry]
-) -> tuple[ScanReport, Sequence[Entry]]:
-    """Return the report on the rows of a scan, without notes, and the known findings that no longer occur."""
-    findings, asked, skipped, known = [], [], [], 0
+) -> tuple[Report, Sequence[Entry]]:
+    """Return the report on the rows of a scan, without notes, and the known findings that no longer occur.
+
+    Each model is a check of the report.
+    """
+    findings, asked, skipped = [], [], []
     expected: list[Entry] = []
     seen: list[Entry] = []
     for row in rows:
@@ -193,12 +175,12 @@ def scan_report(
         for found in row["findings"]:
             listed = [entry for entry in entries if entry["name"] == found["name"]]
             seen += listed
-            if found["severity"] != "note":
-                known += bool(listed)
-                findings += [] if listed else [_finding(found, label)]
+            if found["severity"] != "note" and not listed:
+                findings.append(_finding(found, label))
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.check))
-    report = ScanReport(findings, sorted(asked), sorted(skipped), known=known)
-    return report, [entry for entry in baseline if entry in expected and entry not in seen]
+    return Report(findings, sorted(asked), sorted(skipped)), [
+        entry for entry in baseline if entry in expected and entry not in seen
+    ]
 
 
 def _finding(found: Row, label: str) -> Finding:
