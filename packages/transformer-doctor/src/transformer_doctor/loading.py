@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # FILE.py:NAME or package.module:NAME.
 _SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
-_MOST_BYTES = 64 * 2**20  # of a config.json
 _WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 
 
@@ -66,11 +65,7 @@ def _is_huggingface_folder(folder: Path) -> bool:
     """Return whether a folder holds a model of transformers rather than a run."""
     path = folder / "config.json"
     try:
-        size = path.stat().st_size if path.is_file() else 0  # a pipe is never opened, which would wait for ever
-        if not 0 < size <= _MOST_BYTES:
-            return False
-        with path.open("rb") as file:
-            config = json.loads(file.read(size))
+        config = json.loads(path.read_bytes()) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(config, dict) and ("model_type" in config or "architectures" in config)
