@@ -61,6 +61,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "terms": ("rows/speed/*/median", []),
     "unlike_training": ("rows/all outside", []),
     "tune": ("rows/*/*/seconds", []),
+    "watch_overhead": ("rows/*/median", []),
     "training_speed": ("median", []),
     "train_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "marian:fp32"]),
 }

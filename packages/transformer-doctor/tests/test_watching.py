@@ -134,33 +134,6 @@ def test_something_else_than_an_optimizer_is_refused() -> None:
         watch(model, [torch.optim.SGD(model.parameters(), 0.1), model])
 
 
-def test_other_saved_weights_are_named() -> None:
-    model = Writer()
-    with watch(model, torch.optim.SGD(model.parameters(), 0.1), on_finding=lambda finding: None) as watched:
-        watched.compare_saved(model.state_dict())
-        assert not watched.findings
-        watched.compare_saved({**model.state_dict(), "head.weight": torch.zeros(V, 16)})
-    assert "head.weight" in watched.findings["reload-differs"].evidence
-
-
-def test_other_weights_in_another_process_are_named(tmp_path: Path) -> None:
-    """Each process leaves a sum of its weights, and waits for no other one."""
-    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
-    try:
-        store = torch.distributed.distributed_c10d._get_default_store()
-        training = SOUND["loop"][0]("plain")
-        model, optimizer, _ = next(training)
-        with watch(model, optimizer, on_finding=lambda finding: None) as watched:
-            for update in range(1, 17):
-                if update == 16:
-                    store.set("transformer-doctor/0/16/0", "0")
-                next(training)
-        assert not watched.findings
-        assert "all processes hold the same weights" in watched.report.asked
-    finally:
-        torch.distributed.destroy_process_group()
-
-
 @pytest.mark.parametrize(("fault", "name"), [("", None), ("not shifted", "target-not-shifted")])
 def test_the_parts_that_a_step_calls_are_watched_where_the_model_itself_is_not_called(
     fault: str, name: str | None
@@ -224,7 +197,6 @@ def test_the_trainer_of_transformers_is_watched(tmp_path: Path) -> None:
     model = transformers.GPT2LMHeadModel(config)
     transformers.Trainer(model, arguments, train_dataset=data, eval_dataset=data[:8], callbacks=[callback]).train()
     assert not callback.watched.findings
-    assert "saved weights are those of the model" in callback.watched.report.asked
 
 
 def test_lightning_is_watched() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import inspect
 import json
 import re
@@ -12,9 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
 # FILE.py:NAME or package.module:NAME.
 _SUBJECT = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[\w.]*))?|(?P<module>[A-Za-z_][\w.]*):(?P<member>[\w.]*)")
-_MOST_BYTES = 64 * 2**20  # of a config.json
 _WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 
 
@@ -64,21 +61,11 @@ def is_model(subject: str) -> bool:
     return _SUBJECT.fullmatch(subject) is not None or _is_huggingface_folder(Path(subject))
 
 
-def _origin_of(subject: str) -> str:
-    match = _SUBJECT.fullmatch(subject)
-    assert match is not None
-    return match["file"] or match["module"]
-
-
 def _is_huggingface_folder(folder: Path) -> bool:
     """Return whether a folder holds a model of transformers rather than a run."""
     path = folder / "config.json"
     try:
-        size = path.stat().st_size if path.is_file() else 0  # a pipe is never opened, which would wait for ever
-        if not 0 < size <= _MOST_BYTES:
-            return False
-        with path.open("rb") as file:
-            config = json.loads(file.read(size))
+        config = json.loads(path.read_bytes()) if path.is_file() else None
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(config, dict) and ("model_type" in config or "architectures" in config)
@@ -148,7 +135,8 @@ def judge_model(subject: str, options: ModelOptions, train: Path | None, test: P
             texts.append(None if path is None else path.read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
             raise UsageError(f"{path} is not UTF-8: {error}.") from error
-    code = [] if Path(subject).is_dir() else [Path(_origin_of(subject))]
+    match = _SUBJECT.fullmatch(subject)
+    code = [Path(match["file"])] if match and match["file"] else []
     with _errors_of(f"the functions of {subject}"):
         return referee(
             lambda: {**_load(subject), **options.specified()},
@@ -171,7 +159,7 @@ def _errors_of(origin: str) -> Iterator[None]:
 
 def _load(subject: str) -> dict[str, Any]:
     folder = Path(subject)
-    return {"model": _load_folder(folder)} if folder.is_dir() else _load_arguments(subject)
+    return {"model": _load_folder(folder)} if folder.is_dir() else load_arguments(subject)
 
 
 def _load_folder(folder: Path) -> Any:
@@ -196,7 +184,7 @@ def _load_folder(folder: Path) -> Any:
         raise UsageError(f"{folder}: transformers could not read the model: {message}") from error
 
 
-def _load_arguments(subject: str) -> dict[str, Any]:
+def load_arguments(subject: str) -> dict[str, Any]:
     """Return the arguments of `examine` from a name in a file or module: a model, or a dictionary of arguments.
 
     A function without arguments and a class are called. The user's own code runs, as pytest runs it.
@@ -209,19 +197,17 @@ def _load_arguments(subject: str) -> dict[str, Any]:
     subject = subject.removesuffix(":")
     match = _SUBJECT.fullmatch(subject)
     assert match is not None
-    name = match["name"] or match["member"]
-    with _errors_of(subject):
-        if match["file"]:
-            module = _load_file(Path(match["file"]))
-        else:
-            sys.path.insert(0, "")  # the current folder is searched first
-            module = importlib.import_module(match["module"])
+    origin, name = match["file"] or match["module"], match["name"] or match["member"]
+    module = _import(origin)
+    listed = (
+        ", ".join(f"{origin}:{known}" for known in _public_names(module)[:5]) or "no classes and functions in it"
+    )
     if not name:
-        raise UsageError(f"{subject} names no model. Say which: {_module_names(module, subject)}.")
+        raise UsageError(f"{subject} names no model. Say which: {listed}.")
     member = module
     for part in name.split("."):
         if not hasattr(member, part):
-            raise UsageError(f"{subject}: there is no {part}. There are {_module_names(module, subject)}.")
+            raise UsageError(f"{subject}: there is no {part}. There are {listed}.")
         member = getattr(member, part)
     torch.manual_seed(0)
     result = _make(member, subject)
@@ -231,23 +217,52 @@ def _load_arguments(subject: str) -> dict[str, Any]:
     return arguments
 
 
+def maker_names(origin: str) -> list[str]:
+    """Return the names of the public functions of a file or module that need no arguments.
+
+    Raises:
+        UsageError: it cannot be imported.
+    """
+    module = _import(origin)
+    functions = {name: value for name in _public_names(module) if inspect.isfunction(value := vars(module)[name])}
+    return [name for name, function in functions.items() if not _needed_arguments(function)]
+
+
+def _import(origin: str) -> Any:
+    """Import a file or a module.
+
+    Raises:
+        UsageError: there is none, or its code raises an error.
+    """
+    with _errors_of(origin):
+        if origin.endswith(".py"):
+            return _load_file(Path(origin))
+        sys.path.insert(0, "")  # the current folder is searched first
+        return importlib.import_module(origin)
+
+
+def _needed_arguments(member: Any) -> list[str]:
+    """Return the names of the arguments without a default of a class or function."""
+    try:
+        parameters = inspect.signature(member).parameters.values()
+    except ValueError:
+        return []
+    return [
+        each.name
+        for each in parameters
+        if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+
+
 def _make(member: Any, subject: str) -> Any:
     """Call a member if it is a class or a function without arguments, and return its result; else the member.
 
     Raises:
         UsageError: the class needs arguments, or the call raises an error.
     """
-    builds = isinstance(member, type) or inspect.isroutine(member) or isinstance(member, functools.partial)
-    if not builds:
+    if not (isinstance(member, type) or inspect.isroutine(member) or isinstance(member, functools.partial)):
         return member
-    try:
-        needed = [
-            param.name
-            for param in inspect.signature(member).parameters.values()
-            if param.default is param.empty and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
-        ]
-    except ValueError:
-        needed = []
+    needed = _needed_arguments(member)
     if needed and isinstance(member, type):
         raise UsageError(
             f"{subject} needs {', '.join(needed)}. Write a function without arguments that returns an instance, "
@@ -257,15 +272,6 @@ def _make(member: Any, subject: str) -> Any:
         return member
     with _errors_of(subject):
         return member()
-
-
-class _SourceLoader(SourceFileLoader):
-    """Compiles the source: compiled code in __pycache__ may be that of another text of equal length and second."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        code: CodeType = self.source_to_code(self.get_data(path), path)
-        return code
 
 
 def _load_file(path: Path) -> Any:
@@ -284,21 +290,18 @@ def _load_file(path: Path) -> Any:
     sys.path.insert(0, str(folder))
     if len(names) > 1:
         return importlib.import_module(".".join(names))
-    loader = _SourceLoader(path.stem, str(path))
-    specification = importlib.util.spec_from_loader(path.stem, loader)
-    assert specification is not None
-    module = importlib.util.module_from_spec(specification)
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
     sys.modules.setdefault(path.stem, module)
-    loader.exec_module(module)
+    # not from __pycache__, which may hold another text of the same length and second
+    exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
     return module
 
 
-def _module_names(module: Any, subject: str) -> str:
-    """Return up to five public classes and functions that a module defines, each as a subject."""
-    start = _origin_of(subject)
-    names = [
+def _public_names(module: Any) -> list[str]:
+    """Return the names of the public classes and functions that a module defines."""
+    return [
         name
         for name, value in vars(module).items()
         if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_")
     ]
-    return ", ".join(f"{start}:{name}" for name in names[:5]) or "no classes and functions in it"

@@ -26,14 +26,18 @@ class ModuleState:
     """Attributes and buffers of a module's parts, with the contents of lists, dicts, tensors and objects in them.
 
     A forward pass may write caches into them. `restore` makes the next call a first one again. It skips weights.
+    Tensors are compared byte by byte with a copy, as kernels, numpy, and `.data` change them without a new version.
     """
+
+    _left_out: Iterable[str] = _STANDARD  # attributes of the parts
+    _keeps_weights = False
 
     def __init__(self, module: nn.Module | None) -> None:
         self._containers: list[tuple[Any, Any, int]] = []
-        self._tensors: list[tuple[Tensor, Tensor, int]] = []
+        self._tensors: list[tuple[Tensor, Tensor, Tensor]] = []  # a tensor, its memory, and a copy of that
         self._seen: set[int] = set()
         for part in module.modules() if module is not None else ():
-            self._remember_attributes(part, _STANDARD, 0)
+            self._remember_attributes(part, self._left_out, 0)
 
     def _remember_attributes(self, owner: Any, left_out: Iterable[str], depth: int) -> None:
         attributes = {name: value for name, value in vars(owner).items() if name not in left_out}
@@ -44,12 +48,12 @@ class ModuleState:
     def _remember(self, value: Any, depth: int) -> None:
         if id(value) in self._seen or depth > _DEPTH:
             return
+        self._seen.add(id(value))
         if isinstance(value, Tensor):
-            if not (isinstance(value, nn.Parameter) or value.is_meta or value.is_inference() or value.grad_fn):
-                self._seen.add(id(value))
-                self._tensors.append((value, value.detach().clone(), value._version))
+            read = self._keeps_weights if isinstance(value, nn.Parameter) else value.grad_fn is None
+            if read and _is_plain(value):
+                self._tensors.append((value, value.data, value.data.clone()))
         elif isinstance(value, (list, dict, set, deque)):
-            self._seen.add(id(value))
             self._containers.append((value, value.copy(), len(value)))
             for part in value.values() if isinstance(value, dict) else value:
                 self._remember(part, depth + 1)
@@ -57,7 +61,6 @@ class ModuleState:
             for part in value:
                 self._remember(part, depth + 1)
         elif _is_plain_object(value):
-            self._seen.add(id(value))
             self._remember_attributes(value, (), depth + 1)
 
     @torch.no_grad()
@@ -65,55 +68,50 @@ class ModuleState:
         """Restore every content that has changed."""
         for owner, saved, size in self._containers:
             _put_back(owner, saved, size)
-        for index, (tensor, content, version) in enumerate(self._tensors):
-            if tensor._version != version:
-                tensor.copy_(content)
-                self._tensors[index] = (tensor, content, tensor._version)
+        for tensor, _, content in self._tensors:
+            kept = content.to(tensor.dtype)  # which is another one inside of `in_precision`
+            if tensor.shape == kept.shape and not _same_bytes(tensor.data, kept):
+                tensor.data.copy_(kept)
 
 
 class WholeState(ModuleState):
     """Everything in a module that code can change: also weights, gradients, hooks, and modes.
 
-    Tensors are compared byte by byte with a copy, as kernels, numpy, and `.data` change them without a new version.
     Of more than `_COPIED` weights no copy is kept: changes that a forward pass makes in them are not undone.
     """
 
     def __init__(self, module: nn.Module | None) -> None:
+        weights = [*module.parameters()] if module is not None else []
+        lazy = any(isinstance(weight, nn.parameter.UninitializedParameter) for weight in weights)
+        self._left_out = _STANDARD - {"training"} if lazy else ()
+        self._keeps_weights = not lazy and weight_count(module) <= _COPIED
         super().__init__(module)
-        parts = list(module.modules()) if module is not None else []
-        weights = [weight for part in parts for weight in part._parameters.values() if weight is not None]
-        self._modes = [(part, part.training) for part in parts]
         self._weights = [(weight, weight.requires_grad, weight.grad) for weight in weights]
-        if not any(isinstance(weight, nn.parameter.UninitializedParameter) for weight in weights):
-            standard = [value for part in parts for name, value in vars(part).items() if name in _STANDARD]
-            known = [value for value in standard if isinstance(value, (dict, set))]
-            self._containers += [(value, value.copy(), len(value)) for value in known]
-        tensors = [weight.grad for weight in weights if weight.grad is not None]
-        tensors += weights if weight_count(module) <= _COPIED else []
-        usual = [tensor for tensor in tensors if is_usual(tensor) and tensor.layout == torch.strided]
-        self._copies = [(tensor, tensor.data, tensor.data.clone()) for tensor in usual]
-        buffers = [(tensor, content) for tensor, content, _ in self._tensors if tensor.layout == torch.strided]
-        self._copies += [(tensor, tensor.data, content) for tensor, content in buffers]
+        for _, _, gradient in self._weights:
+            self._remember(gradient, 0)
 
     @torch.no_grad()
     def restore(self) -> None:
         """Restore everything that has changed."""
+        for tensor, data, _ in self._tensors:
+            if tensor.data_ptr() != data.data_ptr() or tensor.shape != data.shape:
+                tensor.data = data
         super().restore()
-        for part, mode in self._modes:
-            part.training = mode
         for weight, trained, gradient in self._weights:
             weight.requires_grad_(trained)
             weight.grad = gradient
-        for tensor, data, content in self._copies:
-            if tensor.data_ptr() != data.data_ptr() or tensor.shape != data.shape:
-                tensor.data = data
-            if not _same_bytes(data, content):
-                data.copy_(content)
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor has bytes of its own."""
+    return (
+        type(tensor.data) is Tensor
+        and tensor.layout == torch.strided
+        and not (tensor.is_meta or tensor.is_inference())
+    )
 
 
 def _same_bytes(left: Tensor, right: Tensor) -> bool:
-    if left.layout != torch.strided or type(left) is not Tensor:
-        return False
     return torch.equal(*(tensor.contiguous().flatten().view(torch.uint8) for tensor in (left, right)))
 
 

@@ -1,7 +1,7 @@
-"""The command `transformer-doctor scan`: examine every model class of an installed package.
+"""The command `transformer-doctor scan`: examine every text model of transformers, or all models that a file makes.
 
-Each class is built small, and examined in a process of its own. A baseline is a TOML file of known findings: tables
-`finding` with `model` (a class; * stands for any letters), `name` (of the finding) and `why`.
+Each model is examined in a process of its own. A baseline is a TOML file of known findings: tables `finding` with
+`model` (a class or function; * stands for any letters), `name` (of the finding) and `why`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import logging
 import os
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -22,6 +22,7 @@ import click
 from transformer_doctor.cases import Limits, Row, run_cases
 from transformer_doctor.command import FILE, report_options, write_report
 from transformer_doctor.errors import DoctorError, UsageError, require
+from transformer_doctor.loading import load_arguments, maker_names
 from transformer_doctor.report import SEVERITIES, Diagnosis, Finding, FindingText, Place, Report, reason_of
 from transformer_doctor.texts import Language
 
@@ -33,7 +34,7 @@ Entry = Mapping[str, str]
 
 
 @click.command("scan")
-@click.argument("package")
+@click.argument("subject", metavar="transformers|FILE.py|MODULE")
 @click.option("--class", "patterns", metavar="NAME", multiple=True, help="Class to examine; * for any letters.")
 @click.option("--baseline", metavar="FILE", type=FILE, help="TOML file of known findings, each with a reason.")
 @click.option("--write-baseline", is_flag=True, help="Append the new findings to that file.")
@@ -44,7 +45,7 @@ Entry = Mapping[str, str]
 @click.pass_context
 def scan(
     context: click.Context,
-    package: str,
+    subject: str,
     patterns: Sequence[str],
     baseline: Path | None,
     write_baseline: bool,
@@ -55,99 +56,75 @@ def scan(
     form: str,
     output: Path | None,
 ) -> None:
-    """Examine every model class of an installed PACKAGE; exit with code 1 if there are new errors or warnings.
+    """Examine many models; exit with code 1 if there are new errors or warnings.
 
-    A class is built small: from its configuration class, or from arguments with defaults or with names that say
-    what they are, as vocab_size and n_heads. Classes that cannot be built are listed with the reason.
+    `transformers` stands for the classes of its text models, each made small from its configuration. In a FILE.py
+    or a MODULE, each public function without arguments makes a model, or a dictionary of arguments of `examine`.
     """
     try:
         if write_baseline and baseline is None:
             raise UsageError("--write-baseline appends to the file that --baseline names: give it too.")
         entries = [] if baseline is None else read_baseline(baseline)
-        models, failed = _find_models(package, patterns)
-        preload = (*(_PRELOADED if package == "transformers" else [package]), "transformer_doctor.examination")
-        examined = run_cases([*models], examine_small, Limits(seconds, jobs=jobs), rows, preload)
+        models = _find_models(subject, patterns)
+        preload = (*(_PRELOADED if subject == "transformers" else ()), "transformer_doctor.examination")
+        examined = run_cases([*models], examine_one, Limits(seconds, jobs=jobs), rows, preload)
         with click.progressbar(
-            examined, len(models), f"{len(models)} classes of {package}", file=sys.stderr
+            examined, len(models), f"{len(models)} models of {subject}", file=sys.stderr
         ) as shown:
-            report, gone = scan_report(shown, models, failed, entries)
+            report, gone = scan_report(shown, models, entries)
         for entry in gone:
             click.echo(f"{baseline}: no longer found: {entry['name']} in {entry['model']}", err=True)
         if write_baseline and baseline is not None:
             _add_to_baseline(baseline, report.findings)
-        write_report(Diagnosis({}, report, {"subject": package}), form, language, output)
+        write_report(Diagnosis({}, report, {"subject": subject}), form, language, output)
         context.exit(report.exit_code)
     except DoctorError as error:
         click.echo(f"error: {error}", err=True)
         context.exit(error.exit_code)
 
 
-@dataclass(frozen=True)
-class ScanReport(Report):
-    """Report on the classes of a package: each class is a check, and its findings name it.
-
-    Attributes:
-        known: number of findings that the baseline lists.
-    """
-
-    known: int = 0
-
-    def asked_lines(self, language: Language = "en") -> Iterator[str]:
-        """Yield nothing: the classes without a finding are too many to list."""
-        return iter(())
-
-    def verdict(self, language: Language = "en") -> str:
-        """Return the numbers of classes and of findings."""
-        counts = {"asked": len(self.asked), "skipped": len(self.skipped), "known": self.known}
-        template: str = self.labels(language)["scan"]
-        return template.format(new=len(self.findings), **counts)
-
-
-def _find_models(package: str, patterns: Sequence[str]) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the classes of a package by the names of its models, and why modules of it were not imported, by name.
+def _find_models(subject: str, patterns: Sequence[str]) -> Mapping[str, str]:
+    """Return the names of the models, each with its class or function.
 
     Raises:
-        UsageError: no class has a name that was given.
-        MissingPackageError: the package is not installed.
+        UsageError: no class has a name that was given, or the file cannot be imported.
+        MissingPackageError: transformers is not installed.
     """
-    sys.path.insert(0, "")  # the current folder is searched first
     with redirect_stdout(sys.stderr):
-        require(package, f"scan {package}")
-        from transformer_doctor.small_models import class_names, library_names
+        if subject == "transformers":
+            require(subject, f"scan {subject}")
+            from transformer_doctor.small_models import library_names
 
-        models, failed = (library_names(), {}) if package == "transformers" else class_names(package)
+            models = library_names()
+        else:
+            models = {f"{subject}:{name}": name for name in maker_names(subject)}
     chosen = {name: owner for name, owner in models.items() if any(_fits(each, name, owner) for each in patterns)}
     if patterns and not chosen:
-        raise UsageError(f"{package}: none of {len(models)} classes is named {' or '.join(patterns)}.")
-    return (chosen, {}) if patterns else (models, failed)
+        raise UsageError(f"{subject}: none of {len(models)} classes is named {' or '.join(patterns)}.")
+    return chosen if patterns else models
 
 
-def examine_small(name: str) -> list[Row]:
-    """Examine a small model, and return its row.
+def examine_one(name: str) -> list[Row]:
+    """Examine a model, and return its row.
 
-    A row has the findings (`findings`), or why there are none: the model was not built (`left out`), the class is a
-    part of a model (`part`), or the examination raised an error (`crash`).
+    A row has the findings (`findings`), or why there are none: the model was not built (`left out`), or the
+    examination raised an error (`crash`).
     """
     from transformer_doctor import examine
-    from transformer_doctor.small_models import NoModel, NotBuilt, kind_of, small_model
+    from transformer_doctor.small_models import NotBuilt, kind_of, small_model
 
     logging.disable()
     with open(os.devnull, "w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
         try:
-            report = examine(small_model(name), kind=kind_of(name))
-        except NoModel as reason:
-            return [{"part": str(reason)}]
+            if ":" in name:
+                report = examine(**load_arguments(name))
+            else:
+                report = examine(small_model(name), kind=kind_of(name))
         except NotBuilt as reason:
             return [{"left out": str(reason)}]
         except Exception as error:  # a model that cannot be examined does not end the scan
             return [{"crash": reason_of(error)[:600]}]
-    if ":" in name and any(reason == "no attention was recognised" for _, reason in report.skipped):
-        return [{"part": "has no attention"}]
-    findings = [
-        finding.to_json() | {"texts": {language: asdict(text) for language, text in finding.texts.items()}}
-        for finding in report.findings
-    ]
-    return [{"findings": findings, "asked": len(report.asked)}]
+    return [{"findings": [asdict(finding) for finding in report.findings], "asked": len(report.asked)}]
 
 
 def read_baseline(path: Path) -> Sequence[Entry]:
@@ -176,18 +153,19 @@ def _add_to_baseline(path: Path, findings: Iterable[Finding]) -> None:
 
 
 def scan_report(
-    rows: Iterable[Row], models: Mapping[str, str], failed: Mapping[str, str], baseline: Sequence[Entry]
-) -> tuple[ScanReport, Sequence[Entry]]:
-    """Return the report on the rows of a scan, without notes, and the known findings that no longer occur."""
-    findings, asked, skipped, known = [], [], [*failed.items()], 0
+    rows: Iterable[Row], models: Mapping[str, str], baseline: Sequence[Entry]
+) -> tuple[Report, Sequence[Entry]]:
+    """Return the report on the rows of a scan, without notes, and the known findings that no longer occur.
+
+    Each model is a check of the report.
+    """
+    findings, asked, skipped = [], [], []
     expected: list[Entry] = []
     seen: list[Entry] = []
     for row in rows:
-        if "part" in row:
-            continue
         name, owner = row["case"], models[row["case"]]
         shared = [*models.values()].count(owner) > 1  # by several types of models of transformers
-        label = name if ":" in name else f"{owner} ({name.split(' ')[1]})" if shared else owner
+        label = f"{owner} ({name.split(' ')[1]})" if shared else owner
         if "findings" not in row:
             skipped.append((label, row.get("left out") or row.get("crash") or row["failure"]))
             continue
@@ -197,21 +175,19 @@ def scan_report(
         for found in row["findings"]:
             listed = [entry for entry in entries if entry["name"] == found["name"]]
             seen += listed
-            if found["severity"] != "note":
-                known += bool(listed)
-                findings += [] if listed else [_finding(found, label)]
+            if found["severity"] != "note" and not listed:
+                findings.append(_finding(found, label))
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.check))
-    report = ScanReport(findings, sorted(asked), sorted(skipped), known=known)
-    return report, [entry for entry in baseline if entry in expected and entry not in seen]
+    return Report(findings, sorted(asked), sorted(skipped)), [
+        entry for entry in baseline if entry in expected and entry not in seen
+    ]
 
 
-def _finding(row: Row, label: str) -> Finding:
-    path, _, line = (row["place"] or "").rpartition(":")
-    return Finding(
-        row["name"], row["severity"], f"class {label}: {row['evidence']}", row["cause"], row["cure"],
-        place=Place(path, int(line)) if path else None, check=label,
-        texts={language: FindingText(**text) for language, text in row["texts"].items()},
-    )  # fmt: skip
+def _finding(found: Row, label: str) -> Finding:
+    place = found["place"] and Place(**found["place"])
+    texts = {language: FindingText(**text) for language, text in found["texts"].items()}
+    evidence = f"model {label}: {found['evidence']}"
+    return Finding(**found | {"place": place, "texts": texts, "evidence": evidence, "check": label})
 
 
 def _fits(pattern: str, *names: str) -> bool:

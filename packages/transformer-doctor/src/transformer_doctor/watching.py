@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial, wraps
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -42,12 +41,10 @@ _DEPENDENCE = 8  # update at which weights without a gradient are tried
 _MOST_UPDATES = 16  # steps of another optimizer without a step
 _EARLY = 64  # updates in which the loss of new batches is not near 0
 _PERIOD, _ORDERED = 4, 10  # batches of an epoch, and batches in the same order, by which an order is recognised
-_KNOWN, _TOLD_SUMS = 1_000_000, 4  # batches, and sums of the weights, that are remembered
+_KNOWN = 1_000_000  # batches that are remembered
 
 _MODE = "the model is trained in train()"
 _BATCHES = "batches and their order differ"
-_COPIES = "all processes hold the same weights"
-_SAVED = "saved weights are those of the model"
 _REASONS = {
     UPDATES: "weights are compared at updates 4, 16 and every 64th: there were fewer, or the learning rate grows",
     GRADIENTS: "no backward pass was seen",
@@ -134,7 +131,6 @@ class Watch:
         self._calls: dict[nn.Module, tuple[Any, Any]] = {}  # arguments of the outermost parts, since the last step
         self._recent: deque[tuple[int, int]] = deque(maxlen=_EARLY)  # update and hash of each batch
         self._known: dict[int, int] = {}  # number of the batch by its hash
-        self._sums: list[tuple[str, str]] = []  # names and sums of the weights that other processes can read
         self._count = self._period = self._in_order = 0  # of batches; since how many batches the order is the same
 
     @property
@@ -324,38 +320,11 @@ class Watch:
         self._all_steps += 1
         self._loss.totals.clear()
         self._calls.clear()
-        if held.is_mark() and _processes() and held.after is not None:
-            text = f"{held.after.double().sum():.17g}"
-            self._sums = [*self._sums, (f"transformer-doctor/{self._held.index(held)}/{held.steps}", text)][
-                -_TOLD_SUMS:
-            ]
-            self._compare_copies()
         self.told.update = max(held.steps for held in self._held)
         for held in self._held:
             if not held.steps and held.waiting and self.told.update >= _MOST_UPDATES:
                 evidence = f"an optimizer ({type(held.optimizer).__name__}) of {len(self._held)} made no step"
                 self.told.find("parameters-not-updated", evidence, UPDATES)
-
-    def _compare_copies(self) -> None:
-        """Leave a sum of the weights for other processes, and compare those that they left; wait for none."""
-        store, own = torch.distributed.distributed_c10d._get_default_store(), torch.distributed.get_rank()
-        store.set(f"{self._sums[-1][0]}/{own}", self._sums[-1][1])
-        self.told.asked.add(_COPIES)
-        for place, text in self._sums:
-            for rank in range(torch.distributed.get_world_size()):
-                if store.check([f"{place}/{rank}"]) and store.get(f"{place}/{rank}").decode() != text:
-                    evidence = f"processes {min(own, rank)} and {max(own, rank)} hold different weights"
-                    self.told.find("copies-differ", evidence, _COPIES)
-
-    def compare_saved(self, weights: Mapping[str, Tensor]) -> None:
-        """Compare weights that were saved and loaded again, by name, with those of the model."""
-        now, trained = self.model.state_dict(), dict(self.model.named_parameters())
-        other = [name for name, weight in weights.items() if name in now and not _same(weight, now[name])]
-        lost = [name for name, weight in trained.items() if weight.requires_grad and name not in weights]
-        self.told.asked.add(_SAVED)
-        if other or lost:
-            evidence = f"saved weights differ in {listed(other)}" if other else f"{listed(lost)} are not saved"
-            self.told.find("reload-differs", evidence, _SAVED)
 
 
 def _called_parts(module: nn.Module) -> Iterator[nn.Module]:
@@ -383,10 +352,6 @@ def _drops(module: nn.Module) -> bool:
     return any(isinstance(part, nn.modules.dropout._DropoutNd) and part.p > 0 for part in parts)
 
 
-def _same(saved: Tensor, weight: Tensor) -> bool:
-    return torch.equal(saved.to(weight.device, weight.dtype), weight.detach())
-
-
 def _depends_on(model: nn.Module, weights: Sequence[Tensor], module: nn.Module, args: Any, named: Any) -> bool:
     state = ModuleState(model)
 
@@ -403,7 +368,7 @@ def _depends_on(model: nn.Module, weights: Sequence[Tensor], module: nn.Module, 
 def trainer_callback(**options: Any) -> Any:
     """Return a callback for the Trainer of transformers that watches the training; options are those of `watch`.
 
-    Its attribute `watched` is the watch. Weights of a checkpoint are compared with those of the model.
+    Its attribute `watched` is the watch.
     """
     base = require("transformers", "the callback of its Trainer").TrainerCallback
 
@@ -411,11 +376,6 @@ def trainer_callback(**options: Any) -> Any:
         def on_train_begin(self, args: Any, state: Any, control: Any, **known: Any) -> None:
             self.watched = watch(known["model"], known["optimizer"], **options)
             self.watched.start()
-
-        def on_save(self, args: Any, state: Any, control: Any, **known: Any) -> None:
-            file = Path(args.output_dir, f"checkpoint-{state.global_step}", "model.safetensors")
-            if file.exists():
-                self.watched.compare_saved(require("safetensors.torch", "a checkpoint").load_file(file))
 
         def on_train_end(self, args: Any, state: Any, control: Any, **known: Any) -> None:
             self.watched.stop()

@@ -5,9 +5,10 @@ Shapes: B batch, T target length, V vocabulary, D model width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
 import torch
 from torch import Tensor
@@ -17,7 +18,9 @@ from transformer_doctor.catalogue import model_finding
 from transformer_doctor.errors import headline, is_for_users, is_from_user
 from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.places import place_of, raising_place
-from transformer_doctor.report import Severity
+from transformer_doctor.report import Report, Severity, report_on
+
+P = ParamSpec("P")
 
 
 @contextmanager
@@ -35,6 +38,22 @@ def errors_of(name: str, code: Any, severity: Severity | None = None) -> Iterato
             finding = model_finding("raises-an-error", f"{name} raised {headline(error)}", severity)
             vars(error)["finding"] = finding.at(place or place_of(code))
         raise
+
+
+def report_errors(examination: Callable[P, Report]) -> Callable[P, Report]:
+    """Make an exception of what the user gave to an examination its finding; a decorator."""
+
+    @wraps(examination)
+    def examine(*args: P.args, **options: P.kwargs) -> Report:
+        try:
+            with errors_of("the code", next(iter((*args, *options.values())), None)):
+                return examination(*args, **options)
+        except Exception as error:  # any exception of the user's code
+            if not hasattr(error, "finding") or not is_from_user(error):
+                raise
+            return report_on(error.finding.check, [error.finding])
+
+    return examine
 
 
 @torch.no_grad()

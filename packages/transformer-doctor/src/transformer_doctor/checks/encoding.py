@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import report_errors
 from transformer_doctor.errors import UsageError
 from transformer_doctor.report import Finding, Report, make_report
 
@@ -35,6 +36,7 @@ class Tokenizer(Protocol):
         ...
 
 
+@report_errors
 def examine_encoding(
     encode_pair: Callable[[str, str], tuple[Sequence[int], Sequence[int]]],
     pairs: Sequence[tuple[str, str]],
@@ -60,6 +62,7 @@ def examine_encoding(
     return make_report(findings, ["ids decode to the text they were made of", "each side has its own tokenizer"])
 
 
+@report_errors
 def examine_vocabulary(
     tokenizer: Tokenizer, *, vocab_size: int, train: Sequence[str], test: Sequence[str]
 ) -> Report:
@@ -143,6 +146,7 @@ def _decode(tokenizer: Tokenizer, ids: list[int]) -> str:
         return ""
 
 
+@report_errors
 def examine_collate(
     collate: Callable[[list[list[int]], list[list[int]]], Any],
     *,

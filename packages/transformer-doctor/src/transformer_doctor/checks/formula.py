@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import report_errors
 from transformer_doctor.report import Finding, Report, make_report, reason_of
 from transformer_doctor.tolerances import SAME_ATTENTION
 
@@ -22,6 +23,7 @@ _B, _H, _T, _S, _E = 2, 3, 5, 7, 11
 _STRENGTH = 3.0  # of queries and keys: scores far enough apart that a wrong scale is seen
 
 
+@report_errors
 def examine_attention(attend: Attend) -> Report:
     """Examine a function of query (B, H, T, E), key, value (B, H, S, E), mask (B, 1, T, S) -> (B, H, T, E).
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import report_errors
 from transformer_doctor.errors import UsageError, require
 from transformer_doctor.report import Finding, Report, make_report
 from transformer_doctor.tolerances import SAME_BLEU, SAME_LOSS
@@ -29,6 +30,7 @@ _REFERENCES = (
 )
 
 
+@report_errors
 def examine_evaluation(evaluate: Callable[[list[Any]], float], batches: Sequence[Any], merged: Any) -> Report:
     """Examine a function that evaluates a model on batches: its perplexity or mean loss.
 
@@ -60,6 +62,7 @@ def examine_evaluation(evaluate: Callable[[list[Any]], float], batches: Sequence
     return make_report(findings, ["the figure does not depend on the batching"])
 
 
+@report_errors
 def examine_bleu(bleu: Callable[[list[str], list[str]], float]) -> Report:
     """Examine a function that is called BLEU: hypotheses and references, a text each, to a figure.
 

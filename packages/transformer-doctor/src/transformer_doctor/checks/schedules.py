@@ -11,6 +11,7 @@ from typing import Any
 from torch.optim import Optimizer
 
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import report_errors
 from transformer_doctor.errors import UsageError
 from transformer_doctor.report import Finding, Report, make_report
 
@@ -21,6 +22,7 @@ _ZERO_STEPS, _FEW_STEPS, _MANY_STEPS = 100, 400, 20_000
 _BEFORE, _AFTER = 7, 5  # steps before and after the interruption
 
 
+@report_errors
 def examine_schedule(make: Callable[[], Any]) -> Report:
     """Examine whether a schedule that is saved and loaded into a new one gives the same rates (invariant J).
 

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 from transformer_doctor.catalogue import model_finding
+from transformer_doctor.checks.calls import report_errors
 from transformer_doctor.report import Finding, Report, make_report
 
 Pair = str | Sequence[str]
@@ -21,6 +22,7 @@ _LONG_ENOUGH = 4  # words from which on one other word makes a near copy
 _MAX_CHARACTERS = 120
 
 
+@report_errors
 def examine_split(train: Sequence[Pair], test: Sequence[Pair]) -> Report:
     """Examine the data of training and of testing, texts or pairs of texts.
 
@@ -30,6 +32,7 @@ def examine_split(train: Sequence[Pair], test: Sequence[Pair]) -> Report:
     return make_report(list(_overlap(train, test)), ["test data do not stand in the training data"])
 
 
+@report_errors
 def examine_split_function(split: Callable[[], tuple[Sequence[Pair], Sequence[Pair]]]) -> Report:
     """Examine a function that splits data into training and test data, called twice."""
     train, test = split()
