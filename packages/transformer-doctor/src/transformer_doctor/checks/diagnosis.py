@@ -16,7 +16,6 @@ from transformer_doctor.checks.internals import Internals, fill_findings, struct
 from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.errors import headline
-from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.places import raising_place
 from transformer_doctor.report import Finding
 
@@ -27,11 +26,9 @@ LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
 
 
-def diagnose(
-    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
-) -> Iterator[Finding]:
+def diagnose(symptoms: Symptoms, internals: Internals, limit: LengthLimit | None) -> Iterator[Finding]:
     """Yield findings from the outputs of a model and the attentions inside it together."""
-    structure = list(structure_findings(adapter, internals))
+    structure = list(structure_findings(internals))
     fills = list(fill_findings(internals))
     yield from (*fills, *structure)
     not_finite = symptoms["not_finite"]
