@@ -87,20 +87,13 @@ class Internals:
 
         Where source and target have the same length, they are recognised by the ids that they were computed from.
         """
-        _, source, target = self.sizes
-        lengths = {"source": source, "target": target}
+        lengths = dict(zip(("source", "target"), self.sizes[1:], strict=True))
         sizes = (lengths[side_of_queries], lengths[side_of_keys])
         chosen = [attention for attention in self.attentions if (attention.queries, attention.keys) == sizes]
-        if source != target or self.kind != "encoder-decoder":
+        if lengths["source"] != lengths["target"] or self.kind != "encoder-decoder":
             return chosen
-        return [
-            attention
-            for attention in chosen
-            if all(
-                ("target" in traced) == (side == "target")
-                for traced, side in zip(attention.sides, (side_of_queries, side_of_keys), strict=True)
-            )
-        ]
+        wanted = [side_of_queries == "target", side_of_keys == "target"]
+        return [found for found in chosen if ["target" in traced for traced in found.sides] == wanted]
 
     @cached_property
     def decoder_self(self) -> AttentionPart:
@@ -156,12 +149,9 @@ class Internals:
     def hides_padded_target_keys(self) -> bool:
         """Return whether the decoder hides a padded target key from the real queries after it."""
         middle = replace(self, attentions=self.middle).decoder_self.attentions
-        rows = [
-            row
-            for attention in middle
-            for row in list(per_row(attention, covered_scores(attention), self.sizes[0]))[:1]
-        ]
-        return bool(rows) and all(bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows)
+        rows = [next(per_row(found, covered_scores(found), self.sizes[0]), None) for found in middle]
+        hidden = [bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows if row is not None]
+        return bool(hidden) and all(hidden)
 
 
 def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
@@ -198,7 +188,8 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
     found = [finding for tracer in in_training for finding in _dropout_findings(tracer)]
     found += observe([_SIGNAL], lambda: embedding_findings(adapter, signal(adapter, samples)))
     found += observe([_SINUSOIDS], lambda: sinusoid_findings(position_tables(adapter, samples)))
-    found += observe([], lambda: _tied_logits_findings(*passes[0]))
+    if passes:
+        found += observe([], lambda: _tied_logits_findings(*passes[0]))
     if module is not None and passes:
         rates = {rate for tracer in in_training for rate in tracer.dropout_rates}
         found += observe([SETTINGS], lambda: setting_findings(module, *passes[0], rates))
@@ -319,10 +310,8 @@ def _attention_faults(internals: Internals) -> Iterator[tuple[Attention, str]]:
             yield part.attentions[0], f"{part.name} hides every token but the first from itself"
         elif hidden.any(1).all() and (first or visible.triu(1).any()):  # not of a causal one
             places = [1 + first + int(row.nonzero()[0]) for row in hidden]
-            yield (
-                part.attentions[0],
-                f"{part.name} hides a real token of each row from all queries, at positions {places}",
-            )
+            evidence = f"{part.name} hides a real token of each row from all queries, at positions {places}"
+            yield part.attentions[0], evidence
 
 
 def _equal_heads(tensor: Tensor, heads: int) -> list[int]:

@@ -39,11 +39,9 @@ _SHORT_POSITIONS, _SHORTER = 31, (15, 7)  # lengths that are tried where the mod
 def signal(adapter: ModelAdapter, samples: Samples) -> dict[str, float]:
     """Return, by side, how much the first layer's input varies over tokens, as a ratio to that over positions."""
     # no mark at the first position: every position has all kinds of tokens
+    rows = _TOKENS_FOR_SIGNAL
     streams = _first_streams(
-        adapter,
-        samples,
-        _POSITIONS_FOR_SIGNAL,
-        lambda side, length: samples.content(side, _TOKENS_FOR_SIGNAL, length),
+        adapter, samples, _POSITIONS_FOR_SIGNAL, lambda side, length: samples.content(side, rows, length)
     )
     ratios = {side: _token_signal(stream, _TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
     return {side: ratio for side, ratio in ratios.items() if ratio is not None}

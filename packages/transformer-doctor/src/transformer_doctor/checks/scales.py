@@ -84,14 +84,8 @@ def _model_width(
         candidate.projection is not None and candidate.projection.source is layer.source for candidate in attentions
     )
     widths = {attention.heads * attention.width, modules * attention.heads * attention.width, layer.width_in}
-    return next(
-        (
-            width
-            for width in sorted(widths - {attention.width})
-            if width > attention.width and math.isclose(factor, width**-0.5, rel_tol=tolerance)
-        ),
-        None,
-    )
+    fitting = [width for width in widths if math.isclose(factor, width**-0.5, rel_tol=tolerance)]
+    return min((width for width in fitting if width > attention.width), default=None)
 
 
 def _unusual_scale(attention: Attention, factor: float, tolerance: float, *, biased: bool) -> Iterator[Finding]:
