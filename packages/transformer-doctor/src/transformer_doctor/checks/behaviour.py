@@ -127,22 +127,13 @@ def _dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | Non
 
 
 def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Compare a row alone, or repeated, in a batch and in a batch in another order, all of one length (D)."""
-    ids, size = samples.ids(), samples.smallest_batch
-    scores = run(adapter, ids)
-    order = torch.arange(len(scores)).roll(1)
-    pairs = {"in another order": (scores[order], run(adapter, {side: rows[order] for side, rows in ids.items()}))}
-    if len(scores) > size:
-        parts = [
-            run(adapter, {side: rows[[row] * size] for side, rows in ids.items()}) for row in range(len(scores))
-        ]
-        pairs = {"alone": (scores, torch.cat([part[:1] for part in parts])), **pairs}
-    found = [
-        _changed(*pair, adapter.tolerances.other_shape,
-                 f"rows {condition} give scores that differ{_BY} from those of the batch")
-        for condition, pair in pairs.items()
-    ]  # fmt: skip
-    return next(filter(None, found), None)
+    """Compare the rows of a batch with each of them alone, or repeated if the model takes no single row (D)."""
+    ids, alone = samples.ids(), []
+    for row in range(samples.batch):
+        repeated = {side: rows[[row] * samples.smallest_batch] for side, rows in ids.items()}
+        alone.append(run(adapter, repeated)[:1])
+    evidence = f"rows alone give scores that differ{_BY} from those of the batch"
+    return _changed(run(adapter, ids), torch.cat(alone), adapter.tolerances.other_shape, evidence)
 
 
 def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples, *, left: bool = False) -> str | None:
@@ -165,10 +156,10 @@ def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples, *, left:
         beside = together[row : row + 1, -alone.size(1) :] if left else together[row : row + 1, : alone.size(1)]
         change = change_of_most(alone, beside, tolerance)
         found |= {row + 1: change} if change > tolerance else {}
-    if len(found) < min(2, len(cuts)):  # a choice among equally good keys may differ in one
+    if len(found) < min(2, sum(map(bool, cuts))):  # a choice among equally good keys may differ in one
         return None
     tokens = ", ".join(str(ids[adapter.sides[0 if left else -1]].size(1) - cut) for cut in cuts)
-    evidence = f"in a batch of rows of {tokens} tokens{', padded before the text,' * left} rows"
+    evidence = f"in a batch of rows of {tokens} tokens,{' padded before the text,' * left} rows"
     evidence += f" {' and '.join(map(str, found))} have scores that differ{_BY} from those of each row alone"
     return evidence.format(percentage(max(found.values())))
 
