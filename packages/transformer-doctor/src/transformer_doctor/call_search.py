@@ -209,29 +209,24 @@ def judge(adapter: ModelAdapter, form: CallForm) -> FoundCall | Exception:
         )
         return _same(scores[:2], fewer, tolerance) and _same(scores[order.to(scores.device)], moved, tolerance)
 
-    def future() -> bool:
-        middle = ids["target"].size(1) // 2
-        changed = samples.others("target", ids["target"])
-        target = torch.cat([ids["target"][:, :middle], changed[:, middle:]], 1)
-        return _same(scores[:, :middle], adapter({**ids, "target": target})[:, :middle], tolerance)
-
-    def padding() -> bool:
-        padded = adapter({**ids, "source": with_padding(ids["source"], adapter.pad or 0, 3)})
-        return _same(scores, padded[:, : scores.size(1)], tolerance)
-
-    def left_padding() -> bool:
-        side = adapter.sides[0]
-        padded = adapter({**ids, side: with_padding(ids[side].flip(1), adapter.pad or 0, 3).flip(1)})
-        return _same(scores, padded[:, -scores.size(1) :], tolerance)
-
-    observations = {"finite": lambda: bool(scores.isfinite().all()), "rows": rows}
+    length, pad = scores.size(1), adapter.pad or 0
+    changed: dict[str, tuple[dict[str, Tensor], slice, slice]] = {}  # ids, and parts of both scores that agree
     if "target" in adapter.sides:
-        observations["future"] = future
+        beginning = slice(0, ids["target"].size(1) // 2)
+        target = samples.others("target", ids["target"])
+        target[:, beginning] = ids["target"][:, beginning]
+        changed["future"] = {**ids, "target": target}, beginning, beginning
     if adapter.pad is not None and "source" in adapter.sides:
-        observations["padding"] = padding
+        padded = with_padding(ids["source"], pad, 3)
+        changed["padding"] = {**ids, "source": padded}, slice(None), slice(0, length)
     if adapter.pad is not None and form.left_padding:
-        observations["left padding"] = left_padding
-    return FoundCall(adapter, form, {name: _holds(observe) for name, observe in observations.items()}, scores)
+        side = adapter.sides[0]
+        padded = with_padding(ids[side].flip(1), pad, 3).flip(1)
+        changed["left padding"] = {**ids, side: padded}, slice(None), slice(-length, None)
+    sound = {"finite": bool(scores.isfinite().all()), "rows": _holds(rows)}
+    for name, (others, own, theirs) in changed.items():
+        sound[name] = _holds(lambda: _same(scores[:, own], adapter(others)[:, theirs], tolerance))  # noqa: B023
+    return FoundCall(adapter, form, sound, scores)
 
 
 def _holds(observe: Callable[[], bool]) -> bool:

@@ -161,7 +161,7 @@ def _check_outputs(
         report += make_report([], [], remarks=[*adapter.remarks, *prepared.remarks, *remarks])
         internals = trace_internals(adapter, samples)
         lengths, limit = _observe_lengths(adapter, samples, longest)
-        findings = diagnose(adapter, symptoms, internals, limit)
+        findings = diagnose(symptoms, internals, limit)
         report += lengths + make_report(findings, internals.asked, internals.skipped)
         if adapter.tolerances.exact and not samples.fixed_length:
             report += attempt([DISTANCES], lambda: distance_report(adapter, samples))

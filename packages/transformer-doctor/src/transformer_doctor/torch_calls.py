@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,27 +99,22 @@ class Product:
         return [axis for axis in self.out if axis in side and axis not in other]
 
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
 def product_of(equation: str | None, left: Tensor, right: Tensor) -> Product | None:
     """Return the axes of an einsum, or of a matrix product without an equation; None if they cannot be read."""
     if equation is None:
         if left.dim() < 2 or right.dim() < 2:
             return None
-        lead = _LETTERS[: max(left.dim(), right.dim()) - 2]
-        first = lead[len(lead) - left.dim() + 2 :] + "xy"
-        second, out = lead[len(lead) - right.dim() + 2 :] + "yz", lead + "xz"
-    else:
-        inputs, arrow, out = equation.replace(" ", "").partition("->")
-        first, comma, second = inputs.partition(",")
-        if not arrow or not comma or "," in second:
-            return None
-        dots = "".join(letter for letter in _LETTERS.upper() if letter not in equation)
-        ellipsis_axes = max(
-            left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", "")), 0
-        )
-        first, second, out = (labels.replace("...", dots[:ellipsis_axes]) for labels in (first, second, out))
+        equation = "...xy,...yz->...xz"
+    inputs, arrow, out = equation.replace(" ", "").partition("->")
+    first, comma, second = inputs.partition(",")
+    if not arrow or not comma or "," in second:
+        return None
+    counts = [left.dim() - len(first.replace("...", "")), right.dim() - len(second.replace("...", ""))]
+    dots = [letter for letter in string.ascii_letters if letter not in equation][: max(*counts, 0)]
+    first, second, out = (
+        labels.replace("...", "".join(dots[len(dots) - count :]))
+        for labels, count in ((first, counts[0]), (second, counts[1]), (out, len(dots)))
+    )
     if len(first) != left.dim() or len(second) != right.dim():
         return None
     sizes: dict[str, int] = {}

@@ -10,6 +10,8 @@ from specimens.planted import BOS, EOS, PAD, VOCABULARY, Transformer
 from specimens.wrong_layers import WrongLayers
 from transformer_doctor import examine
 
+pytestmark = pytest.mark.usefixtures("one_length")
+
 
 class CausalCross(Transformer):
     """Gives a look-ahead mask to cross-attention, too."""
@@ -30,7 +32,6 @@ def test_causal_cross_attention_is_named() -> None:
     assert "the first queries see [1, 2, 3] of 11 source tokens" in report.findings[0].evidence
 
 
-@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("way", "evidence"),
     [

@@ -39,6 +39,7 @@ def test_a_look_ahead_at_any_range_is_named_and_its_sound_twin_is_not(kind: str,
         assert report.names == ["sees-the-future"] * leaks, report
 
 
+@pytest.mark.usefixtures("long_texts_alone")
 def test_a_look_ahead_in_long_texts_says_from_which_length_on_and_how_far() -> None:
     report = examined(LongRange("strides", 48, leaks=True), kind="decoder")
     (finding,) = report.findings
@@ -49,6 +50,7 @@ def test_a_look_ahead_in_long_texts_says_from_which_length_on_and_how_far() -> N
     assert "torch.tril" in finding.cure
 
 
+@pytest.mark.usefixtures("long_texts_alone")
 def test_the_report_says_where_the_time_ended_the_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -71,12 +73,14 @@ class NoNumbers(LongRange):
         return super().forward(ids) * (torch.nan if ids.size(1) > 40 else 1.0)
 
 
+@pytest.mark.usefixtures("long_texts_alone")
 def test_scores_of_long_texts_that_are_nan_are_named() -> None:
     report = examined(NoNumbers("mean", 8, leaks=False), kind="decoder")
     assert report.names == ["not-a-number"]
     assert "texts of 64 tokens are NaN; with 37 tokens nothing was seen" in report.findings[0].evidence
 
 
+@pytest.mark.usefixtures("long_texts_alone")
 def test_a_refusal_of_long_texts_ends_the_question_and_is_said() -> None:
     class Refuses(LongRange):
         def forward(self, ids: torch.Tensor) -> torch.Tensor:
@@ -89,6 +93,7 @@ def test_a_refusal_of_long_texts_ends_the_question_and_is_said() -> None:
     assert "up to 37 tokens; with 64, the code raised ValueError" in report.tried[FUTURE]
 
 
+@pytest.mark.usefixtures("long_texts_alone")
 @pytest.mark.parametrize(
     ("way", "name", "evidence"),
     [

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_doctor.attention_tracer import AttentionTracer
-from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
+from transformer_doctor.checks.scales import scale_findings, tied_logits_findings
 from transformer_doctor.trace import Attention
 
 B, T, D, H = 3, 7, 32, 4
@@ -114,5 +114,5 @@ def test_scores_without_a_scale_are_a_note_where_the_weights_may_compensate() ->
 def test_tied_logits_are_named_where_a_root_of_the_width_compensates_nothing(
     factor: float, spread: float, norm: float, named: bool
 ) -> None:
-    findings = [finding.name for finding in tied_logits_findings(TiedLogits(D, factor, spread, norm))]
+    findings = [finding.name for finding in tied_logits_findings(D, factor, spread, norm)]
     assert findings == ["tied-logits-scaled"] * named

@@ -13,6 +13,8 @@ from specimens.wrong_layers import WrongLayers
 from transformer_doctor import examine
 from transformer_doctor.checks.settings import SETTINGS
 
+pytestmark = pytest.mark.usefixtures("one_length")
+
 
 class Configured(nn.Module):
     """A decoder whose configuration states dropout of 0.1 and a tied matrix.
@@ -47,7 +49,6 @@ class Configured(nn.Module):
         return self.output(x)
 
 
-@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("way", "name", "evidence"),
     [
@@ -67,7 +68,6 @@ def test_a_model_that_is_not_as_configured_is_named(way: str, name: str | None, 
     assert SETTINGS in report.asked
 
 
-@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(("setting", "found"), [("attention_dropout", []), ("dropout_rate", ["not-as-configured"])])
 def test_a_rate_of_zero_in_the_attention_says_nothing_of_other_dropouts(setting: str, found: list[str]) -> None:
     model = Configured("sound")
@@ -108,7 +108,6 @@ def test_a_window_on_other_layers_than_configured_is_named(reversed_layers: bool
     )
 
 
-@pytest.mark.usefixtures("one_length")
 @pytest.mark.parametrize(
     ("way", "name", "evidence"),
     [

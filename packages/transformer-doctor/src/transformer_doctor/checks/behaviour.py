@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle, islice
 
 import torch
@@ -125,70 +126,42 @@ def _dependence_on_padding(adapter: ModelAdapter, samples: Samples) -> str | Non
     return None
 
 
-def _dependence_on_left_padding(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Check that real positions do not depend on padding before the text of the first side (invariant C)."""
-    ids, side = samples.ids(), adapter.sides[0]
-    before = torch.full((len(ids[side]), _MORE_PADDING[0]), adapter.pad or 0)
-    padded = run(adapter, ids | {side: torch.cat([before, ids[side]], 1)})
-    scores = run(adapter, ids)
-    evidence = f"{_MORE_PADDING[0]} padded positions before the text change the scores{_BY}"
-    if found := _changed(scores, padded[:, -scores.size(1) :], adapter.tolerances.other_shape, evidence):
-        return found
-    cuts = [*islice(cycle(_CUTS), len(scores))]
-    padded = ids[side].where(torch.arange(ids[side].size(1)) >= torch.tensor(cuts)[:, None], adapter.pad or 0)
-    together = run(adapter, ids | {side: padded})
-    for row, cut in enumerate(cuts):
-        parts = {name: rows[[row] * samples.smallest_batch] for name, rows in ids.items()}
-        alone = run(adapter, parts | {side: parts[side][:, cut:]})[:1]
-        evidence = f"with {', '.join(map(str, cuts))} padded positions before the rows of a batch, row {row + 1}"
-        evidence += " has scores that differ" + _BY + " from those of this row alone"
-        beside = together[row : row + 1, -alone.size(1) :]
-        if found := _changed(alone, beside, adapter.tolerances.other_shape, evidence):
-            return found
-    return None
-
-
 def _dependence_on_neighbours(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Compare a row alone, in a batch and in a batch in another order, all of one length (invariant D).
+    """Compare the rows of a batch with each of them alone, or repeated if the model takes no single row (D)."""
+    ids, alone = samples.ids(), []
+    for row in range(samples.batch):
+        repeated = {side: rows[[row] * samples.smallest_batch] for side, rows in ids.items()}
+        alone.append(run(adapter, repeated)[:1])
+    evidence = f"rows alone give scores that differ{_BY} from those of the batch"
+    return _changed(run(adapter, ids), torch.cat(alone), adapter.tolerances.other_shape, evidence)
 
-    A model that refuses a single row is called with pairs: each row and the next one.
+
+def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples, *, left: bool = False) -> str | None:
+    """Compare rows of unequal lengths in a batch with each of them alone (invariants C, D).
+
+    They are padded at the end; with `left` the texts of the first side are padded before their first token.
     """
-    ids, size = samples.ids(), samples.smallest_batch
-    scores = run(adapter, ids)
-    order = torch.arange(len(scores)).roll(1)
-    reordered = run(adapter, {side: rows[order] for side, rows in ids.items()})
-    pairs = {"in another order": (scores[order], reordered)}
-    if len(scores) > size:
-        groups = [torch.arange(row, row + size) % len(scores) for row in range(len(scores))]
-        parts = [run(adapter, {side: rows[group] for side, rows in ids.items()})[:1] for group in groups]
-        pairs = {"alone" if size == 1 else "in pairs": (scores, torch.cat(parts)), **pairs}
-    found = [
-        _changed(*pair, adapter.tolerances.other_shape,
-                 f"rows {condition} give scores that differ{_BY} from those of the batch")
-        for condition, pair in pairs.items()
-    ]  # fmt: skip
-    return next(filter(None, found), None)
-
-
-def _dependence_on_longer_rows(adapter: ModelAdapter, samples: Samples) -> str | None:
-    """Compare rows of unequal lengths in a batch, padded at the end, with each of them alone (invariants C, D)."""
-    ids, pad, lengths = _long_ids(samples), adapter.pad or 0, dict[str, list[int]]()
-    for side, rows in ids.items():
-        lengths[side] = [rows.size(1) - cut for cut in islice(cycle(_CUTS), len(rows))]
-        ids[side] = rows.where(torch.arange(rows.size(1)) < torch.tensor(lengths[side])[:, None], pad)
-    together, tolerance, found = run(adapter, ids), adapter.tolerances.other_shape, dict[int, float]()
-    for row in range(len(together)):
-        parts = {side: rows[[row] * samples.smallest_batch, : lengths[side][row]] for side, rows in ids.items()}
+    ids, found, tolerance = _long_ids(samples), dict[int, float](), adapter.tolerances.other_shape
+    cuts, padded = [*islice(cycle(_CUTS), samples.batch)], dict(ids)
+    for side in adapter.sides[:1] if left else adapter.sides:
+        place = torch.arange(ids[side].size(1))
+        real = (place if left else place.flip(0)) >= torch.tensor(cuts)[:, None]
+        padded[side] = ids[side].where(real, adapter.pad or 0)
+    together = run(adapter, padded)
+    for row, cut in enumerate(cuts):
+        parts = {side: rows[[row] * samples.smallest_batch] for side, rows in ids.items()}
+        for side in adapter.sides[:1] if left else adapter.sides:
+            parts[side] = parts[side][:, cut:] if left else parts[side][:, : parts[side].size(1) - cut]
         alone = run(adapter, parts)[:1]
-        change = change_of_most(alone, together[row : row + 1, : alone.size(1)], tolerance)
+        beside = together[row : row + 1, -alone.size(1) :] if left else together[row : row + 1, : alone.size(1)]
+        change = change_of_most(alone, beside, tolerance)
         found |= {row + 1: change} if change > tolerance else {}
-    if len(found) < min(2, len(together)):  # a choice among equally good keys may differ in one
+    if len(found) < min(2, sum(map(bool, cuts))):  # a choice among equally good keys may differ in one
         return None
-    tokens = ", ".join(map(str, lengths[adapter.sides[-1]]))
-    evidence = (
-        f"in a batch of rows of {tokens} tokens, rows {' and '.join(map(str, found))} have scores that differ"
-    )
-    return evidence + _BY.format(percentage(max(found.values()))) + " from those of each row alone"
+    tokens = ", ".join(str(ids[adapter.sides[0 if left else -1]].size(1) - cut) for cut in cuts)
+    evidence = f"in a batch of rows of {tokens} tokens,{' padded before the text,' * left} rows"
+    evidence += f" {' and '.join(map(str, found))} have scores that differ{_BY} from those of each row alone"
+    return evidence.format(percentage(max(found.values())))
 
 
 def _dependence_on_the_last_call(adapter: ModelAdapter, samples: Samples) -> str | None:
@@ -292,8 +265,8 @@ OUTPUT_CHECKS = (
     OutputCheck("padded_query", "padded target positions do not see the future", _padded_query, ("target", "pad")),
     OutputCheck("padding", "results do not depend on source padding", _dependence_on_padding,
                 ("source", "pad", "comparison")),
-    OutputCheck("left_padding", "results do not depend on padding before the text", _dependence_on_left_padding,
-                ("left_padding", "pad", "comparison")),
+    OutputCheck("left_padding", "results do not depend on padding before the text",
+                partial(_dependence_on_longer_rows, left=True), ("left_padding", "pad", "comparison")),
     OutputCheck("neighbours", "results do not depend on the rest of the batch", _dependence_on_neighbours,
                 ("comparison",)),
     OutputCheck("longer_rows", LONGER_ROWS, _dependence_on_longer_rows,

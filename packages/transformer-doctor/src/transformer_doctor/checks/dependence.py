@@ -65,11 +65,8 @@ def ignored_order(adapter: ModelAdapter, samples: Samples) -> str | None:
     model of several layers sees the order even without positions: only a single layer shows that they are missing.
     """
     if adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
-        try:
-            with in_precision(adapter.module, torch.float64):
-                return _ignored_in_double(adapter, samples)
-        except Exception:  # a model that names float32 itself, or a device without float64
-            pass
+        with suppress(Exception), in_precision(adapter.module, torch.float64):  # a model may name float32 itself
+            return _ignored_in_double(adapter, samples)
     rounding = _MERE_ROUNDING * adapter.tolerances.rounding
     return _ignored_sides(adapter, samples, lambda order, tokens: tokens > _LARGE and order <= rounding)
 

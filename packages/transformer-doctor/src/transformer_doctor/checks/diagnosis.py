@@ -16,22 +16,25 @@ from transformer_doctor.checks.internals import Internals, fill_findings, struct
 from transformer_doctor.checks.lengths import LengthLimit
 from transformer_doctor.checks.masks import AttentionPart, MaskFault
 from transformer_doctor.errors import headline
-from transformer_doctor.model_adapter import ModelAdapter
 from transformer_doctor.places import raising_place
 from transformer_doctor.report import Finding
 
 # symptoms of which a difference between rows of unequal lengths is a consequence
 _MORE_THAN_ROWS = ("padding", "future", "unread", "depends-on-the-length")
 
+# symptoms that a wrong axis of the softmax, and hidden tokens, explain
+_EXPLAINED = {
+    "softmax-axis": ("future", "padded_query", "padding", "neighbours", "longer_rows", "depends-on-the-length"),
+    "attention-differs": ("longer_rows", "depends-on-the-length"),
+}
+
 LENGTHS = "long texts raise a clear error or none"
 Symptoms = Mapping[str, str]  # evidence by the symptom of an output check, empty where all is well
 
 
-def diagnose(
-    adapter: ModelAdapter, symptoms: Symptoms, internals: Internals, limit: LengthLimit | None
-) -> Iterator[Finding]:
+def diagnose(symptoms: Symptoms, internals: Internals, limit: LengthLimit | None) -> Iterator[Finding]:
     """Yield findings from the outputs of a model and the attentions inside it together."""
-    structure = list(structure_findings(adapter, internals))
+    structure = list(structure_findings(internals))
     fills = list(fill_findings(internals))
     yield from (*fills, *structure)
     not_finite = symptoms["not_finite"]
@@ -42,19 +45,15 @@ def diagnose(
         yield replace(finding, check=LAST_CALL)
     if symptoms["random"] or not_finite:  # a difference of scores is then no evidence of a dependence
         symptoms = {**dict.fromkeys(symptoms, ""), "unread": symptoms["unread"]}
-    softmax_axis = any(finding.name == "softmax-axis" for finding in structure)
-    if softmax_axis:  # a softmax over a wrong axis makes scores depend on later tokens, padding and other rows too
-        seen = ("future", "padded_query", "padding", "neighbours", "longer_rows", "depends-on-the-length")
-        symptoms = {**symptoms, **dict.fromkeys(seen, "")}
-    if any(finding.name == "attention-differs" for finding in structure):  # hidden tokens are the cause
-        symptoms = {**symptoms, "longer_rows": "", "depends-on-the-length": ""}
+    for finding in structure:
+        symptoms = {**symptoms, **dict.fromkeys(_EXPLAINED.get(finding.name, ()), "")}
     useless_fill = any(finding.severity == "error" for finding in fills)
     masks = [
         *_look_ahead(symptoms, internals, not_finite, useless_fill=useless_fill),
         *_source_padding(symptoms, internals, not_finite, useless_fill=useless_fill),
     ]
     yield from masks
-    if not_finite and not masks and not softmax_axis:
+    if not_finite and not masks and not any(finding.name == "softmax-axis" for finding in structure):
         yield model_finding("not-a-number", not_finite)
     if symptoms["left_padding"]:
         yield model_finding("depends-on-left-padding", symptoms["left_padding"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 import torch
@@ -129,7 +129,7 @@ def _exchanged_findings(
         yield model_finding("wrong-tokenizer", evidence)
 
 
-def _plain(ids: Sequence[int], marks: set[int]) -> list[int]:
+def _plain(ids: Sequence[int], marks: Set[int | None]) -> list[int]:
     return [int(token) for token in ids if int(token) not in marks]
 
 
@@ -196,12 +196,11 @@ def examine_collate(
     if batch is not None:
         sides = _sides_of(batch, pad)
         findings += _cuts(sides, longest, pad, eos, warned=bool(warned))
-        kept: list[int] = next(
-            (row for row in sides[0].tolist() if sources[0][-_WORD:] == [*filter(tokens.count, row)][-_WORD:]), []
-        )
-        if kept and len([*filter(tokens.count, kept)]) < longest:
-            evidence = f"of a source of {longest} tokens the last {len([*filter(tokens.count, kept)])} are left"
-            findings.append(model_finding("silent-cut", f"{evidence}: its beginning is missing", "error"))
+        kept = [_plain(row, {pad, bos, eos}) for row in sides[0].tolist()]
+        left = next((len(row) for row in kept if row[-_WORD:] == sources[0][-_WORD:]), longest)
+        if left < longest:
+            evidence = f"of a source of {longest} tokens the last {left} are left: its beginning is missing"
+            findings.append(model_finding("silent-cut", evidence, "error"))
     return make_report(findings, asked)
 
 

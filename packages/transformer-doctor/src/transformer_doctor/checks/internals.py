@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.calls import trace_pass
 from transformer_doctor.checks.masks import AttentionPart, covered_scores, per_row
 from transformer_doctor.checks.positions import embedding_findings, position_tables, signal, sinusoid_findings
-from transformer_doctor.checks.scales import TiedLogits, scale_findings, tied_logits_findings
+from transformer_doctor.checks.scales import scale_findings, tied_logits_findings
 from transformer_doctor.checks.settings import (
     SETTINGS,
     residual_findings,
@@ -29,7 +29,7 @@ from transformer_doctor.checks.settings import (
     window_findings,
 )
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
-from transformer_doctor.report import Finding, Place, reason_of
+from transformer_doctor.report import Finding, reason_of
 from transformer_doctor.tolerances import relative_change
 from transformer_doctor.trace import HIDES, Attention
 
@@ -59,12 +59,8 @@ class Internals:
         attentions: attentions of the first pass.
         others: attentions of the second pass.
         middle: attentions of a third pass, with padding between real target tokens; empty without padding.
-        dropped_residuals: lines with a dropout on the residual connection, in train().
-        signal: by side, ratio of the deviation over tokens to that over positions; inf without positions.
         source_padded, target_padded: padding of the first pass, (B, S) and (B, T).
-        tables: by side, the first layer's input for one token at every position, (L, D).
-        settings: findings about layers, and about what the configuration says.
-        tied: logits computed with a matrix that is also an embedding matrix, None if there are none.
+        found: findings that attentions have no part in.
         reads_past: whether the last scores depend on earlier target tokens.
         asked: checks that were made, a sentence each.
         skipped: checks that could not be made, with their reasons.
@@ -72,14 +68,10 @@ class Internals:
 
     attentions: Sequence[Attention]
     others: Sequence[Attention]
-    dropped_residuals: Sequence[Place | None]
-    signal: Mapping[str, float]
     source_padded: Tensor
     target_padded: Tensor
     middle: Sequence[Attention] = ()
-    tables: Mapping[str, Tensor] = field(default_factory=dict)
-    settings: Sequence[Finding] = ()
-    tied: TiedLogits | None = None
+    found: Sequence[Finding] = ()
     reads_past: bool = True
     kind: str = "encoder-decoder"
     asked: Sequence[str] = ()
@@ -95,20 +87,13 @@ class Internals:
 
         Where source and target have the same length, they are recognised by the ids that they were computed from.
         """
-        _, source, target = self.sizes
-        lengths = {"source": source, "target": target}
+        lengths = dict(zip(("source", "target"), self.sizes[1:], strict=True))
         sizes = (lengths[side_of_queries], lengths[side_of_keys])
         chosen = [attention for attention in self.attentions if (attention.queries, attention.keys) == sizes]
-        if source != target or self.kind != "encoder-decoder":
+        if lengths["source"] != lengths["target"] or self.kind != "encoder-decoder":
             return chosen
-        return [
-            attention
-            for attention in chosen
-            if all(
-                ("target" in traced) == (side == "target")
-                for traced, side in zip(attention.sides, (side_of_queries, side_of_keys), strict=True)
-            )
-        ]
+        wanted = [side_of_queries == "target", side_of_keys == "target"]
+        return [found for found in chosen if ["target" in traced for traced in found.sides] == wanted]
 
     @cached_property
     def decoder_self(self) -> AttentionPart:
@@ -164,12 +149,9 @@ class Internals:
     def hides_padded_target_keys(self) -> bool:
         """Return whether the decoder hides a padded target key from the real queries after it."""
         middle = replace(self, attentions=self.middle).decoder_self.attentions
-        rows = [
-            row
-            for attention in middle
-            for row in list(per_row(attention, covered_scores(attention), self.sizes[0]))[:1]
-        ]
-        return bool(rows) and all(bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows)
+        rows = [next(per_row(found, covered_scores(found), self.sizes[0]), None) for found in middle]
+        hidden = [bool(row[:, :, _MIDDLE + 1 :, _MIDDLE].all()) for row in rows if row is not None]
+        return bool(hidden) and all(hidden)
 
 
 def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
@@ -177,12 +159,12 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
     skipped: list[tuple[str, str]] = []
     asked: list[str] = []
 
-    def observe(checks: Sequence[str], make: Callable[[], _Observed], otherwise: _Observed) -> _Observed:
+    def observe(checks: Sequence[str], make: Callable[[], Iterable[_Observed]]) -> list[_Observed]:
         try:
-            result = make()
+            result = [*make()]
         except Exception as error:  # any exception of the user's model
             skipped.extend((check, reason_of(error)) for check in checks)
-            return otherwise
+            return []
         asked.extend(checks)
         return result
 
@@ -191,45 +173,38 @@ def trace_internals(adapter: ModelAdapter, samples: Samples) -> Internals:
         lengths = {"source": samples.source, "target": samples.target}
     first, padded = _padded_ids(adapter, samples, lengths)
     second, _ = _padded_ids(adapter, samples, lengths)
-    no_passes: list[tuple[AttentionTracer, Tensor]] = []
-    passes = observe(
-        [_ATTENTION, _SOFTMAX, _TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)], no_passes
-    )
+    passes = observe([_ATTENTION, _SOFTMAX, _TIED], lambda: [trace_pass(adapter, ids) for ids in (first, second)])
     attentions, others = [tracer.attentions for tracer, _ in passes] or ([], [])
     if passes and not attentions:
         skipped += [(check, _NO_ATTENTION) for check in (_ATTENTION, _SOFTMAX)]
         asked[:] = [_TIED]
-    in_training = AttentionTracer()
-    if adapter.module is not None:
-        adapter.module.train()
-        in_training = observe([_DROPOUT], lambda: trace_pass(adapter, first)[0], in_training)
-        adapter.module.eval()
+    module, in_training = adapter.module, list[AttentionTracer]()
+    if module is not None:
+        module.train()
+        in_training = observe([_DROPOUT], lambda: [trace_pass(adapter, first)[0]])
+        module.eval()
     else:
         skipped.append((_DROPOUT, "no nn.Module was found to call train() on"))
-    settings: list[Finding] = []
-    if adapter.module is not None and passes:
-        module, rates = adapter.module, in_training.dropout_rates
-        settings = observe([SETTINGS], lambda: [*setting_findings(module, *passes[0], rates)], settings)
-        settings += observe([], lambda: [*window_findings(adapter, samples)], settings[:0])
-        settings += observe([], lambda: [*unused_findings(adapter, first, *passes[0])], settings[:0])
+    found = [finding for tracer in in_training for finding in _dropout_findings(tracer)]
+    found += observe([_SIGNAL], lambda: embedding_findings(adapter, signal(adapter, samples)))
+    found += observe([_SINUSOIDS], lambda: sinusoid_findings(position_tables(adapter, samples)))
+    if passes:
+        found += observe([], lambda: _tied_logits_findings(*passes[0]))
+    if module is not None and passes:
+        rates = {rate for tracer in in_training for rate in tracer.dropout_rates}
+        found += observe([SETTINGS], lambda: setting_findings(module, *passes[0], rates))
+        found += observe([], lambda: window_findings(adapter, samples))
+        found += observe([], lambda: unused_findings(adapter, first, *passes[0]))
         if not torch.equal(passes[0][1], passes[1][1]):
-            settings += observe(
-                [], lambda: [*residual_findings(adapter, passes[0][0], (first, second))], settings[:0]
-            )
+            found += observe([], lambda: residual_findings(adapter, passes[0][0], (first, second)))
     middle: Sequence[Attention] = ()
     if adapter.pad is not None and "target" in adapter.sides:
         target = first["target"].clone()
         target[:, _MIDDLE] = adapter.pad
-        middle = observe([], lambda: trace_pass(adapter, {**first, "target": target})[0].attentions, [])
+        middle = observe([], lambda: trace_pass(adapter, {**first, "target": target})[0].attentions)
     return Internals(
-        attentions, others, in_training.dropped_residuals,
-        observe([_SIGNAL], lambda: signal(adapter, samples), {}),
-        padded["source"], padded["target"], middle,
-        observe([_SINUSOIDS], lambda: position_tables(adapter, samples), {}),
-        settings,
-        _tied_logits(*passes[0]) if passes else None,
-        observe([], lambda: _reads_past(adapter, samples), True),
-        adapter.kind, asked, skipped,
+        attentions, others, padded["source"], padded["target"], middle, found,
+        observe([], lambda: [_reads_past(adapter, samples)]) != [False], adapter.kind, asked, skipped,
     )  # fmt: skip
 
 
@@ -258,17 +233,26 @@ def _reads_past(adapter: ModelAdapter, samples: Samples) -> bool:
     return relative_change(scores, changed) > adapter.tolerances.same_shape
 
 
-def _tied_logits(tracer: AttentionTracer, scores: Tensor) -> TiedLogits | None:
+def _tied_logits_findings(tracer: AttentionTracer, scores: Tensor) -> Iterator[Finding]:
     trace = tracer.trace(scores)
     layer = trace.projection
-    if layer is None or id(layer.weight) not in {lookup.table for lookup in tracer.lookups}:
-        return None
-    factor = math.prod((*layer.factors, *trace.factors))
-    spread, norm = float(scores.float().std(-1).mean()), float(layer.weight.detach().float().norm(dim=-1).mean())
-    return TiedLogits(layer.width_in, factor, spread, norm) if math.isfinite(factor * spread) else None
+    if layer is not None and id(layer.weight) in {lookup.table for lookup in tracer.lookups}:
+        spread, norm = (
+            float(scores.float().std(-1).mean()),
+            float(layer.weight.detach().float().norm(dim=-1).mean()),
+        )
+        yield from tied_logits_findings(layer.width_in, math.prod((*layer.factors, *trace.factors)), spread, norm)
 
 
-def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[Finding]:
+def _dropout_findings(tracer: AttentionTracer) -> Iterator[Finding]:
+    if tracer.dropped_residuals:
+        evidence = (
+            f"in train(), {len(tracer.dropped_residuals)} additions have the result of a dropout as their residual"
+        )
+        yield model_finding("dropout-on-residual", evidence).at(tracer.dropped_residuals[0])
+
+
+def structure_findings(internals: Internals) -> Iterator[Finding]:
     """Yield findings about internals that need no symptom in the outputs."""
     yield from scale_findings(internals.attentions, internals.others)
     for attention in internals.attentions:
@@ -287,15 +271,7 @@ def structure_findings(adapter: ModelAdapter, internals: Internals) -> Iterator[
     for attention, evidence in () if causal else _attention_faults(internals):
         finding = replace(model_finding("attention-differs", evidence, "warning"), check=_ATTENTION)
         yield finding.at(attention.place)
-    if internals.dropped_residuals:
-        evidence = f"in train(), {len(internals.dropped_residuals)} additions have the result of"
-        yield model_finding("dropout-on-residual", f"{evidence} a dropout as their residual").at(
-            internals.dropped_residuals[0]
-        )
-    yield from embedding_findings(adapter, internals.signal)
-    yield from sinusoid_findings(internals.tables)
-    yield from tied_logits_findings(internals.tied)
-    yield from internals.settings
+    yield from internals.found
 
 
 def _softmax_findings(internals: Internals) -> Iterator[Finding]:
@@ -334,10 +310,8 @@ def _attention_faults(internals: Internals) -> Iterator[tuple[Attention, str]]:
             yield part.attentions[0], f"{part.name} hides every token but the first from itself"
         elif hidden.any(1).all() and (first or visible.triu(1).any()):  # not of a causal one
             places = [1 + first + int(row.nonzero()[0]) for row in hidden]
-            yield (
-                part.attentions[0],
-                f"{part.name} hides a real token of each row from all queries, at positions {places}",
-            )
+            evidence = f"{part.name} hides a real token of each row from all queries, at positions {places}"
+            yield part.attentions[0], evidence
 
 
 def _equal_heads(tensor: Tensor, heads: int) -> list[int]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.behaviour import ON_LENGTH
@@ -26,18 +26,19 @@ from transformer_doctor.guesses import attributes
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of, with_padding
 from transformer_doctor.module_state import in_precision, weight_count
 from transformer_doctor.report import Finding, Report, reason_of, report_on
+from transformer_doctor.signatures import words_of
 from transformer_doctor.tolerances import change_of_most, percentage, relative_change
 
 _FIRST_LENGTH = 32
 _WORK = 2e11  # weights times tokens of the longest text that is tried
 # Powers of two, every other one with 5 tokens more: a text ends with a whole chunk, or with the beginning of one.
 _LENGTHS = (13, 16, 37, 64, 133, 256, 517, 1024, 2048)
-_SECONDS = 0.8  # of processor time of all lengths, shared by the sides
+_SECONDS = 0.2  # of processor time after which no longer text is tried, shared by the sides
 _TOKENS = 4096  # of a batch
 _EVERY_CUT = 64  # length up to which later tokens are replaced from every position on
 _UNREAD = 3  # tokens at the end of a source whose loss is a cut
-_CONFIRMED = 3  # rows of a batch whose change is confirmed, or compared with that of a shorter text
-_WINDOWS = {"sliding_window", "window", "window_size", "attention_window", "local_attention", "chunk_size"}
+_COMPARED = 3  # rows of a batch that are compared with shorter texts
+_WINDOWS = {"window", "chunk"}  # words of settings
 _ROUNDING = 1e-6  # share of the spread of the scores, or of the largest gradient, that rounding may cause
 _REMAINS = 0.03  # share of a change in float32 that is left of it in float64, unless it is rounding
 
@@ -102,34 +103,32 @@ def examine_lengths(
             continue
         most = limit.length if limit is not None and limit.side == side else affordable_length(adapter, longest)
         lengths = [length for length in _LENGTHS if length < most] + [most]
-        rows = (lambda length: len(_cuts(length))) if side == "target" else (lambda length: 1)
-        report += _ask(adapter, partial(question, adapter, samples), check, lengths, rows)
+        report += _ask(adapter, partial(question, adapter, samples), check, lengths)
     return report
 
 
 def tried_lengths(adapter: ModelAdapter, longest: int) -> str:
     """Return how long the texts of a check were, compared with the limit or the window that the model states."""
-    sizes = [value for name, value in attributes(adapter.module) if name in _WINDOWS and type(value) is int]
-    relation = "beyond" if longest > max(sizes, default=0) else "within"
-    words = "the limit that the model states" if longest == adapter.stated_limit else ""
-    words = words or (f"{relation} its window of {max(sizes)}" if any(sizes) else "")
-    return f"up to {longest} tokens" + f", {words}" * bool(words)
+    window = max(stated_windows(adapter.module), default=0)
+    words = f", {'beyond' if longest > window else 'within'} its window of {window}" if window else ""
+    words = ", the limit that the model states" if longest == adapter.stated_limit else words
+    return f"up to {longest} tokens{words}"
+
+
+def stated_windows(module: nn.Module | None) -> list[int]:
+    """Return the tokens of the windows, or of the chunks, that a module or its configuration states."""
+    named = ((value, {*words_of(name)}) for name, value in attributes(module) if type(value) is int)
+    return [value for value, words in named if words & _WINDOWS]
 
 
 def _ask(
-    adapter: ModelAdapter, question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequence[int],
-    rows: Callable[[int], int],
-) -> Report:  # fmt: skip
-    """Ask at one length after the other, up to the first finding, an error, or the end of its time.
-
-    `rows` returns the number of rows of the texts of a length: attention takes rows * length ** 2 steps.
-    """
-    start, passed, seconds, end = time.thread_time(), 0, 0.0, ""
+    adapter: ModelAdapter, question: Callable[[int], Iterator[Finding]], check: str, lengths: Sequence[int]
+) -> Report:
+    """Ask at one length after the other, up to the first finding, an error, or the end of its time."""
+    start, passed, end = time.thread_time(), 0, ""
     budget = _SECONDS / len(adapter.sides)
     for length in lengths:
-        begin = time.thread_time()
-        expected = seconds * rows(length) * length**2 / (rows(passed) * passed**2) if passed else 0.0
-        if passed and begin - start + expected > budget:
+        if passed and time.thread_time() - start > budget:
             end = f"; longer ones would take more than {budget:g} s"
             break
         try:
@@ -142,7 +141,7 @@ def _ask(
         if finding is not None:
             evidence = finding.evidence + (f"; with {passed} tokens nothing was seen" if passed else "")
             return report_on(check, [replace(finding, evidence=evidence, check=check)])
-        passed, seconds = length, time.thread_time() - begin
+        passed = length
     if not passed:
         return report_on(check, reason=end.removeprefix("; "))
     return report_on(check, tried=tried_lengths(adapter, passed) + end)
@@ -157,22 +156,21 @@ def _look_ahead(adapter: ModelAdapter, samples: Samples, length: int) -> Iterato
         other = ids | {"target": torch.where(later, samples.others("target", ids["target"]), ids["target"])}
         scores = _scores(adapter, ids)
         differs = (scores != _scores(adapter, other)).any(-1) & ~later
-        ahead = torch.where(differs.any(1), cuts - differs.long().argmax(1), 0)
-        for row in ahead.argsort(descending=True)[: min(_CONFIRMED, int(ahead.count_nonzero()))].tolist():
-            rows, seeing = [row] * samples.smallest_batch, differs[row].nonzero().flatten().tolist()
-            alone = [{side: all_rows[rows] for side, all_rows in batch.items()} for batch in (ids, other)]
-            change = _confirmed_change(adapter, alone, seeing)
-            if change:
-                evidence = (
-                    f"in texts of {length} tokens, other target tokens from position {int(cuts[row]) + 1} on "
-                    f"change the scores at positions {seeing[0] + 1} to {seeing[-1] + 1}, up to {int(ahead[row])} "
-                    f"positions ahead of them, by {percentage(change)} of their spread"
-                )
-                yield in_case(model_finding("sees-the-future", evidence), "mask-in-long-texts")
-    count, end, tolerance = _CONFIRMED, 3 * length // 4 - 1, adapter.tolerances.other_shape
-    part = {side: rows[:count] for side, rows in ids.items()}
+        change = _confirmed_change(adapter, (ids, other), differs) if differs.any() else 0.0
+        if change:
+            ahead = torch.where(differs.any(1), cuts - differs.long().argmax(1), 0)
+            row = int(ahead.argmax())
+            seeing = differs[row].nonzero().flatten().tolist()
+            evidence = (
+                f"in texts of {length} tokens, other target tokens from position {int(cuts[row]) + 1} on "
+                f"change the scores at positions {seeing[0] + 1} to {seeing[-1] + 1}, up to {int(ahead[row])} "
+                f"positions ahead of them, by {percentage(change)} of their spread"
+            )
+            yield in_case(model_finding("sees-the-future", evidence), "mask-in-long-texts")
+    end, tolerance = 3 * length // 4 - 1, adapter.tolerances.other_shape
+    part = {side: rows[:_COMPARED] for side, rows in ids.items()}
     beginning = _scores(adapter, part | {"target": part["target"][:, :end]})
-    change = change_of_most(scores[:count, :end], beginning, tolerance)
+    change = change_of_most(scores[:_COMPARED, :end], beginning, tolerance)
     if change > tolerance:
         evidence = ON_LENGTH.format(end=end, length=length, change=percentage(change))
         yield model_finding("depends-on-the-length", evidence)
@@ -195,20 +193,18 @@ def _scores(adapter: ModelAdapter, ids: Mapping[str, Tensor]) -> Tensor:
     return scores
 
 
-def _confirmed_change(
-    adapter: ModelAdapter, pair: Sequence[Mapping[str, Tensor]], positions: Sequence[int]
-) -> float:
-    """Return the change of the scores at some positions between two batches, 0 if it may be rounding.
+def _confirmed_change(adapter: ModelAdapter, pair: Sequence[Mapping[str, Tensor]], differs: Tensor) -> float:
+    """Return the change of the scores between two batches where they differ (B, T), 0 if it may be rounding.
 
     A dependence has the same effect in float64; rounding, and a tie that it decides, have none there.
     """
 
     def change() -> float:
-        return relative_change(*(run(adapter, ids)[:, positions] for ids in pair))
+        return relative_change(*(run(adapter, ids)[differs] for ids in pair))
 
     plain = precise = change()
     least = adapter.tolerances.same_shape
-    if plain and adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
+    if adapter.module is not None and weight_count(adapter.module) <= FOR_DOUBLE:
         with suppress(Exception), in_precision(adapter.module, torch.float64):  # a model may name float32 itself
             precise, least = change(), max(_ROUNDING, _REMAINS * plain)
     return plain if precise > least else 0.0

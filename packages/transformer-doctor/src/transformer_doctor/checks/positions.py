@@ -1,13 +1,13 @@
 """Find weak token embeddings and wrong sinusoids in the input of a model's first layer.
 
-Shapes: B batch, L length, D model width, F frequencies that are tried, N columns.
+Shapes: B batch, L length, D model width, N columns.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import torch
@@ -22,12 +22,12 @@ from transformer_doctor.report import Finding
 # start without scale_embedding, which trains, has 1 / 35.
 _WEAKEST = 1 / 40
 _FITS = 2e-3  # share of a column's variance that a sinusoid leaves over, half precision included
-_FLAT = 1e-3  # share of the largest deviation up to which a column counts as constant
+_FLAT = 1e-2  # share of the largest deviation up to which a column counts as constant
 _SLOWEST = 0.06  # radians per position: too little of slower sinusoids is seen
 _SAME_FREQUENCY, _SAME_RATIO = 1e-2, 3e-2
 _QUADRATURE = 0.1  # radians
 _BASES = (300.0, 3e6)  # of the geometric progression: 10,000 in the paper
-_FREQUENCIES, _ZOOMS, _POINTS, _CHUNK = 1500, 4, 21, 128
+_REFINEMENTS = 4
 _FEWEST_POSITIONS = 24
 _TOKENS_FOR_SIGNAL, _POSITIONS_FOR_SIGNAL = 64, 31
 _POSITIONS_FOR_SINUSOIDS = 64
@@ -39,11 +39,9 @@ _SHORT_POSITIONS, _SHORTER = 31, (15, 7)  # lengths that are tried where the mod
 def signal(adapter: ModelAdapter, samples: Samples) -> dict[str, float]:
     """Return, by side, how much the first layer's input varies over tokens, as a ratio to that over positions."""
     # no mark at the first position: every position has all kinds of tokens
+    rows = _TOKENS_FOR_SIGNAL
     streams = _first_streams(
-        adapter,
-        samples,
-        _POSITIONS_FOR_SIGNAL,
-        lambda side, length: samples.content(side, _TOKENS_FOR_SIGNAL, length),
+        adapter, samples, _POSITIONS_FOR_SIGNAL, lambda side, length: samples.content(side, rows, length)
     )
     ratios = {side: _token_signal(stream, _TOKENS_FOR_SIGNAL) for side, (stream, _) in streams.items()}
     return {side: ratio for side, ratio in ratios.items() if ratio is not None}
@@ -140,96 +138,63 @@ def embedding_findings(adapter: ModelAdapter, signal: Mapping[str, float]) -> It
                 yield model_finding("pad-row-overwritten", f"{evidence} is up to {strength:.2g}")
 
 
-@dataclass(frozen=True)
-class _Sinusoids:
-    """Sinusoids that fit the columns of a table.
-
-    Attributes:
-        frequency: radians per position, (N,).
-        phase: radians, (N,).
-        left_over: share of the variance of each column that its sinusoid leaves over, (N,).
-        width: number of columns of the table, flat ones included.
-    """
-
-    frequency: Tensor
-    phase: Tensor
-    left_over: Tensor
-    width: int
-
-
 def sinusoid_findings(tables: Mapping[str, Tensor]) -> Iterator[Finding]:
     """Yield a finding if tables of positions, (L, D) by side, are sinusoids, but not those of the paper."""
     for side, table in tables.items():
         if len(table) < _FEWEST_POSITIONS or not bool(table.isfinite().all()):
             continue
-        fault = _sinusoid_fault(_fit_sinusoids(table))
+        fault = _sinusoid_fault(table)
         if fault:
             yield model_finding("wrong-sinusoids", f"positions of the {side} side are sinusoids; {fault}")
 
 
-def _fit_sinusoids(table: Tensor) -> _Sinusoids:
-    """Fit a sinusoid and a constant to each column of a table (L, D) that is not flat."""
+def _fit_sinusoids(table: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Fit a sinusoid and a constant to each column of a table (L, D) that is neither flat nor slow.
+
+    Of a sinusoid x of w radians a position, x[t - 1] + x[t + 1] is 2 cos(w) x[t], up to a constant.
+
+    Returns:
+        The radians per position, the phase, and the share of the variance that the fit leaves over: (N,) each.
+    """
     table = table.detach().cpu().double()
     x = table - table.mean(0)
     deviation = x.square().mean(0).sqrt()
-    x = x[:, deviation > _FLAT * deviation.max().clamp_min(1e-12)].t()  # (N, L)
-    fits = [_fit_columns(chunk) for chunk in x.split(_CHUNK)]
-    if not fits:
-        empty = torch.zeros(0, dtype=torch.float64)
-        return _Sinusoids(empty, empty, empty, table.size(1))
-    frequency, phase, left_over = (torch.cat(parts) for parts in zip(*fits, strict=True))
-    return _Sinusoids(frequency, phase, left_over, table.size(1))
+    x = x[:, deviation > _FLAT * deviation.max().clamp_min(1e-12)]  # (L, N)
+    inner = x[1:-1] - x[1:-1].mean(0)
+    cosine = ((x[:-2] + x[2:]) * inner).sum(0) / (2 * inner.square().sum(0)).clamp_min(1e-30)
+    frequency = cosine.clamp(-1, 1).acos()
+    clear = frequency > _SLOWEST / 2
+    frequency, x = frequency[clear], x[:, clear].t()  # (N,), (N, L)
+    time = torch.arange(x.size(1), dtype=torch.float64) - (x.size(1) - 1) / 2
+    for _ in range(_REFINEMENTS):  # of a table in half precision, by the method of Gauss and Newton
+        sine, cosine = (frequency[:, None] * time).sin(), (frequency[:, None] * time).cos()
+        basis = torch.stack([torch.ones_like(sine), sine, cosine], -1)  # (N, L, 3)
+        fitted = torch.stack([x, time * cosine, time * sine], -1)
+        weights = torch.linalg.lstsq(basis, fitted).solution  # (N, 3, 3)
+        rest, by_sine, by_cosine = (fitted - basis @ weights).unbind(-1)
+        slope = weights[:, 1, :1] * by_sine - weights[:, 2, :1] * by_cosine  # of the fit over the frequency
+        frequency = frequency + (rest * slope).sum(1) / slope.square().sum(1).clamp_min(1e-30)
+    left_over = rest.square().sum(1) / x.square().sum(1).clamp_min(1e-30)
+    return frequency, torch.atan2(weights[:, 2, 0], weights[:, 1, 0]), left_over
 
 
 def fastest_sinusoid(table: Tensor, columns: int) -> float:
     """Return the largest frequency of the first columns of a table (L, N) that are sinusoids, 0 without any."""
-    fit = _fit_sinusoids(table[:, :columns])
-    return max(fit.frequency[fit.left_over < _FITS].tolist(), default=0.0)
+    frequency, _, left_over = _fit_sinusoids(table[:, :columns])
+    return max(frequency[left_over < _FITS].tolist(), default=0.0)
 
 
-def _fit_columns(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return frequency, phase and left-over share of the variance of columns (N, L): (N,) each."""
-    step = math.pi / _FREQUENCIES
-    grid = torch.arange(1, _FREQUENCIES, dtype=torch.float64) * step
-    left_over = _remainders(x, grid.expand(len(x), -1))
-    best = grid[left_over.argmin(1)]
-    for _ in range(_ZOOMS):
-        around = best[:, None] + step * torch.linspace(-1, 1, _POINTS, dtype=torch.float64)
-        around = around.clamp(1e-6, math.pi)
-        left_over = _remainders(x, around)
-        best = around.gather(1, left_over.argmin(1, keepdim=True))[:, 0]
-        step *= 2 / (_POINTS - 1)
-    time = torch.arange(x.size(1), dtype=torch.float64)
-    angles = best[:, None] * time
-    basis = torch.stack([torch.ones_like(angles), angles.sin(), angles.cos()], -1)  # (N, L, 3)
-    weights = torch.linalg.lstsq(basis, x[..., None]).solution[..., 0]
-    return best, torch.atan2(weights[:, 2], weights[:, 1]), left_over.min(1).values
-
-
-def _remainders(x: Tensor, frequencies: Tensor) -> Tensor:
-    """Return the share of the variance of columns (N, L) that sinusoids (N, F) leave over: (N, F)."""
-    time = torch.arange(x.size(1), dtype=torch.float64)
-    total = x.square().sum(1, keepdim=True).clamp_min(1e-30)
-    shared = frequencies.stride(0) == 0
-    angles = (frequencies[:1] if shared else frequencies)[..., None] * time  # (N or 1, F, L)
-    basis = [wave - wave.mean(-1, keepdim=True) for wave in (angles.sin(), angles.cos())]
-    first = basis[0] / basis[0].norm(dim=-1, keepdim=True).clamp_min(1e-9)
-    second = basis[1] - (basis[1] * first).sum(-1, keepdim=True) * first
-    second = second / second.norm(dim=-1, keepdim=True).clamp_min(1e-9)
-    fitted = sum(torch.einsum("nfl,nl->nf", wave.expand(len(x), -1, -1), x).square() for wave in (first, second))
-    return 1 - fitted / total
-
-
-def _sinusoid_fault(fit: _Sinusoids) -> str:
-    """Return the fault of sinusoids, empty where they are those of the paper or no sinusoids.
+def _sinusoid_fault(table: Tensor) -> str:
+    """Return the fault of the sinusoids of a table (L, D), empty where it holds those of the paper, or others.
 
     Frequencies have to be a geometric progression, each with a sine and a cosine, in any order of the columns.
     """
-    clear = fit.frequency >= _SLOWEST
-    if int(clear.sum()) < 2 or not bool((fit.left_over[clear] < _FITS).all()):
+    frequencies, phases, left_over = _fit_sinusoids(table)
+    clear = frequencies >= _SLOWEST
+    if int(clear.sum()) < 2 or not bool((left_over[clear] < _FITS).all()):
         return ""
-    order = fit.frequency[clear].argsort(descending=True)
-    frequency, phase = fit.frequency[clear][order].tolist(), fit.phase[clear][order].tolist()
+    order = frequencies[clear].argsort(descending=True)
+    frequency, phase, width = frequencies[clear][order].tolist(), phases[clear][order].tolist(), table.size(1)
     groups: list[list[int]] = []
     for number, radians in enumerate(frequency):
         if groups and math.isclose(radians, frequency[groups[-1][0]], rel_tol=_SAME_FREQUENCY):
@@ -246,12 +211,12 @@ def _sinusoid_fault(fit: _Sinusoids) -> str:
     values = [frequency[group[0]] for group in groups]
     ratios = [second / first for first, second in pairwise(values)]
     if not ratios:
-        fastest = _BASES[1] ** (-1 / max(fit.width / 2 - 1, 1))  # the least that the second frequency can be
+        fastest = _BASES[1] ** (-1 / max(width / 2 - 1, 1))  # the least that the second frequency can be
         return f"only the frequency {values[0]:.4g} is not close to 0" if fastest > 2 * _SLOWEST else ""
     if any(not math.isclose(ratio, ratios[0], rel_tol=_SAME_RATIO) for ratio in ratios):
         shown = ", ".join(f"{value:.4g}" for value in values[:4])
         return f"the frequencies {shown} are no geometric progression"
-    bases = [ratios[0] ** -number for number in (fit.width / 2, fit.width / 2 - 1)]
+    bases = [ratios[0] ** -number for number in (width / 2, width / 2 - 1)]
     if not any(_BASES[0] < base < _BASES[1] for base in bases):
-        return f"their frequencies fall with base {bases[0]:.3g}, not 10000, over the width {fit.width}"
+        return f"their frequencies fall with base {bases[0]:.3g}, not 10000, over the width {width}"
     return ""

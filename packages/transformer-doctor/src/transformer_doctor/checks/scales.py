@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -85,14 +84,8 @@ def _model_width(
         candidate.projection is not None and candidate.projection.source is layer.source for candidate in attentions
     )
     widths = {attention.heads * attention.width, modules * attention.heads * attention.width, layer.width_in}
-    return next(
-        (
-            width
-            for width in sorted(widths - {attention.width})
-            if width > attention.width and math.isclose(factor, width**-0.5, rel_tol=tolerance)
-        ),
-        None,
-    )
+    fitting = [width for width in widths if math.isclose(factor, width**-0.5, rel_tol=tolerance)]
+    return min((width for width in fitting if width > attention.width), default=None)
 
 
 def _unusual_scale(attention: Attention, factor: float, tolerance: float, *, biased: bool) -> Iterator[Finding]:
@@ -161,36 +154,25 @@ def _is_compensated(attention: Attention) -> bool:
     return math.isclose(ratio, attention.width**-0.5, rel_tol=_COMPENSATED)
 
 
-@dataclass(frozen=True)
-class TiedLogits:
-    """Logits that an embedding matrix computes.
-
-    Attributes:
-        width: D.
-        factor: number that they are multiplied with.
-        spread: standard deviation of the logits of a position.
-        norm: mean norm of the rows of the matrix.
-    """
-
-    width: int
-    factor: float
-    spread: float
-    norm: float
-
-
-def tied_logits_findings(tied: TiedLogits | None) -> Iterator[Finding]:
+def tied_logits_findings(width: int, factor: float, spread: float, norm: float) -> Iterator[Finding]:
     """Yield a finding where tied logits are multiplied by sqrt(D), or by its inverse, without a reason.
 
     A factor has a reason if it brings their size near 1; sqrt(D) only if the rows of the matrix are not small.
+
+    Args:
+        width: D.
+        factor: number that the logits are multiplied with.
+        spread: standard deviation of the logits of a position.
+        norm: mean norm of the rows of the matrix.
     """
-    if tied is None or tied.factor <= 0 or tied.spread <= 0:
+    if not 0 < factor * spread < math.inf:
         return
-    root = math.sqrt(tied.width)
-    names: Mapping[str, float] = {f"sqrt({tied.width})": root, f"1 / sqrt({tied.width})": 1 / root}
-    name = next((name for name, value in names.items() if math.isclose(tied.factor, value, rel_tol=1e-2)), None)
-    unscaled = tied.spread / tied.factor
-    needless = abs(math.log(tied.spread)) > abs(math.log(unscaled)) or (tied.factor > 1 and tied.norm < _SMALL_ROWS)
+    root = math.sqrt(width)
+    names: Mapping[str, float] = {f"sqrt({width})": root, f"1 / sqrt({width})": 1 / root}
+    name = next((name for name, value in names.items() if math.isclose(factor, value, rel_tol=1e-2)), None)
+    unscaled = spread / factor
+    needless = abs(math.log(spread)) > abs(math.log(unscaled)) or (factor > 1 and norm < _SMALL_ROWS)
     if name is not None and needless:
-        evidence = f"logits of the tied matrix are multiplied by {tied.factor:.4g} = {name}:"
-        evidence += f" their standard deviation is {tied.spread:.3g}, and would be {unscaled:.3g}"
+        evidence = f"logits of the tied matrix are multiplied by {factor:.4g} = {name}:"
+        evidence += f" their standard deviation is {spread:.3g}, and would be {unscaled:.3g}"
         yield model_finding("tied-logits-scaled", evidence)

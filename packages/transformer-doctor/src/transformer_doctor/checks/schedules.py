@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
@@ -14,8 +13,8 @@ from transformer_doctor.catalogue import model_finding
 from transformer_doctor.checks.calls import report_errors
 from transformer_doctor.errors import UsageError
 from transformer_doctor.report import Finding, Report, make_report
+from transformer_doctor.signatures import parameters_of
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _COUNTS = ("epoch", "step", "num", "iter")  # in the names of arguments that count
 _SHAPE = "the rate neither stays 0, nor grows without end, nor swings"
 _ZERO_STEPS, _FEW_STEPS, _MANY_STEPS = 100, 400, 20_000
@@ -104,11 +103,9 @@ def _held_optimizer(value: Any) -> Any:
     """Return a value that is an optimizer, or the optimizer in its attributes; None where there is none."""
     if isinstance(value, Optimizer):
         return value
-    attributes = list(vars(value).values()) if hasattr(value, "__dict__") else []
-    return next((attribute for attribute in attributes if isinstance(attribute, Optimizer)), None) or next(
-        (optimizer for attribute in attributes if isinstance(optimizer := _held_optimizer(attribute), Optimizer)),
-        None,
-    )
+    held = [*vars(value).values()] if hasattr(value, "__dict__") else []
+    held.sort(key=lambda attribute: not isinstance(attribute, Optimizer))
+    return next(filter(None, map(_held_optimizer, held)), None)
 
 
 def _step_of(schedule: Any) -> Callable[..., Any] | None:
@@ -142,14 +139,8 @@ def _rates(optimizer: Any, schedule: Any, steps: int, done: int = 0) -> list[flo
 
 def _step_arguments(step: Callable[..., Any], number: int) -> list[float]:
     """Return the arguments that a step needs: its number for a name that counts, else a constant loss."""
-    try:
-        parameters = inspect.signature(step).parameters.values()
-    except ValueError:
-        return []
     needed = [
-        parameter.name
-        for parameter in parameters
-        if parameter.default is parameter.empty and parameter.kind in _POSITIONAL
+        parameter.name for parameter in parameters_of(step) or () if parameter.required and not parameter.by_name
     ]
     return [number if any(word in name for word in _COUNTS) else 1.0 for name in needed]
 

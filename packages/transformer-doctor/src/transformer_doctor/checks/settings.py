@@ -131,13 +131,10 @@ def unused_findings(
     gradients = torch.autograd.grad(traced.nan_to_num().sum(), [*weights.values()], allow_unused=True)
     unused = {id(weights[name]): name for name, found in zip(weights, gradients, strict=True) if found is None}
     # a part of a layer, or a norm: a pooling or a second output may be left to others
-    norms = tuple(f"{name}." for name, part in module.named_modules() if "Norm" in type(part).__name__)
+    norms = [name for name, part in module.named_modules() if "Norm" in type(part).__name__]
     lists = {name.rpartition(".")[0] for name in _attention_layers(module, tracer)}
-    parts_of = tuple(f"{name}." for name in lists)
-    unused = {
-        identity: name for identity, name in unused.items()
-        if name.startswith((*norms, *parts_of)) and "expert" not in name
-    }  # fmt: skip
+    judged = tuple(f"{name}." for name in (*norms, *lists))
+    unused = {key: name for key, name in unused.items() if name.startswith(judged) and "expert" not in name}
     with held_tensors(module, lambda tensor: tensor.data + 1 if id(tensor) in unused else None):
         if not unused or not torch.equal(scores.cpu(), run(adapter, ids)):
             return

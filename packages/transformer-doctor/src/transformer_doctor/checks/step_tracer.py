@@ -128,12 +128,7 @@ class StepTracer(TorchFunctionMode):
         result = func(*args, **kwargs)
         if name == "embedding":
             self._record_lookup(result, *args, **kwargs)
-        elif (
-            name == "__getitem__"
-            and isinstance(args[1], Tensor)
-            and args[0].is_leaf
-            and args[0].dtype.is_floating_point
-        ):
+        elif name == "__getitem__" and isinstance(args[1], Tensor) and args[0].is_leaf:
             self._record_lookup(result, args[1], args[0])
         elif name in _LINEAR:
             self._record_scores(result, normalized=False)
@@ -143,13 +138,9 @@ class StepTracer(TorchFunctionMode):
 
     def of_first_width(self) -> StepTracer:
         """Keep only the scores of the first width that has gradients; others are hidden states."""
-        for width in self.widths:
-            known = [
-                record for record in self.scores if record.values.size(-1) == width and record.gradient is not None
-            ]
-            if known:
-                self.scores = known
-                break
+        trained = [record for record in self.scores if record.gradient is not None]
+        known = [[record for record in trained if record.values.size(-1) == width] for width in self.widths]
+        self.scores = next(filter(None, known), self.scores)
         return self
 
     def _next(self) -> int:
@@ -161,10 +152,7 @@ class StepTracer(TorchFunctionMode):
         axis = kwargs.get("dim", args[1] if name != "cross_entropy" and len(args) > 1 else None)
         if not isinstance(scores, Tensor) or scores.dim() < 2:
             return
-        if name == "cross_entropy":
-            axis = 1
-        if axis is None or not isinstance(axis, int):
-            axis = -1
+        axis = 1 if name == "cross_entropy" else axis if isinstance(axis, int) else -1
         if name in _NORMALIZERS and scores.requires_grad and scores.size(axis) in self.widths:
             values = scores.detach().float()
             sums_of_one = (values.sum(axis) - 1).abs() < _SUM_ROUNDING
@@ -200,7 +188,12 @@ class StepTracer(TorchFunctionMode):
         """Record looked-up ids: `functional.embedding` takes the ids first, `torch.embedding` the matrix."""
         if ids.is_floating_point():
             ids, weight = weight, ids
-        if ids.is_floating_point() or ids.dtype == torch.bool or weight.dim() != 2:
+        if (
+            ids.is_floating_point()
+            or ids.dtype == torch.bool
+            or weight.dim() != 2
+            or not weight.is_floating_point()
+        ):
             return
         padding = options.get("padding_idx", rest[0] if rest else None)
         padding = None if padding is None or padding == -1 else int(padding) % len(weight)

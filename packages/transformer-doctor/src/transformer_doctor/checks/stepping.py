@@ -8,11 +8,10 @@ Shapes: B batch, T target length, n new tokens, V vocabulary.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -25,14 +24,12 @@ from transformer_doctor.catalogue import in_case, model_finding
 from transformer_doctor.checks.cache_faults import Comparison
 from transformer_doctor.checks.calls import errors_of
 from transformer_doctor.checks.dependence import FOR_DOUBLE, STRONGER
-from transformer_doctor.checks.lengths import affordable_length
+from transformer_doctor.checks.lengths import affordable_length, stated_windows
 from transformer_doctor.errors import UsageError
-from transformer_doctor.guesses import attributes
 from transformer_doctor.model_adapter import ModelAdapter, Samples, error_of
 from transformer_doctor.module_state import in_precision, stronger_matrices, weight_count
 from transformer_doctor.preparation import double_tolerances, measured_tolerances
 from transformer_doctor.report import Finding, Report, attempt, make_report, report_on
-from transformer_doctor.signatures import words_of
 from transformer_doctor.tolerances import percentage, relative_change
 from transformer_doctor.trace import Attention
 
@@ -48,7 +45,8 @@ _LENGTH, _PROMPT = 13, 5  # tokens of a text and of its prompt: more than a smal
 _LONG_LENGTH = 130  # tokens of a long text, more than the usual blocks of 64 and 128
 _BLOCKS = (128, 64, 32)  # tokens of one where the model takes no more
 _BEYOND, _LARGEST_WINDOW = 5, 512  # tokens that follow a window, and the largest window that is tried
-_LONG_SECONDS = 0.25  # of processor time of the steps of a long text
+_LAST_STEPS, _FEWEST_STEPS = 72, 8  # at the end of a long text: from before a block of 64 on; of a large model
+_STEP_WEIGHTS = 7e7  # weights times such steps
 _ROUNDED_CACHE = 1e-6  # rounding in float64 of a model whose cache stays in float32
 
 
@@ -206,50 +204,23 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         left = behind._replace(check=_CUT, words="that was cut", text=text, case="cache-kept")
         trials[_CUT] = [left._replace(begin=lambda: cut(after(ids, longer), 2))]
     pieces = plain._replace(check=_PIECES, words="several tokens at a time", sizes=[prompt, length - prompt - 1, 1])
-    long = lru_cache(partial(_long_text, adapter, samples, length))
-    trials |= {_LONG: _in_steps(adapter, call, plain, long), _PIECES: _in_pieces(pieces, long)}
+    trials |= {_LONG: "the model takes no longer texts", _PIECES: [pieces]}
+    if (long := _long_text(adapter, samples, length)) is not None:
+        end = long.ids["target"].size(1)
+        affordable = int(_STEP_WEIGHTS / max(weight_count(adapter.module), 1))
+        steps = end - begin if call.single else min(end - begin, _LAST_STEPS, max(_FEWEST_STEPS, affordable))
+        trials[_LONG] = [plain._replace(check=_LONG, text=long, sizes=[end - steps, *[1] * steps])]
+        trials[_PIECES] = [pieces, pieces._replace(text=long, sizes=[end // 3, end // 3, end - end // 3 * 2])]
     return trials
 
 
 def _long_text(adapter: ModelAdapter, samples: Samples, shorter: int) -> Continuation | None:
     """Return a text longer than the window that the model states, else as long as it takes; None if it is short."""
-    windows = [
-        value for name, value in attributes(adapter.module)
-        if "window" in words_of(name) and type(value) is int and value <= _LARGEST_WINDOW
-    ]  # fmt: skip
+    windows = [window for window in stated_windows(adapter.module) if window <= _LARGEST_WINDOW]
     most = affordable_length(adapter, max(_LONG_LENGTH, *(window + _BEYOND for window in windows), 0))
     lengths = [length for length in (most, *_BLOCKS) if shorter < length <= most and not samples.fixed_length]
     texts = (samples.ids(batch=max(2, samples.smallest_batch), target=length) for length in lengths)
     return next((Continuation(ids) for ids in texts if error_of(adapter, ids) is None), None)
-
-
-def _in_pieces(plain: _Trial, long: Callable[[], Continuation | None]) -> Iterator[_Trial]:
-    """Yield ways to decode several tokens at a time: those of a short text, and those of a long one, in thirds."""
-    yield plain
-    text = long()
-    if text is not None:
-        length = text.ids["target"].size(1)
-        yield plain._replace(text=text, sizes=[length // 3, length // 3, length - length // 3 * 2])
-
-
-def _in_steps(
-    adapter: ModelAdapter, call: CachedCall, plain: _Trial, long: Callable[[], Continuation | None]
-) -> Iterator[_Trial]:
-    """Yield the way to decode the end of a long text one token at a time, of as many tokens as the time allows.
-
-    Raises:
-        UsageError: there is no long text.
-    """
-    text = long()
-    if text is None:
-        raise UsageError("the model takes no longer texts")
-    length, start = text.ids["target"].size(1), time.thread_time()
-    pieces = sum(1 for _ in plain.decode(adapter, call))
-    steps = int(_LONG_SECONDS / max(time.thread_time() - start, 1e-9) * pieces)
-    first = plain.sizes[0] if call.single else max(plain.sizes[0], length - steps)
-    sizes = [first, *[1] * min(length - first, steps)]
-    words = f"{plain.words} up to token {sum(sizes)}"
-    yield plain._replace(check=_LONG, words=words, text=text, sizes=sizes)
 
 
 def _padded(plain: _Trial, pad: int, call: CachedCall) -> Iterator[_Trial]:

@@ -10,9 +10,8 @@ Shapes: B batch, T length of the decoder's input, V vocabulary.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -33,7 +32,8 @@ _TESTED_LOW, _TESTED_HIGH = 12, 4  # lowest and highest ids that are tried as la
 _MIN_AGREEMENT = 0.9  # share of the labels that two readings have in common, at positions without a label too
 # where a softmax is sure of a wrong token, rise and fall are equal, and rounding must not decide
 _CLEAR_FACTOR = 1.01
-_AlignedScores = tuple[Tensor, Tensor, Tensor]  # scores and gradient (B, T, V), labels of the loss call (B, T)
+# scores and gradient (B, T, V), labels of the loss call and places in the scores, from 1, (B, T)
+_AlignedScores = tuple[Tensor, Tensor, Tensor, Tensor]
 UNKNOWN = -2  # an input after the last one
 BEGIN = 3  # tokens by which a text is recognised
 UNCLEAR = -3  # label of a position without a gradient, at which a softmax is 1 for a token
@@ -148,7 +148,7 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
         return torch.cat([functional.pad(row, (0, longest - row.size(1)), value=fill) for row in rows])
 
     inputs = join([inputs for _, inputs, _ in parts], UNKNOWN)
-    labels, weights, nats = zip(*(read_labels(*aligned) for _, _, aligned in parts), strict=True)
+    labels, weights, nats = zip(*(read_labels(*aligned[:3]) for _, _, aligned in parts), strict=True)
     return TrainedBatch(
         [next((target for target in targets if start_of(row, target[:BEGIN]) >= 0), ()) for row in inputs.tolist()],
         inputs,
@@ -167,14 +167,10 @@ def read_batch(tracer: StepTracer, targets: Rows) -> TrainedBatch | None:
 
 def _places(score: ScoreGradient, inputs: Tensor, gradient: Tensor, *, turned: bool) -> Tensor | None:
     """Return for each position of inputs (B, T) its flat index in scores, from 1; gradient is (B, T, V)."""
-    shape = score.values.shape[:-1]
-    numbers = torch.arange(1, math.prod(shape) + 1).view(*shape, 1)
-    numbered = replace(score, values=numbers, gradient=numbers)
-    orders = [_arrangements(record, inputs, turned=turned) for record in (score, numbered)]
-    for (_, own, _), (at, _, _) in reversed([*zip(*orders, strict=True)]):
+    for _, own, _, places in reversed([*_arrangements(score, inputs, turned=turned)]):
         agreed = (own.argmin(-1) == gradient.argmin(-1))[gradient.any(-1)]
         if agreed.numel() and float(agreed.float().mean()) > _MIN_AGREEMENT:
-            return at[..., 0].long()
+            return places
     return None
 
 
@@ -258,7 +254,7 @@ def _closeness(inputs: Tensor, pair: _AlignedScores) -> int:
 
 
 def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> Iterator[_AlignedScores]:
-    """Yield scores, gradient and labels, the likelier arrangement last, nothing if axes do not fit.
+    """Yield scores, gradient, labels and places, the likelier arrangement last, nothing if axes do not fit.
 
     A step that scores all inputs but the last ones gives no gradient to these.
     """
@@ -266,20 +262,22 @@ def _arrangements(recorded: ScoreGradient, inputs: Tensor, *, turned: bool) -> I
     pair = [tensor.detach().cpu().double() for tensor in (recorded.values, recorded.gradient)]
     given = recorded.labels
     labels = torch.full(pair[0].shape[:-1], UNCLEAR) if given is None else given.cpu()
+    places = torch.arange(1, labels.numel() + 1).view(labels.shape)
     batch, length = inputs.shape
     for scored in (length - 1, length):
         missing = (0, 0, 0, length - scored)
         for time_first in (not turned, turned):
             axes = (scored, batch) if time_first else (batch, scored)
             if pair[0].dim() == 2 and len(pair[0]) == batch * scored:
-                shaped = [tensor.unflatten(0, axes) for tensor in (*pair, labels)]
+                shaped = [tensor.unflatten(0, axes) for tensor in (*pair, labels, places)]
             elif pair[0].shape[:-1] == axes:
-                shaped = [*pair, labels]
+                shaped = [*pair, labels, places]
             else:
                 continue
             rows = [tensor.transpose(0, 1) if time_first else tensor for tensor in shaped]
             known = functional.pad(rows[2], missing[2:], value=IGNORED)
-            yield functional.pad(rows[0], missing), functional.pad(rows[1], missing), known
+            scores, gradient = (functional.pad(row, missing) for row in rows[:2])
+            yield scores, gradient, known, functional.pad(rows[3], missing[2:])
 
 
 def read_labels(scores: Tensor, gradient: Tensor, given: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:

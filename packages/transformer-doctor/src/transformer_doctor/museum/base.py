@@ -14,20 +14,27 @@ MAX_TOKENS = 30  # tokens
 Rows = list[list[int]]
 
 
-class Translator(nn.Module):
-    """nn.Transformer between embeddings and an output layer."""
+class Embedded(nn.Module):
+    """Embeddings of tokens and of positions, and an output layer."""
 
-    def __init__(self, vocab_size: int, width: int = 32) -> None:
+    def __init__(self, vocab_size: int, width: int, padding: int | None = None) -> None:
         super().__init__()
-        self.tokens = nn.Embedding(vocab_size, width, padding_idx=PAD)
+        self.tokens = nn.Embedding(vocab_size, width, padding_idx=padding)
         self.positions = nn.Embedding(MAX_TOKENS, width)
-        self.transformer = nn.Transformer(width, 2, 1, 1, 64, dropout=0.0, batch_first=True)
         self.output = nn.Linear(width, vocab_size)
         self.max_length = MAX_TOKENS
 
     def embed(self, ids: Tensor) -> Tensor:
         """Embed tokens and positions: (B, S) -> (B, S, D)."""
         return self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
+
+
+class Translator(Embedded):
+    """nn.Transformer between embeddings and an output layer."""
+
+    def __init__(self, vocab_size: int, width: int = 32) -> None:
+        super().__init__(vocab_size, width, PAD)
+        self.transformer = nn.Transformer(width, 2, 1, 1, 64, dropout=0.0, batch_first=True)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Return logits: (B, S), (B, T) -> (B, T, V)."""
@@ -71,19 +78,12 @@ class Encoder(nn.Module):
         return self.layer(self.embed(ids))
 
 
-class OneAttention(nn.Module):
+class OneAttention(Embedded):
     """Embeddings, the projections of one attention, and an output layer."""
 
     def __init__(self, vocab_size: int, width: int) -> None:
-        super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocab_size, width), nn.Embedding(MAX_TOKENS, width)
+        super().__init__(vocab_size, width)
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-        self.output = nn.Linear(width, vocab_size)
-        self.max_length = MAX_TOKENS
-
-    def embed(self, ids: Tensor) -> Tensor:
-        """Embed tokens and positions: (B, T) -> (B, T, D)."""
-        return self.tokens(ids) + self.positions(torch.arange(ids.size(1)))
 
 
 class LanguageModel(OneAttention):
