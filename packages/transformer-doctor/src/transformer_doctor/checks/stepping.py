@@ -246,7 +246,9 @@ def _in_steps(
     length, start = text.ids["target"].size(1), time.thread_time()
     pieces = sum(1 for _ in plain.decode(adapter, call))
     steps = int(_LONG_SECONDS / max(time.thread_time() - start, 1e-9) * pieces)
-    first = plain.sizes[0] if call.single else max(plain.sizes[0], length - steps)
+    first = plain.sizes[0]
+    if first > 1:  # else single tokens alone are asked for, and several at once by another check
+        first = max(first, length - steps)
     sizes = [first, *[1] * min(length - first, steps)]
     words = f"{plain.words} up to token {sum(sizes)}"
     yield plain._replace(check=_LONG, words=words, text=text, sizes=sizes)
