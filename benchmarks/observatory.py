@@ -173,13 +173,18 @@ def append_to_history(result: Row) -> None:
 
 
 def unpublished(result: Row) -> Iterator[str]:
-    """Yield a line for each finding that is neither published nor listed as true of a sound model."""
+    """Yield a line for each finding that is neither published nor listed as true of a sound model.
+
+    A published finding has a line too where confirm.py shows it in a way that is not published.
+    """
     known = tomllib.loads(TRUE_FINDINGS.read_text(encoding="utf-8"))["finding"] + published()
     changes = {(model, name): change for model, name, change in result.get("changes", ())}
     for model, name, evidence in result.get("findings", ()):
         listed = any(fnmatch(model, entry["model"]) and name == entry["name"] for entry in known)
-        if not listed:
-            yield f"{result['release']} {model}: {name}: {evidence} (confirm.py: {changes[model, name]})"
+        change = changes[model, name]
+        ways = {entry["way"] for entry in published() if (entry["model"], entry["name"]) == (model, name)}
+        if not listed or (ways and {way for way in change if change[way]} - ways):
+            yield f"{result['release']} {model}: {name}: {evidence} (confirm.py: {change})"
 
 
 def measure(options: argparse.Namespace) -> Document:

@@ -57,6 +57,16 @@ def test_two_findings_of_a_name_are_told_apart_by_the_way_of_using_the_cache(
     assert (several["shown"], several["not shown"]) == (["5.9.0"], ["5.10.0", "5.11.0"])
 
 
+def test_a_way_that_is_not_published_is_told_beside_a_published_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observatory, "PUBLISHED", tmp_path / "published.toml")
+    observatory.PUBLISHED.write_text(PUBLISHED, encoding="utf-8")
+    assert not [*observatory.unpublished(measured("5.9.0", "was cut", cut=0.2, reordered=0.0))]
+    (line,) = observatory.unpublished(measured("5.10.0", "was cut", cut=0.2, reordered=0.1))
+    assert line.startswith("5.10.0 ForCausalLM a: cache-differs")
+
+
 def test_a_release_that_is_measured_again_replaces_its_results_and_no_others() -> None:
     history = json.loads(observatory.SUMMARY.read_text(encoding="utf-8"))
     again = {"release": "5.20.0", "examined": [entry["model"] for entry in history["findings"]]}

@@ -209,7 +209,10 @@ def _trials(adapter: ModelAdapter, samples: Samples, call: CachedCall) -> dict[s
         end = long.ids["target"].size(1)
         affordable = int(_STEP_WEIGHTS / max(weight_count(adapter.module), 1))
         steps = end - begin if call.single else min(end - begin, _LAST_STEPS, max(_FEWEST_STEPS, affordable))
-        trials[_LONG] = [plain._replace(check=_LONG, text=long, sizes=[end - steps, *[1] * steps])]
+        # A decoder that begins with one token is asked for single tokens alone; several at once are the next check.
+        sizes = [1] * steps if begin == 1 else [end - steps, *[1] * steps]
+        words = f"{plain.words} up to token {sum(sizes)}"
+        trials[_LONG] = [plain._replace(check=_LONG, words=words, text=long, sizes=sizes)]
         trials[_PIECES] = [pieces, pieces._replace(text=long, sizes=[end // 3, end // 3, end - end // 3 * 2])]
     return trials
 
