@@ -1,0 +1,1 @@
+"""Tests of documents: text files whose markup stays in the translation."""
