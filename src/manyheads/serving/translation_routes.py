@@ -12,14 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bitext.languages import language_name, language_names, match_language
+from bitext.letters import has_letters
 from manyheads.data.suggestions import Suggestion, SuggestionFile
+from manyheads.documents.html import read_html
+from manyheads.documents.units import Part, Translated
 from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.inference.translation.glossary import Term
+from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
 from manyheads.serving.glossary import requested_terms, with_terms
-from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence, Models
 from manyheads.serving.pivots import join
 from manyheads.serving.queue_items import RequestHandle
@@ -51,6 +54,35 @@ class _TranslationRequest:
     html: bool
     alternatives: int
     terms: Sequence[Term] = ()
+
+
+class _Text:
+    """A text of a request: plain, or HTML with units.
+
+    Attributes:
+        unchanged: the text as it was sent.
+        part: the units of HTML; None for plain text.
+    """
+
+    def __init__(self, text: str, *, html: bool) -> None:
+        self.unchanged = text
+        self.part = Part(text, [read_html]) if html else None
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the texts that are translated."""
+        return [unit.text for unit in self.part.units] if self.part else [self.unchanged]
+
+    @property
+    def is_tagged(self) -> bool:
+        """Return whether a word alignment is needed to place tags."""
+        return self.part is not None and any(unit.is_tagged for unit in self.part.units)
+
+    def assemble(self, translations: Sequence[Translation]) -> list[str]:
+        """Return complete texts, best first, from the translations of `texts`; for HTML only the best one."""
+        if self.part:
+            return [self.part.write(Translated(one.translation, one.alignment) for one in translations)]
+        return [hypothesis.text for hypothesis in translations[0].hypotheses] or [self.unchanged]
 
 
 @dataclass(frozen=True)
@@ -218,7 +250,7 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
         ApiError: 400, no served translator has this language pair.
     """
     models = service.models
-    documents = [read_html(text) if query.html else Document(text) for text in query.texts]
+    documents = [_Text(text, html=query.html) for text in query.texts]
     sources = [_source_of(document, query, models) for document in documents]
     answers = [_Answer([document.unchanged]) for document in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
@@ -227,7 +259,7 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
             continue
         pair = models.pair(source, query.target)
         if pair is None:
-            if not document.has_letters or match_language(source, [query.target]):
+            if not any(map(has_letters, document.texts)) or match_language(source, [query.target]):
                 continue
             raise ApiError(
                 400,
@@ -243,10 +275,10 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     return _translation_json(query, answers, [_language_json(language) for language in sources])
 
 
-def _source_of(document: Document, query: _TranslationRequest, models: Models) -> LanguageConfidence:
+def _source_of(document: _Text, query: _TranslationRequest, models: Models) -> LanguageConfidence:
     if query.source != _AUTO:
         return query.source, 100.0
-    if not document.has_letters:
+    if not any(map(has_letters, document.texts)):
         return models.detector.fallback, 0.0
     language, confidence = models.detector.detect("\n".join(document.texts))[0]
     if not models.detector.profiles:  # take the first language that can be translated
@@ -258,7 +290,7 @@ def _translate_documents(
     service: Service,
     served: Sequence[Translator],
     query: _TranslationRequest,
-    documents: Sequence[Document],
+    documents: Sequence[_Text],
     handle: RequestHandle,
 ) -> list[_Answer]:
     """Translate documents of one language; of two translators, the second translates the output of the first."""

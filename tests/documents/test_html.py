@@ -8,13 +8,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from manyheads.serving.markup.blocks import Block
-from manyheads.serving.markup.document import _read_blocks, read_html
-from manyheads.serving.markup.tag_projection import project_tags
+from bitext.letters import has_letters
+from manyheads.documents.blocks import Block
+from manyheads.documents.html import read_html
+from manyheads.documents.tag_projection import project_tags
+from manyheads.documents.units import Part, Translated
 
 
 def blocks(source: str) -> list[Block]:
-    return [block for block in _read_blocks(source) if isinstance(block, Block)]
+    return [unit.block for unit in read_html(source)]
+
+
+def texts_of(source: str) -> list[str]:
+    return [unit.text for unit in Part(source, [read_html]).units]
 
 
 def with_tags(source: str, text: str, links: str | None) -> str:
@@ -47,7 +53,7 @@ def with_tags(source: str, text: str, links: str | None) -> str:
     ],
 )  # fmt: skip
 def test_the_translated_texts_are_the_running_text(source: str, texts: list[str]) -> None:
-    assert read_html(source).texts == [text for text in texts if any(letter.isalpha() for letter in text)]
+    assert texts_of(source) == [text for text in texts if any(letter.isalpha() for letter in text)]
 
 
 INLINE_ELEMENTS = (
@@ -82,14 +88,12 @@ BORDERS = (
 def test_a_text_ends_only_at_an_element_that_html_or_a_translation_format_shows_as_a_block(
     names: str, form: str, texts: list[str]
 ) -> None:
-    assert {name: read_html(form.format(name)).texts for name in names.split()} == dict.fromkeys(
-        names.split(), texts
-    )
+    assert {name: texts_of(form.format(name)) for name in names.split()} == dict.fromkeys(names.split(), texts)
 
 
 def test_a_caller_names_further_elements_that_end_a_text() -> None:
     source = "<string name='a'>Der <xliff:g>rote</xliff:g> Hund</string><string>Die Katze</string>"
-    assert read_html(source, blocks=["string"]).texts == ["Der rote Hund", "Die Katze"]
+    assert [unit.text for unit in read_html(source, blocks=["string"])] == ["Der rote Hund", "Die Katze"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_a_caller_names_further_elements_that_end_a_text() -> None:
     ],
 )
 def test_readings_stay_and_buttons_in_a_row_are_texts_of_their_own(source: str, texts: list[str]) -> None:
-    assert read_html(source).texts == texts
+    assert texts_of(source) == texts
 
 
 @pytest.mark.parametrize(
@@ -168,8 +172,10 @@ TAGGED = ["<b>", "</b>", "<i>", "</i>", "<u>", "</u>", "<img>", "ja ", "nein", "
 @given(st.lists(PIECES, max_size=25).map("".join))
 @example("</>")
 def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
-    pieces = _read_blocks(source)
-    assert "".join(piece.raw if isinstance(piece, Block) else piece for piece in pieces) == source
+    units = list(read_html(source))
+    assert (
+        Part(source, [read_html]).write(Translated(unit.text) for unit in units if has_letters(unit.text)) == source
+    )
 
 
 @settings(max_examples=150)
@@ -181,16 +187,17 @@ def test_the_pieces_of_a_document_join_to_the_document(source: str) -> None:
 def test_every_tag_occurs_exactly_once_and_the_text_is_the_translation(
     source: str, text: str, links: list[tuple[int, int]]
 ) -> None:
-    for block in blocks(source):
-        found = project_tags(block, text, " ".join(f"{word}-{other}" for word, other in links))
-        assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", block.raw))
+    for unit in read_html(source):
+        raw = source[unit.start : unit.end]
+        found = project_tags(unit.block, text, " ".join(f"{word}-{other}" for word, other in links))
+        assert sorted(re.findall("<[^<>]*>", found)) == sorted(re.findall("<[^<>]*>", raw))
         assert re.sub("<[^<>]*>", "", found).split() == text.split() or "".join(
             re.sub("<[^<>]*>", "", found).split()
         ) == "".join(text.split())
         nested = re.sub("<img>", "", found)
         while (inner := re.sub(r"<([biu])>[^<]*</\1>", "", nested)) != nested:
             nested = inner
-        stray = re.sub("<img>", "", block.raw)
+        stray = re.sub("<img>", "", raw)
         while (inner := re.sub(r"<([biu])>[^<]*</\1>", "", stray)) != stray:
             stray = inner
         if "<" not in stray:
@@ -215,10 +222,11 @@ INLINE = st.recursive(
 @example("ja <b><img></b> nein <b>ja <img></b>nein<b><img> ja</b>")
 def test_the_white_space_beside_images_and_at_the_edges_is_that_of_the_source(source: str) -> None:
     """The translation is the text itself, its words in another case."""
-    for block in blocks(source):
-        if any(map(str.isalpha, block.text)):
-            same = " ".join(f"{word}-{word}" for word in range(len(block.text.split())))
-            assert shown(project_tags(block, block.text.upper(), same)).lower() == shown(block.raw)
+    for unit in read_html(source):
+        if any(map(str.isalpha, unit.text)):
+            same = " ".join(f"{word}-{word}" for word in range(len(unit.text.split())))
+            found = project_tags(unit.block, unit.text.upper(), same)
+            assert shown(found).lower() == shown(source[unit.start : unit.end])
 
 
 def test_a_page_of_tags_alone_is_processed_fast() -> None:

@@ -1,17 +1,14 @@
-"""A text to translate: plain text, or HTML divided into markup that is copied and blocks that are translated."""
+"""Read HTML: markup that is copied, and blocks of running text that are translated."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from itertools import accumulate
 
-from bitext.letters import has_letters
-from manyheads.inference.translation.result import Translation
-from manyheads.serving.markup.blocks import Block, Token, make_block
-from manyheads.serving.markup.tag_projection import project_tags
+from manyheads.documents.blocks import Token, make_block
+from manyheads.documents.units import Unit
 
 
 def _words(text: str) -> frozenset[str]:
@@ -38,79 +35,25 @@ _CLASSES = _words("notranslate mention hashtag")
 _Attributes = list[tuple[str, str | None]]
 
 
-@dataclass(frozen=True)
-class Document:
-    """A text to translate, divided into pieces.
-
-    Attributes:
-        unchanged: the text as it was sent.
-        pieces: for HTML, markup that is copied (str) and blocks that are translated; None for plain text.
-    """
-
-    unchanged: str
-    pieces: list[str | Block] | None = None
-
-    @property
-    def blocks(self) -> list[Block]:
-        """Return the blocks that are translated: blocks with a letter."""
-        return [piece for piece in self.pieces or [] if isinstance(piece, Block) and has_letters(piece.text)]
-
-    @property
-    def texts(self) -> list[str]:
-        """Return the texts that are translated."""
-        return [self.unchanged] if self.pieces is None else [block.text for block in self.blocks]
-
-    @property
-    def has_letters(self) -> bool:
-        """Return whether there is anything to translate."""
-        return any(has_letters(text) for text in self.texts)
-
-    @property
-    def is_tagged(self) -> bool:
-        """Return whether a word alignment is needed to project inline tags."""
-        return any(block.is_tagged for block in self.blocks)
-
-    def assemble(self, translations: Sequence[Translation]) -> list[str]:
-        """Return complete texts, best first, from the translations of `texts`; for HTML only the best one."""
-        if self.pieces is None:
-            return [hypothesis.text for hypothesis in translations[0].hypotheses] or [self.unchanged]
-        remaining = iter(translations)
-        parts = []
-        for piece in self.pieces:
-            if isinstance(piece, str):
-                parts.append(piece)
-            elif has_letters(piece.text):
-                translation = next(remaining)
-                parts.append(project_tags(piece, translation.translation, translation.alignment))
-            else:
-                parts.append(piece.raw)
-        return ["".join(parts)]
-
-
-def read_html(text: str, blocks: Iterable[str] = ()) -> Document:
-    """Return the document of an HTML text; invalid HTML is accepted.
+def read_html(text: str, blocks: Iterable[str] = ()) -> Iterator[Unit]:
+    """Yield the running texts of HTML; invalid HTML is accepted.
 
     Args:
         text: HTML, or text with the tags of XLIFF, TMX or a format of its own.
         blocks: names of further elements, in lower case, that end a running text, such as "string" and "item".
     """
-    return Document(text, _read_blocks(text, blocks))
-
-
-def _read_blocks(source: str, blocks: Iterable[str] = ()) -> list[str | Block]:
-    """Return the pieces of a document in order; their HTML, joined, is the document."""
-    reader = _BlockReader(source, _BLOCKS.union(blocks))
-    reader.feed(source)
+    reader = _BlockReader(text, _BLOCKS.union(blocks))
+    reader.feed(text)
     reader.close()
-    return reader.finish()
+    return iter(reader.finish())
 
 
 class _BlockReader(HTMLParser):
-    """Parses tags and divides the source into pieces.
+    """Parses tags and divides the source into blocks.
 
     Attributes:
         blocks: names of the elements that end a block.
-        pieces: the result so far.
+        units: the result so far.
         tokens: tokens of the present block.
     """
 
@@ -120,7 +63,7 @@ class _BlockReader(HTMLParser):
         self.blocks = blocks
         lines = [len(line) + 1 for line in source.split("\n")]
         self.line_starts = [0, *accumulate(lines)]
-        self.pieces: list[str | Block] = []
+        self.units: list[Unit] = []
         self.tokens: list[Token] = []
         self.block_start = 0  # offset of the present block in the source
         self.skipping: tuple[str, int] | None = None  # the untranslated element that is read: its name, its offset
@@ -190,7 +133,6 @@ class _BlockReader(HTMLParser):
             self.tokens.append(Token("atom", self.source[start:end]))
             return
         self.end_block(start)
-        self.pieces.append(self.source[start:end])
         self.block_start = end
 
     def end_skipping(self, end: int) -> None:
@@ -206,18 +148,15 @@ class _BlockReader(HTMLParser):
         return bool(marks) and marks[0].name == marks[-1].name == "button" and marks[-1].kind == "close"
 
     def end_block(self, end: int) -> None:
-        raw = self.source[self.block_start : end]
         if self.tokens:
-            self.pieces.append(make_block(self.tokens, raw))
-        elif raw:  # markup without meaning, such as "</>", for which the parser calls nothing
-            self.pieces.append(raw)
+            self.units.append(Unit(make_block(self.tokens), self.block_start, end, between="<br>"))
         self.tokens, self.block_start = [], end
 
-    def finish(self) -> list[str | Block]:
+    def finish(self) -> list[Unit]:
         if self.skipping is not None:  # never closed: the rest of the source belongs to it
             self.end_skipping(len(self.source))
         self.end_block(len(self.source))
-        return self.pieces
+        return self.units
 
 
 def _is_untouched(tag: str, attributes: _Attributes) -> bool:

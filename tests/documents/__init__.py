@@ -1,1 +1,0 @@
-"""Tests of documents: text files whose markup stays in the translation."""
