@@ -7,7 +7,8 @@ import json
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,7 @@ class TranslationJob:
         options: options of the search; `n_best` is the number of translations to write for each line.
         columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
         glossary: file of terms with their translations (`Glossary.read`), or None.
+        units: whether to write each translation as a line of JSON for a document (`translate_document`).
         digest: hash of the files of the runs and of the glossary, which every worker compares with its own; ""
             compares nothing.
     """
@@ -71,6 +73,7 @@ class TranslationJob:
     options: SearchOptions = DEFAULTS
     columns: tuple[str, ...] = ()
     glossary: Path | None = None
+    units: bool = False
     digest: str = ""
 
     def open(self) -> Translator:
@@ -137,6 +140,15 @@ def warnings_of(translation: Translation) -> list[str]:
     return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
 
 
+UnitFields = tuple[str, str | None, list[str]]  # text, word alignment and what is doubtful, in words
+
+
+def unit_fields(translation: Translation) -> UnitFields:
+    """Return what the translation of a unit of a document needs."""
+    doubts = warnings_of(translation) + ["low confidence"] * (translation.confidence_level == "low")
+    return translation.translation, translation.alignment, doubts
+
+
 class Shard(NamedTuple):
     """Lines to translate, and the constraints on each; see `Translator.translate`.
 
@@ -180,7 +192,10 @@ def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
             translator.translate(shard.lines[part], options=job.options, **constraints), start=first
         ):
             index = shard.start + position
-            output += output_lines(index, translation, job.options.n_best, job.columns)
+            if job.units:
+                output.append(json.dumps(unit_fields(translation)))
+            else:
+                output += output_lines(index, translation, job.options.n_best, job.columns)
             for warning in warnings_of(translation):
                 warned.setdefault(warning, []).append(index + 1)
     return json.dumps([len(shard.lines), warned]).encode() + b"\n" + b"".join(map(text_line, output))
@@ -251,6 +266,38 @@ def translate_file(
         warn: called for each shard with each warning and the numbers of its lines, from 1.
         advance: called with the number of lines that are done since the last call.
     """
+    with (
+        finished_shards(job, translator, shards, output, inputs=inputs, workers=workers, scheduler=scheduler) as (
+            draft,
+            results,
+        ),
+        open_packed(draft) as file,
+    ):
+        file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
+        for result in results:
+            head, _, lines = result.partition(b"\n")
+            file.write(lines)
+            count, warned = json.loads(head)
+            for warning, numbers in warned.items():
+                warn(warning, numbers)
+            advance(count)
+
+
+@contextmanager
+def finished_shards(
+    job: TranslationJob,
+    translator: Translator,
+    shards: Iterable[Shard],
+    output: Path,
+    *,
+    inputs: Sequence[Path],
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> Iterator[tuple[Path, Iterator[bytes]]]:
+    """Open the draft of an output file, and the results of its shards in order; see `translate_file`.
+
+    At the end the draft replaces the file. The results are those of `_translate_shard`.
+    """
     folder = _shards_folder(output)
     job = job.for_workers()
     settings = (_SHARD_FORMAT, job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
@@ -265,22 +312,16 @@ def translate_file(
                 if isinstance(executor, InlineExecutor):
                     _loaded.job, _loaded.translator = job, translator
                     work = partial(_translate_shard, job)
-                results = map_shards(
-                    work,
-                    shards,
-                    folder,
-                    key=hashlib.sha256(repr(settings).encode()).hexdigest(),
-                    executor=executor,
+                yield (
+                    draft,
+                    map_shards(
+                        work,
+                        shards,
+                        folder,
+                        key=hashlib.sha256(repr(settings).encode()).hexdigest(),
+                        executor=executor,
+                    ),
                 )
-                with open_packed(draft) as file:
-                    file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
-                    for result in results:
-                        head, _, lines = result.partition(b"\n")
-                        file.write(lines)
-                        count, warned = json.loads(head)
-                        for warning, numbers in warned.items():
-                            warn(warning, numbers)
-                        advance(count)
         except BaseException:
             if not any(folder.glob("*.shard")):  # finished shards are kept
                 remove_shards(folder)

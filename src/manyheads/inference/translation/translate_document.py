@@ -1,0 +1,179 @@
+"""Translate the units of a document, and report on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from bitext.lines import damage_named
+from manyheads.data import CALL_LINES
+from manyheads.documents.document import Document, ReadOptions, format_of, read_document
+from manyheads.documents.units import Translated
+from manyheads.errors import DataError
+from manyheads.inference.translation.translate_file import (
+    SHARD_LINES,
+    Shard,
+    TranslationJob,
+    UnitFields,
+    finished_shards,
+    unit_fields,
+)
+from manyheads.inference.translation.translator import DEFAULTS, Translator
+from manyheads.results import Result
+from manyheads.search.options import SearchOptions
+
+_HEAD = 4096  # bytes by which a format is recognised
+_LARGEST = 1 << 28  # bytes of a document, which is held in memory
+_SHOWN = 40  # characters of a source in a report
+
+
+class Doubt(NamedTuple):
+    """A unit whose translation should be read.
+
+    Attributes:
+        place: where it begins.
+        source: its text.
+        reasons: what is doubtful, in words.
+    """
+
+    place: str
+    source: str
+    reasons: list[str]
+
+
+@dataclass(frozen=True)
+class DocumentReport(Result):
+    """What became of a document.
+
+    Attributes:
+        units: number of texts that were found.
+        unchanged: number of those whose translation is their text.
+        doubtful: those whose translation should be read.
+        notes: what was not understood and copied.
+    """
+
+    units: int
+    unchanged: int
+    doubtful: list[Doubt] = field(default_factory=list)
+    notes: Sequence[str] = ()
+
+    def report(self) -> list[str]:
+        """Return the figures as lines of text."""
+        counts = f"{self.units:,} texts, {self.unchanged:,} unchanged, {len(self.doubtful):,} doubtful"
+        doubts = [f"  {place}: {', '.join(reasons)}: {source[:_SHOWN]}" for place, source, reasons in self.doubtful]
+        return [counts, *doubts, *(f"  note: {note}" for note in self.notes)]
+
+    def verdict(self) -> list[str]:
+        """Return that the document holds no text, if so."""
+        return [] if self.units else ["no text to translate was found; the file is copied"]
+
+
+def read_file(path: Path, form: str | None, options: ReadOptions) -> Document | None:
+    """Return the document in a file, or in standard input for "-"; None if it is plain text.
+
+    Args:
+        path: the file.
+        form: name of its format; None recognises it by name and content.
+        options: how it is read.
+
+    Raises:
+        DataError: the file cannot be read; see also `read_document`.
+    """
+    with damage_named(path), open(0 if str(path) == "-" else path, "rb", closefd=str(path) != "-") as file:
+        head = file.read(_HEAD)
+        if form is None and not head.startswith(b"PK") and format_of(path.name, head) is None:
+            return None
+        data = head + file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise DataError(f"{path} has more than {_LARGEST:,} bytes. Divide it.")
+    return read_document(data, form or format_of(path.name, data) or "", options)
+
+
+def translate_document(
+    translator: Translator,
+    document: Document,
+    options: SearchOptions = DEFAULTS,
+    *,
+    bilingual: bool = False,
+    advance: Callable[[int], object] = lambda count: None,
+) -> tuple[bytes, DocumentReport]:
+    """Return the file of a document with its translations, and what became of it.
+
+    Args:
+        translator: the translator.
+        document: the document.
+        options: options of the search.
+        bilingual: whether source and translation stand beside each other, where the format can.
+        advance: called with the number of texts that are done since the last call.
+    """
+    texts, options = _texts(document), _with_alignment(options, document)
+
+    def fields() -> Iterator[UnitFields]:
+        for first in range(0, len(texts), CALL_LINES):
+            batch = texts[first : first + CALL_LINES]
+            yield from map(unit_fields, translator.translate(batch, options=options))
+            advance(len(batch))
+
+    return _written(document, texts, fields(), bilingual=bilingual)
+
+
+def translate_document_file(
+    job: TranslationJob,
+    translator: Translator,
+    document: Document,
+    output: Path,
+    *,
+    inputs: Sequence[Path],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    bilingual: bool = False,
+    advance: Callable[[int], object] = lambda count: None,
+) -> DocumentReport:
+    """Write the file of a document with its translations, in shards that a later call resumes.
+
+    For the arguments see `translate_document` and `translate_file`.
+    """
+    texts = _texts(document)
+    job = replace(job, units=True, options=_with_alignment(job.options, document))
+    shards = (Shard(first, texts[first : first + SHARD_LINES], {}) for first in range(0, len(texts), SHARD_LINES))
+    with finished_shards(job, translator, shards, output, inputs=inputs, workers=workers, scheduler=scheduler) as (
+        draft,
+        results,
+    ):
+
+        def fields() -> Iterator[UnitFields]:
+            for result in results:
+                lines = result.splitlines()[1:]
+                yield from map(json.loads, lines)
+                advance(len(lines))
+
+        data, report = _written(document, texts, fields(), bilingual=bilingual)
+        draft.write_bytes(data)
+    return report
+
+
+def _texts(document: Document) -> list[str]:
+    """Return the texts of the units, each once."""
+    return list(dict.fromkeys(unit.text for unit in document.units))
+
+
+def _with_alignment(options: SearchOptions, document: Document) -> SearchOptions:
+    return replace(options, alignment=any(unit.is_tagged for unit in document.units), token_scores=False)
+
+
+def _written(
+    document: Document, texts: Sequence[str], fields: Iterable[UnitFields], *, bilingual: bool
+) -> tuple[bytes, DocumentReport]:
+    found = dict(zip(texts, fields, strict=True))
+    units = document.units
+    data = document.write((Translated(*found[unit.text][:2]) for unit in units), bilingual=bilingual)
+    doubtful = [
+        Doubt(place, unit.text, doubts)
+        for place, unit in zip(document.places, units, strict=True)
+        if (doubts := found[unit.text][2])
+    ]
+    unchanged = sum(found[unit.text][0] == unit.text for unit in units)
+    return data, DocumentReport(len(units), unchanged, doubtful, document.notes)
