@@ -127,6 +127,7 @@ FORMATS = {
     "epub": Format((".epub",), "application/epub+zip", "epub"),
     "paragraphs": Format((), "text/plain", "paragraphs"),
 }
+SUFFIXES = (".txt", *(suffix for known in FORMATS.values() for suffix in known.suffixes))
 _MEMBERS = {  # a member that a container of a format holds
     b"word/document.xml": "docx",
     b"ppt/presentation.xml": "pptx",

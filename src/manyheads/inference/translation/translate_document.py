@@ -109,15 +109,15 @@ def translate_document(
         bilingual: whether source and translation stand beside each other, where the format can.
         advance: called with the number of texts that are done since the last call.
     """
-    texts, options = _texts(document), _with_alignment(options, document)
+    options = _with_alignment(options, document)
 
-    def fields() -> Iterator[UnitFields]:
+    def fields(texts: list[str]) -> Iterator[UnitFields]:
         for first in range(0, len(texts), CALL_LINES):
             batch = texts[first : first + CALL_LINES]
             yield from map(unit_fields, translator.translate(batch, options=options))
             advance(len(batch))
 
-    return _written(document, texts, fields(), bilingual=bilingual)
+    return write_document(document, fields, bilingual=bilingual)
 
 
 def translate_document_file(
@@ -144,13 +144,13 @@ def translate_document_file(
         results,
     ):
 
-        def fields() -> Iterator[UnitFields]:
+        def fields(texts: list[str]) -> Iterator[UnitFields]:
             for result in results:
                 lines = result.splitlines()[1:]
                 yield from map(json.loads, lines)
                 advance(len(lines))
 
-        data, report = _written(document, texts, fields(), bilingual=bilingual)
+        data, report = write_document(document, fields, bilingual=bilingual)
         draft.write_bytes(data)
     return report
 
@@ -164,11 +164,19 @@ def _with_alignment(options: SearchOptions, document: Document) -> SearchOptions
     return replace(options, alignment=any(unit.is_tagged for unit in document.units), token_scores=False)
 
 
-def _written(
-    document: Document, texts: Sequence[str], fields: Iterable[UnitFields], *, bilingual: bool
+def write_document(
+    document: Document, translate: Callable[[list[str]], Iterable[UnitFields]], *, bilingual: bool = False
 ) -> tuple[bytes, DocumentReport]:
-    found = dict(zip(texts, fields, strict=True))
-    units = document.units
+    """Return the file of a document with its translations, and what became of it.
+
+    Args:
+        document: the document.
+        translate: yields what the translation of each text needs (`unit_fields`), in order; equal texts are
+            translated once.
+        bilingual: whether source and translation stand beside each other, where the format can.
+    """
+    units, texts = document.units, _texts(document)
+    found = dict(zip(texts, translate(texts), strict=True))
     data = document.write((Translated(*found[unit.text][:2]) for unit in units), bilingual=bilingual)
     doubtful = [
         Doubt(place, unit.text, doubts)
