@@ -45,7 +45,7 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.verbs import current_settings, verb
-from manyheads.documents.document import FORMATS, Document, ReadOptions
+from manyheads.documents.document import FORMATS, SUFFIXES, Document, ReadOptions
 from manyheads.errors import UsageError, WriteError
 from manyheads.reports import Advance, no_advance
 from manyheads.search.options import SearchOptions
@@ -130,6 +130,9 @@ def translate(options: _TranslateOptions) -> None:
     """
     _check_options(options)
     pairs = _outputs(options)
+    for file, _ in pairs:
+        if options.form is None and file.suffix.lower() not in SUFFIXES:
+            refuse_document(file, "--format text")
 
     from manyheads.inference.translation.translate_file import TranslationJob
 
@@ -169,14 +172,13 @@ def _outputs(options: _TranslateOptions) -> list[tuple[Path, Path | None]]:
         return [(files[0], output)]
     if output is None or (output.exists() and not output.is_dir()):
         raise UsageError("several files, or a folder, need a folder for their translations: -o FOLDER.")
-    suffixes = {suffix for known in FORMATS.values() for suffix in known.suffixes}
     pairs: list[tuple[Path, Path | None]] = []
     for file in files:
         found = (
-            sorted(path for path in file.rglob("*") if path.suffix.lower() in suffixes) if file.is_dir() else [file]
+            sorted(path for path in file.rglob("*") if path.suffix.lower() in SUFFIXES) if file.is_dir() else [file]
         )
         if not found:
-            raise UsageError(f"{file} holds no document ({', '.join(sorted(suffixes))}).")
+            raise UsageError(f"{file} holds no document ({', '.join(SUFFIXES)}).")
         pairs += [(path, output / (path.relative_to(file) if file.is_dir() else path.name)) for path in found]
     for file, place in pairs:
         assert place is not None
@@ -202,7 +204,6 @@ def _document(options: _TranslateOptions, file: Path, translator: Translator) ->
     )
     document = read_file(file, options.form, read_options)
     if document is None:
-        refuse_document(file, "--format text")
         return None
     search = options.search
     for_lines = {
@@ -253,7 +254,7 @@ def _translate_document(
             with open_output(output) as sink:
                 sink.write(data)
     if not current_settings().quiet:
-        click.echo("\n".join(report.lines()), err=True)
+        click.echo("\n".join([f"{file}: {report.lines()[0]}", *report.lines()[1:]]), err=True)
 
 
 def _translate_lines(

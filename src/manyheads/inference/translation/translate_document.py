@@ -84,12 +84,12 @@ def read_file(path: Path, form: str | None, options: ReadOptions) -> Document | 
     """
     with damage_named(path), open(0 if str(path) == "-" else path, "rb", closefd=str(path) != "-") as file:
         head = file.read(_HEAD)
-        if form is None and not head.startswith(b"PK") and format_of(path.name, head) is None:
+        if form is None and not head.startswith(b"PK") and format_of(str(path), head) is None:
             return None
         data = head + file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise DataError(f"{path} has more than {_LARGEST:,} bytes. Divide it.")
-    return read_document(data, form or format_of(path.name, data) or "", options)
+    return read_document(data, form or format_of(str(path), data) or "", options)
 
 
 def translate_document(
