@@ -23,8 +23,15 @@ from manyheads.cli.translate import translate_batches
 from manyheads.documents.document import SUFFIXES
 from manyheads.errors import DataError, UsageError
 from manyheads.inference.native.build import library
-from manyheads.inference.translation.translate_file import TRUNCATED, output_lines, warnings_of
-from manyheads.inference.translation.translator import WARNINGS, Candidate, Translation, Translator
+from manyheads.inference.translation.translate_file import output_lines
+from manyheads.inference.translation.translator import (
+    TRUNCATED,
+    WARNINGS,
+    Candidate,
+    Translation,
+    Translator,
+    warnings_of,
+)
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 REPETITION = WARNINGS["repetition"]

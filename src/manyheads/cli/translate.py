@@ -195,7 +195,7 @@ def _document(options: _TranslateOptions, file: Path, translator: Translator) ->
     Raises:
         UsageError: options for lines of text, with a document.
     """
-    from manyheads.inference.translation.translate_document import read_file
+    from manyheads.inference.translation.documents import read_file
 
     if options.form == "text" or (options.form is None and (not file.is_file() or is_stream(file))):
         return None
@@ -232,7 +232,7 @@ def _translate_document(
     output: Path | None,
 ) -> None:
     """Write the translation of a document, and print the report."""
-    from manyheads.inference.translation.translate_document import translate_document, translate_document_file
+    from manyheads.inference.translation.translate_file import translate_document_file
 
     with progress_display() as progress, progress.phase("translating", len(document.units), "texts") as advance:
         if options.in_shards(file, output) and output is not None:
@@ -248,8 +248,8 @@ def _translate_document(
                 advance=advance,
             )
         else:
-            data, report = translate_document(
-                translator, document, job.options, bilingual=options.bilingual, advance=advance
+            data, report = translator.translate_document(
+                document, bilingual=options.bilingual, options=job.options, advance=advance
             )
             with open_output(output) as sink:
                 sink.write(data)
@@ -265,8 +265,8 @@ def _translate_lines(
         header_lines,
         output_lines,
         translate_file,
-        warnings_of,
     )
+    from manyheads.inference.translation.translator import warnings_of
 
     in_shards = options.in_shards(file, output)
     if options.executor != Executor() and not in_shards:
@@ -382,7 +382,7 @@ def _write_stream(
     warned: WarnedLines,
 ) -> None:
     """Write the greedy translation of each line word by word, and collect the numbers of truncated lines."""
-    from manyheads.inference.translation.translate_file import TRUNCATED
+    from manyheads.inference.translation.translator import TRUNCATED
 
     def pieces(number: int, line: str) -> Iterator[str]:
         (prefix,) = constraints.take(1).get("prefixes", [""])

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from bitext.errors import BitextError
 from manyheads.documents.document import FORMATS, Document, ReadOptions, format_of, read_document
-from manyheads.inference.translation.translate_document import DocumentReport, write_document
-from manyheads.inference.translation.translate_file import unit_fields
+from manyheads.inference.translation.documents import DocumentReport, write_document
+from manyheads.inference.translation.translator import unit_fields
 from manyheads.serving.access import header
 from manyheads.serving.fields import Fields, SentFile, missing_field, read_fields
 from manyheads.serving.queue_items import RequestHandle

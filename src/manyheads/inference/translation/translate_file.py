@@ -22,13 +22,27 @@ from bitext.tsv import join_row
 from manyheads.allocator import keep_decoding_small
 from manyheads.config.load import with_overrides
 from manyheads.data import CALL_LINES
+from manyheads.documents.document import Document
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.inference.threads import limit_threads
+from manyheads.inference.translation.documents import (
+    DocumentReport,
+    UnitFields,
+    texts_of,
+    with_alignment,
+    write_document,
+)
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.translator import DEFAULTS, STAGES, WARNINGS, Translation, Translator
+from manyheads.inference.translation.translator import (
+    DEFAULTS,
+    STAGES,
+    Translation,
+    Translator,
+    unit_fields,
+    warnings_of,
+)
 from manyheads.search.options import SearchOptions
 
-TRUNCATED = "cut at the length limit of the model or of the search"
 SHARD_LINES = 2 * CALL_LINES
 _SHARD_FORMAT = 2  # of a result (`_translate_shard`); with another number, stored shards are translated again
 _FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
@@ -57,7 +71,7 @@ class TranslationJob:
         options: options of the search; `n_best` is the number of translations to write for each line.
         columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
         glossary: file of terms with their translations (`Glossary.read`), or None.
-        units: whether to write each translation as a line of JSON for a document (`translate_document`).
+        units: whether to write each translation as a line of JSON for a document (`translate_document_file`).
         digest: hash of the files of the runs and of the glossary, which every worker compares with its own; ""
             compares nothing.
     """
@@ -133,20 +147,6 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     if not columns:
         return [text]
     return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
-
-
-def warnings_of(translation: Translation) -> list[str]:
-    """Return the warnings about a translation, in words."""
-    return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
-
-
-UnitFields = tuple[str, str | None, list[str]]  # text, word alignment and what is doubtful, in words
-
-
-def unit_fields(translation: Translation) -> UnitFields:
-    """Return what the translation of a unit of a document needs."""
-    doubts = warnings_of(translation) + ["low confidence"] * (translation.confidence_level == "low")
-    return translation.translation, translation.alignment, doubts
 
 
 class Shard(NamedTuple):
@@ -327,3 +327,38 @@ def finished_shards(
                 remove_shards(folder)
             raise
         remove_shards(folder)
+
+
+def translate_document_file(
+    job: TranslationJob,
+    translator: Translator,
+    document: Document,
+    output: Path,
+    *,
+    inputs: Sequence[Path],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    bilingual: bool = False,
+    advance: Callable[[int], object] = lambda count: None,
+) -> DocumentReport:
+    """Write the file of a document with its translations, in shards that a later call resumes.
+
+    For the arguments see `Translator.translate_document` and `translate_file`.
+    """
+    texts = texts_of(document)
+    job = replace(job, units=True, options=with_alignment(job.options, document))
+    shards = (Shard(first, texts[first : first + SHARD_LINES], {}) for first in range(0, len(texts), SHARD_LINES))
+    with finished_shards(job, translator, shards, output, inputs=inputs, workers=workers, scheduler=scheduler) as (
+        draft,
+        results,
+    ):
+
+        def fields(texts: list[str]) -> Iterator[UnitFields]:
+            for result in results:
+                lines = result.splitlines()[1:]
+                yield from map(json.loads, lines)
+                advance(len(lines))
+
+        data, report = write_document(document, fields, bilingual=bilingual)
+        draft.write_bytes(data)
+    return report

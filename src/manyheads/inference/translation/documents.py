@@ -1,33 +1,25 @@
-"""Translate the units of a document, and report on them."""
+"""Read a file as a document, write it with its translations, and report on them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from bitext.lines import damage_named
-from manyheads.data import CALL_LINES
 from manyheads.documents.document import Document, ReadOptions, format_of, read_document
 from manyheads.documents.units import Translated
 from manyheads.errors import DataError
-from manyheads.inference.translation.translate_file import (
-    SHARD_LINES,
-    Shard,
-    TranslationJob,
-    UnitFields,
-    finished_shards,
-    unit_fields,
-)
-from manyheads.inference.translation.translator import DEFAULTS, Translator
 from manyheads.results import Result
 from manyheads.search.options import SearchOptions
 
 _HEAD = 4096  # bytes by which a format is recognised
 _LARGEST = 1 << 28  # bytes of a document, which is held in memory
 _SHOWN = 40  # characters of a source in a report
+
+
+UnitFields = tuple[str, str | None, list[str]]  # text, word alignment and what is doubtful, in words
 
 
 class Doubt(NamedTuple):
@@ -92,75 +84,13 @@ def read_file(path: Path, form: str | None, options: ReadOptions) -> Document | 
     return read_document(data, form or format_of(str(path), data) or "", options)
 
 
-def translate_document(
-    translator: Translator,
-    document: Document,
-    options: SearchOptions = DEFAULTS,
-    *,
-    bilingual: bool = False,
-    advance: Callable[[int], object] = lambda count: None,
-) -> tuple[bytes, DocumentReport]:
-    """Return the file of a document with its translations, and what became of it.
-
-    Args:
-        translator: the translator.
-        document: the document.
-        options: options of the search.
-        bilingual: whether source and translation stand beside each other, where the format can.
-        advance: called with the number of texts that are done since the last call.
-    """
-    options = _with_alignment(options, document)
-
-    def fields(texts: list[str]) -> Iterator[UnitFields]:
-        for first in range(0, len(texts), CALL_LINES):
-            batch = texts[first : first + CALL_LINES]
-            yield from map(unit_fields, translator.translate(batch, options=options))
-            advance(len(batch))
-
-    return write_document(document, fields, bilingual=bilingual)
-
-
-def translate_document_file(
-    job: TranslationJob,
-    translator: Translator,
-    document: Document,
-    output: Path,
-    *,
-    inputs: Sequence[Path],
-    workers: int | None = None,
-    scheduler: str | None = None,
-    bilingual: bool = False,
-    advance: Callable[[int], object] = lambda count: None,
-) -> DocumentReport:
-    """Write the file of a document with its translations, in shards that a later call resumes.
-
-    For the arguments see `translate_document` and `translate_file`.
-    """
-    texts = _texts(document)
-    job = replace(job, units=True, options=_with_alignment(job.options, document))
-    shards = (Shard(first, texts[first : first + SHARD_LINES], {}) for first in range(0, len(texts), SHARD_LINES))
-    with finished_shards(job, translator, shards, output, inputs=inputs, workers=workers, scheduler=scheduler) as (
-        draft,
-        results,
-    ):
-
-        def fields(texts: list[str]) -> Iterator[UnitFields]:
-            for result in results:
-                lines = result.splitlines()[1:]
-                yield from map(json.loads, lines)
-                advance(len(lines))
-
-        data, report = write_document(document, fields, bilingual=bilingual)
-        draft.write_bytes(data)
-    return report
-
-
-def _texts(document: Document) -> list[str]:
+def texts_of(document: Document) -> list[str]:
     """Return the texts of the units, each once."""
     return list(dict.fromkeys(unit.text for unit in document.units))
 
 
-def _with_alignment(options: SearchOptions, document: Document) -> SearchOptions:
+def with_alignment(options: SearchOptions, document: Document) -> SearchOptions:
+    """Return options of the search that give the word alignment, if a unit of the document needs it."""
     return replace(options, alignment=any(unit.is_tagged for unit in document.units), token_scores=False)
 
 
@@ -171,11 +101,11 @@ def write_document(
 
     Args:
         document: the document.
-        translate: yields what the translation of each text needs (`unit_fields`), in order; equal texts are
+        translate: yields what the translation of each text needs , in order; equal texts are
             translated once.
         bilingual: whether source and translation stand beside each other, where the format can.
     """
-    units, texts = document.units, _texts(document)
+    units, texts = document.units, texts_of(document)
     found = dict(zip(texts, translate(texts), strict=True))
     data = document.write((Translated(*found[unit.text][:2]) for unit in units), bilingual=bilingual)
     doubtful = [
