@@ -99,6 +99,13 @@ class PoMessage:
             self.comments.append(line)
 
     @property
+    def next_form(self) -> str:
+        """Return the keyword of its next translation; "" if there can be none."""
+        if "msgid" not in self.texts:
+            return ""
+        return f"msgstr[{len(self.forms)}]" if "msgid_plural" in self.texts else "" if self.forms else "msgstr"
+
+    @property
     def is_header(self) -> bool:
         """Return whether its text is empty, and its translation the header of the file."""
         return not self.obsolete and "msgctxt" not in self.texts and self.msgid == ""
@@ -150,7 +157,7 @@ def po_messages(lines: Iterable[tuple[int, str]], name: str) -> Iterator[PoMessa
             raise _unreadable(name, number)
         elif keyword != "domain":
             if keyword:
-                if keyword.startswith("msgstr") and "msgid" not in message.texts:
+                if (keyword.startswith("msgstr") or last.startswith("msgstr")) and keyword != message.next_form:
                     raise _unreadable(name, number)
                 message.obsolete |= obsolete
                 message.flags_start = offset if message.flags_start < 0 else message.flags_start
