@@ -13,10 +13,12 @@ from bitext.languages import base_language, normal_form
 from bitext.literals import literals_of, placeholders_of
 from manyheads.documents.blocks import Block, Token, make_block
 from manyheads.documents.tag_projection import project_tags
-from manyheads.documents.units import Translated, Unit
+from manyheads.documents.units import Edit, Translated, Unit
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>")
-_FURTHER_PLACEHOLDERS = re.compile(r"%%|\$t\([^()]*\)|\$\w+\$|(?<!\w)#(?!\w)")  # printf, i18next, Chrome, ICU
+_FURTHER_PLACEHOLDERS = re.compile(
+    r"%%|\$t\([^()]*\)|\$\w+\$|(?<!\w)#(?!\w)|\{[^{}]*\}|[{}]"
+)  # printf, i18next, Chrome, ICU, Fluent
 _ORDERED = re.compile(r"%(?![(<{\[%]|\d+\$|L?\d+$).+|\{\}")  # placeholders without a name or number
 _MAX_LABEL = 3  # words of a text with an access key before a small letter
 _END = re.compile(r"[\s.:…]*$")
@@ -114,6 +116,22 @@ class Message(Unit):
     def is_doubtful(self, translated: Translated) -> bool:
         """Return whether its translator doubts a translation, or its placeholders are others."""
         return translated.doubtful or not keeps_placeholders(self.text, translated.text)
+
+
+@dataclass(frozen=True)
+class ReplacedMessage(Message):
+    """A message of a file with one language: its translation replaces it, unless a placeholder is lost.
+
+    Attributes:
+        write: writes a translation as text of the file.
+    """
+
+    write: Callable[[str], str] = str
+
+    def edits(self, translated: Translated) -> Iterator[Edit]:
+        """Return the translation if a program can use it."""
+        if keeps_placeholders(self.text, translated.text):
+            yield Edit(self.start, self.end, self.write(self.with_tags(translated)))
 
 
 def message_block(
