@@ -12,13 +12,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from manyheads.documents.document import Document, ReadOptions, text_document
-from manyheads.documents.messages import ReplacedMessage, message_block, message_tokens, plural_rule
+from manyheads.documents.messages import (
+    ReplacedMessage,
+    message_block,
+    message_tokens,
+    plural_rule,
+    texts_of_branches,
+)
 from manyheads.documents.units import Edit, Unit
 from manyheads.errors import DataError
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|[{}\[\],:]')
-# Messages of ICU: what begins an argument with branches, and signs; "{" in quotes is text.
-_BRANCHES = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
+# Messages of ICU; "{" in quotes is text.
+_SELECTOR = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|selectordinal|select)\s*,")
 _SIGN = re.compile(r"'[{}][^']*'|[{}]")
 _NON_ASCII = re.compile(r"\\u(?!00[0-7])[0-9a-fA-F]{4}")
 _ESCAPED = {"/": "\\/", "<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "'": "\\u0027"}  # by some programs
@@ -58,7 +64,7 @@ def _read_values(text: str, options: ReadOptions) -> Iterator[Unit | Edit]:
             yield Edit(value.start, value.end, options.target.replace("-", "_"))
         if not is_message(value.keys):
             continue
-        spans = _texts_of_message(raw)
+        spans = texts_of_branches(raw, _SELECTOR, _SIGN)
         further = _further_plurals(text, value, present, categories) if len(spans) == 1 else []
         for start, end in spans:
             message = json.loads(f'"{raw[start:end]}"', strict=False)
@@ -109,32 +115,6 @@ def _values(text: str) -> Iterator[_Value]:
             before, is_key = token.end(), sign in ("{", ",") and brackets.endswith("{")
         else:
             is_key = False
-
-
-def _texts_of_message(raw: str) -> list[tuple[int, int]]:
-    """Return the offsets of the texts of a message of ICU: those of branches, and what stands around arguments."""
-    spans: list[tuple[int, int]] = []
-    start, open_braces = 0, list[str]()
-    for match in _SIGN.finditer(raw):
-        if match[0] == "{":
-            inside = open_braces[-1] if open_braces else ""
-            kind = (
-                "branch" if inside == "branches" else "branches" if _BRANCHES.match(raw, match.start()) else "name"
-            )
-            open_braces.append(kind)
-            if kind == "branches":
-                spans.append((start, match.start()))
-        elif match[0] == "}":
-            if not open_braces:
-                return [(0, len(raw))]
-            kind = open_braces.pop()
-            if kind == "branch":
-                spans.append((start, match.start()))
-        else:
-            continue
-        if kind == "branch" or (kind, match[0]) == ("branches", "}"):
-            start = match.end()
-    return [(0, len(raw))] if open_braces else [*spans, (start, len(raw))]
 
 
 def _further_plurals(text: str, value: _Value, present: set[tuple[str, ...]], categories: list[str]) -> list[str]:

@@ -1,12 +1,16 @@
-"""Messages of programs: their tags, access keys and placeholders, and the plural forms of languages."""
+"""Messages of programs: their tags, access keys, placeholders and branches, and the plural forms of languages."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from gettext import c2py
 from itertools import chain
+from pathlib import Path
 
 from bitext.access_keys import KEY, without_access_keys
 from bitext.languages import base_language, normal_form
@@ -16,45 +20,22 @@ from manyheads.documents.tag_projection import project_tags
 from manyheads.documents.units import Edit, Translated, Unit
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)(?:\s[^<>]*)?/?>")
-_FURTHER_PLACEHOLDERS = re.compile(
-    r"%%|\$t\([^()]*\)|\$\w+\$|(?<!\w)#(?!\w)|\{[^{}]*\}|[{}]"
-)  # printf, i18next, Chrome, ICU, Fluent
+# Placeholders of printf, i18next, Chrome and ICU, and braces.
+_FURTHER_PLACEHOLDERS = re.compile(r"%%|\$t\([^()]*\)|\$\w+\$|(?<!\w)#(?!\w)|\{[^{}]*\}|[{}]")
 _ORDERED = re.compile(r"%(?![(<{\[%]|\d+\$|L?\d+$).+|\{\}")  # placeholders without a name or number
 _MAX_LABEL = 3  # words of a text with an access key before a small letter
 _END = re.compile(r"[\s.:…]*$")
-# Rule of gettext, plural categories of Unicode, and languages: section "Plural forms" of the manual of gettext, and
-# the chart "Language Plural Rules" of CLDR.
-_ONE_OTHER = "n != 1", "one other"
-_SLAVIC = "n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2"
-_PLURALS = [
-    ("0", "other", "id ja ko lo ms my th vi zh"),
-    ("n > 1", "one other", "am bn fa gu hi hy kn zu"),
-    ("n > 1", "one many other", "fr pt-BR"),
-    ("n != 1", "one many other", "ca es it pt"),
-    ("n != 1", "one two other", "he"),
-    ("n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2", "zero one other", "lv"),
-    ("n==1 ? 0 : n==0 || (n%100>0 && n%100<20) ? 1 : 2", "one few other", "ro"),
-    ("n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2", "one few many other", "lt"),
-    (f"n%10==1 && n%100!=11 ? 0 : {_SLAVIC}", "one few many other", "be ru uk"),
-    (f"n%10==1 && n%100!=11 ? 0 : {_SLAVIC}", "one few other", "bs hr sr"),
-    (f"n==1 ? 0 : {_SLAVIC}", "one few many other", "pl"),
-    ("n==1 ? 0 : n>=2 && n<=4 ? 1 : 2", "one few many other", "cs sk"),
-    ("n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3", "one two few other", "sl"),
-    ("n==1 ? 0 : n==2 ? 1 : n<7 ? 2 : n<11 ? 3 : 4", "one two few many other", "ga"),
-    (
-        "n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5",
-        "zero one two few many other",
-        "ar",
-    ),
-]
 _NUMBERS = range(1_000)  # by which the forms of a rule are found
 MAX_FORMS = 10
 
 
+@cache
 def plural_rule(language: str) -> tuple[str, str]:
     """Return the plural rule of a language for gettext, and its plural categories of Unicode, divided by blanks."""
-    rules = {code: (rule, categories) for rule, categories, codes in _PLURALS for code in codes.split()}
-    return rules.get(normal_form(language), rules.get(base_language(language), _ONE_OTHER))
+    table = tomllib.loads(Path(__file__).with_name("plurals.toml").read_text(encoding="utf-8"))
+    rules = {code.replace("_", "-"): rule for codes, rule in table.items() for code in codes.split("-")}
+    rule = rules.get(normal_form(language), rules.get(base_language(language), rules["others"]))
+    return rule["rule"], rule["categories"]
 
 
 def numbers_of_forms(rule: str) -> list[list[int]]:
@@ -73,29 +54,15 @@ def numbers_of_forms(rule: str) -> list[list[int]]:
     return [[number for number in _NUMBERS if forms[number] == form] for form in range(max(forms) + 1)]
 
 
+def _placeholders(text: str) -> list[str]:
+    return [*placeholders_of(text), *_FURTHER_PLACEHOLDERS.findall(text)]
+
+
 def keeps_placeholders(text: str, translation: str) -> bool:
     """Return whether a translation has the placeholders of a text; those without name or number in their order."""
-    found = [[*placeholders_of(side), *_FURTHER_PLACEHOLDERS.findall(side)] for side in (text, translation)]
+    found = _placeholders(text), _placeholders(translation)
     ordered = [[placeholder for placeholder in side if _ORDERED.fullmatch(placeholder)] for side in found]
-    return sorted(found[0]) == sorted(found[1]) and ordered[0] == ordered[1]
-
-
-def message_tokens(text: str, escape: Callable[[str], str] = str) -> Iterator[Token]:
-    """Yield the texts of a message and the tags in it.
-
-    Args:
-        text: the message.
-        escape: writes a tag as text of the file.
-    """
-    position = 0
-    for match in _TAG.finditer(text):
-        if position < match.start():
-            yield Token("text", text[position : match.start()])
-        kind = "atom" if match[0].endswith("/>") else "close" if match[1] else "open"
-        yield Token(kind, escape(match[0]), match[2].lower())  # type: ignore[arg-type]  # a literal
-        position = match.end()
-    if position < len(text):
-        yield Token("text", text[position:])
+    return Counter(found[0]) == Counter(found[1]) and ordered[0] == ordered[1]
 
 
 @dataclass(frozen=True)
@@ -113,14 +80,21 @@ class Message(Unit):
         text = _with_access_key(translated.text, self.access_key) if self.access_key else translated.text
         return project_tags(self.block, text, translated.links)
 
+    def is_usable(self, translated: Translated) -> bool:
+        """Return whether a translation has the placeholders of the text, and no tag stands in one."""
+        if not keeps_placeholders(self.text, translated.text):
+            return False
+        whole = not self.is_tagged or Counter(_placeholders(self.with_tags(translated)))
+        return whole is True or Counter(_placeholders(translated.text)) <= whole
+
     def is_doubtful(self, translated: Translated) -> bool:
-        """Return whether its translator doubts a translation, or its placeholders are others."""
-        return translated.doubtful or not keeps_placeholders(self.text, translated.text)
+        """Return whether its translator doubts a translation, or a program cannot use it."""
+        return translated.doubtful or not self.is_usable(translated)
 
 
 @dataclass(frozen=True)
 class ReplacedMessage(Message):
-    """A message of a file with one language: its translation replaces it, unless a placeholder is lost.
+    """A message of a file with one language: its translation replaces it, if a program can use it.
 
     Attributes:
         write: writes a translation as text of the file.
@@ -130,20 +104,27 @@ class ReplacedMessage(Message):
 
     def edits(self, translated: Translated) -> Iterator[Edit]:
         """Return the translation if a program can use it."""
-        if keeps_placeholders(self.text, translated.text):
+        if self.is_usable(translated):
             yield Edit(self.start, self.end, self.write(self.with_tags(translated)))
+
+
+def message_tokens(text: str, escape: Callable[[str], str] = str) -> Iterator[Token]:
+    """Yield the texts of a message and the tags in it, which `escape` writes as text of the file."""
+    position = 0
+    for match in _TAG.finditer(text):
+        if position < match.start():
+            yield Token("text", text[position : match.start()])
+        kind = "atom" if match[0].endswith("/>") else "close" if match[1] else "open"
+        yield Token(kind, escape(match[0]), match[2].lower())  # type: ignore[arg-type]  # a literal
+        position = match.end()
+    if position < len(text):
+        yield Token("text", text[position:])
 
 
 def message_block(
     tokens: Sequence[Token], *, escape: Callable[[str], str] = str, one_blank: bool = False
 ) -> tuple[Block, str]:
-    """Return the block of a message, without white space at its ends, and its access key, whose sign it lacks.
-
-    Args:
-        tokens: see `message_tokens`.
-        escape: see `make_block`.
-        one_blank: see `make_block`.
-    """
+    """Return the block of a message (see `make_block`) without white space at its ends, and its access key."""
     tokens, lead, tail, key = list(tokens), "", "", ""
     if tokens and tokens[0].kind == "text" and not one_blank:
         text = tokens[0].raw.lstrip()
@@ -179,3 +160,37 @@ def _with_access_key(text: str, key: str) -> str:
     end = _END.search(text)
     assert end is not None
     return f"{text[: end.start()]}({sign}{key[1].upper()}){text[end.start() :]}"
+
+
+def texts_of_branches(message: str, selector: re.Pattern[str], sign: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Return the offsets of the texts of a message: what stands around selectors, and the texts of their branches.
+
+    Args:
+        message: the message; if its braces are not balanced, it is one text.
+        selector: what begins a selector. Its branches stand in braces, or each behind a key in a line of its own.
+        sign: "{", "}", a line end with the key of a branch, and what else has braces that are text.
+    """
+    spans: list[tuple[int, int]] = []
+    braces: list[str] = []  # what the open ones hold
+    start = position = 0
+    while match := sign.search(message, position):
+        position, inside = match.end(), braces[-1] if braces else ""
+        if match[0] == "{" and inside == "selector":
+            braces.append("branch")
+            start = position
+        elif match[0] == "{":
+            opened = selector.match(message, match.start())
+            braces.append("selector" if opened else "name")
+            if opened:
+                spans.append((start, match.start()))
+                start = position = opened.end()
+        elif match[0] == "}" and not braces:
+            return [(0, len(message))]
+        elif (match[0] == "}" and braces.pop() != "name") or (
+            match[0][0] == "\n" and inside in ("selector", "keys")
+        ):
+            spans.append((start, match.start()))
+            start = position
+            if match[0] != "}":
+                braces[-1] = "keys"
+    return [(0, len(message))] if braces else [*spans, (start, len(message))]
