@@ -149,6 +149,7 @@ def test_the_source_stays_and_the_target_has_its_codes(units: list[tuple[str, st
         ("<" * 100_000, "x.xlf is no well-formed XML"),
         ('<!DOCTYPE x [<!ENTITY a "b">]><xliff>&a;</xliff>', 'declares the entity "a", as bombs do'),
         ("", "x.xlf is no well-formed XML"),
+        (f"<xliff>{'<segment>' * 300}{'</segment>' * 300}</xliff>", "more than 256 elements within each other"),
     ],
 )
 def test_another_file_is_refused_in_one_line(text: str, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ _OPEN_FIELDS = re.compile(
     r"(?P<language>(?<=Language: )(?=\\n)|(?<=Language:)(?=\\n))|(?P<charset>(?<=charset=)CHARSET\b)"
     r"|(?P<plural>nplurals=INTEGER; plural=EXPRESSION;)"
 )
+_WRAPPER = partial(
+    textwrap.wrap, drop_whitespace=False, replace_whitespace=False, expand_tabs=False, break_long_words=False,
+    break_on_hyphens=False,
+)  # fmt: skip
 _FUZZY_LINE = re.compile(r"#, *fuzzy[ \t]*\r?\n")
 
 
@@ -61,22 +66,16 @@ class _PoUnit(Message):
 
 def _lines(text: str, width: int | None) -> list[str]:
     """Return what the strings of a text hold, divided into lines as gettext does it."""
-    lines: list[str] = []
-    for piece in [text] if width == 0 else re.findall(r"[^\n]*\n|[^\n]+", text):
-        line, taken = "", 2  # its quotes
-        escaped = escape_po(piece)
-        for word in re.findall(r"[^ ]* +|[^ ]+", escaped) if width else [escaped]:
-            if width and line and taken + _columns(word.rstrip()) > width:
-                lines.append(line)
-                line, taken = "", 2
-            line, taken = line + word, taken + _columns(word)
-        lines.append(line)
-    one_line = len(lines) == 1 and not (width and _columns(lines[0]) + len('msgstr ""') > width)
-    return lines if one_line else ["", *lines]
-
-
-def _columns(text: str) -> int:
-    return len(text) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    pieces = [
+        escape_po(piece) for piece in ([text] if width == 0 else re.findall(r"[^\n]*\n|[^\n]+", text) or [""])
+    ]
+    if width:
+        wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)  # these have two columns
+        length = max(1, (width - len('""')) * len(text) // max(1, len(text) + wide))
+        if len(pieces) == 1 and len(pieces[0]) > length - len("msgstr "):
+            pieces.insert(0, "")
+        pieces = [line for piece in pieces for line in _WRAPPER(piece, length) or [""]]
+    return pieces if len(pieces) == 1 or not pieces[0] else ["", *pieces]
 
 
 def read(data: bytes, options: ReadOptions) -> Document:
@@ -104,7 +103,7 @@ def _read_messages(text: str, options: ReadOptions) -> Iterator[Unit | Edit]:
     if header.texts and options.target:
         yield from _header_edits(text, header, options.target, newline, has_plurals=has_plurals)
     lines = (line for message in messages for part in message.texts.values() for line in part.strings[:-1])
-    width = max((_columns(line) + 2 for line in lines if line and not line.endswith("\\n")), default=None)
+    width = max((len(line) + 2 for line in lines if line and not line.endswith("\\n")), default=None)
     for message in messages:
         if message is not header:
             yield from _units(message, numbers, options, newline, width)

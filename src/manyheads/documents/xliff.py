@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -25,6 +25,7 @@ _PAIRS: dict[str, Literal["open", "close"]] = {  # codes that stand for an openi
     "bpt": "open", "bx": "open", "sc": "open", "sm": "open",
     "ept": "close", "ex": "close", "ec": "close", "em": "close",
 }  # fmt: skip
+_MAX_DEPTH = 256
 _CDATA = "<![CDATA["
 _LINE_START = re.compile(r"\r?\n[ \t]*$")
 
@@ -61,20 +62,6 @@ def _attribute_edit(element: XmlToken, name: str, value: str) -> Edit:
     return Edit(*span, value) if span else Edit(end, end, f' {name}="{value}"')
 
 
-@dataclass
-class _Segment:
-    """An element with a source and its translation: `<trans-unit>` of XLIFF 1.2, `<segment>` of XLIFF 2.
-
-    Attributes:
-        sides: indices of the first and the last token of its `<source>`, `<seg-source>` and `<target>`.
-    """
-
-    element: XmlToken
-    is_translated: bool
-    keeps_blanks: bool
-    sides: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-
 def read(data: bytes, options: ReadOptions) -> Document:
     """Return the document in the bytes of an XLIFF file; see `Format.read`."""
     return text_document(data, [partial(_read_segments, options=options)], options, declared_encoding(data))
@@ -83,60 +70,66 @@ def read(data: bytes, options: ReadOptions) -> Document:
 def _read_segments(text: str, options: ReadOptions) -> Iterator[Unit | Edit]:
     check_xml(text, options.name)
     tokens = list(xml_tokens(text))
-    path: list[tuple[int, bool, bool]] = []  # index, whether to translate, and to keep blanks, of the open elements
-    segment: _Segment | None = None
+    root = next(token.name for token in tokens if token.kind in ("open", "empty"))
+    if root != "xliff":
+        raise DataError(f"{options.name}: its outermost element is <{root}>, not <xliff>.")
+    inherited = [(True, False)]  # whether to translate, and whether to keep white space, of the open elements
     for index, token in enumerate(tokens):
-        if token.kind in ("open", "empty"):
-            translate, preserve = path[-1][1:] if path else (True, False)
+        if token.kind == "close":
+            inherited.pop()
+        elif token.kind in ("open", "empty"):
             attributes = token.attributes
-            translate = is_translated(attributes, translate) and attributes.get("approved") != "yes"
-            preserve = attributes.get("xml:space", "preserve" if preserve else "") == "preserve"
-            if not path and token.name != "xliff":
-                raise DataError(f"{options.name}: its outermost element is <{token.name}>, not <xliff>.")
-            yield from _language_edits(token, options.target)
-            if token.name in ("trans-unit", "segment"):
-                segment = _Segment(token, translate, preserve)
-            path.append((index, translate, preserve))
-        if token.kind in ("close", "empty"):
-            first, *_ = path.pop()
-            if segment and path and tokens[path[-1][0]] is segment.element:
-                segment.sides.setdefault(token.name, (first, index))
-            elif segment and token.name == segment.element.name:
-                yield from _units(text, tokens, segment, options)
-                segment = None
+            translate = is_translated(attributes, inherited[-1][0]) and attributes.get("approved") != "yes"
+            space = attributes.get("xml:space")
+            if len(inherited) > _MAX_DEPTH:
+                raise DataError(
+                    f"{options.name}: more than {_MAX_DEPTH} elements within each other. It is not read."
+                )
+            inherited += [(translate, space == "preserve" if space else inherited[-1][1])] * (token.kind == "open")
+            for source, target in (("source-language", "target-language"), ("srcLang", "trgLang")):
+                if options.target and source in attributes and not attributes.get(target):
+                    yield _attribute_edit(token, target, options.target)
+            if token.name in ("trans-unit", "segment") and translate and token.kind == "open":
+                yield from _units(text, tokens, index, options, one_blank=not inherited[-1][1])
 
 
-def _language_edits(token: XmlToken, target: str) -> Iterator[Edit]:
-    """Yield the language of the translations where an element names only that of the sources."""
-    for source, attribute in (("source-language", "target-language"), ("srcLang", "trgLang")):
-        if target and source in token.attributes and not token.attributes.get(attribute):
-            yield _attribute_edit(token, attribute, target)
+def _sides(tokens: Sequence[XmlToken], index: int) -> dict[str, tuple[int, int]]:
+    """Return the indices of the first and the last token of the first element of each name in an element."""
+    sides: dict[str, tuple[int, int]] = {}
+    depth = first = 0
+    for position in range(index + 1, len(tokens)):
+        kind = tokens[position].kind
+        first = position if depth == 0 else first
+        depth += (kind == "open") - (kind == "close")
+        if depth < 0:
+            break
+        if depth == 0 and kind in ("close", "empty"):
+            sides.setdefault(tokens[position].name, (first, position))
+    return sides
 
 
-def _units(text: str, tokens: Sequence[XmlToken], segment: _Segment, options: ReadOptions) -> Iterator[Unit]:
-    sides, element = segment.sides, segment.element
+def _units(
+    text: str, tokens: Sequence[XmlToken], index: int, options: ReadOptions, *, one_blank: bool
+) -> Iterator[Unit]:
+    """Yield the unit of a `<trans-unit>` of XLIFF 1.2 or a `<segment>` of XLIFF 2, if it is to be translated."""
+    sides = _sides(tokens, index)
     source = sides.get("seg-source", sides.get("source"))
-    if not source or not segment.is_translated:
-        return
-    first, last = sides.get("target", (0, 0))
-    has_target = "target" in sides
-    holder = element if element.name == "segment" else tokens[first] if has_target else None
+    first, last = sides.get("target", (index, index))
+    holder = tokens[index] if tokens[index].name == "segment" else tokens[first] if "target" in sides else None
     state = holder.attributes.get("state", "") if holder else ""
     is_done = any(token.kind == "text" and token.text.strip() for token in tokens[first + 1 : last])
-    if is_done and state not in UNTRANSLATED_STATES and (not options.everything or state in _FINAL_STATES):
+    if not source or (
+        is_done and state not in UNTRANSLATED_STATES and (not options.everything or state in _FINAL_STATES)
+    ):
         return
-    content = tokens[source[0] + 1 : source[1]]
-    kinds = [
-        text.startswith(_CDATA, token.start) for token in content if token.kind != "text" or token.text.strip()
-    ]
-    is_cdata = kinds == [True]
+    beginning, content = tokens[source[0]], tokens[source[0] + 1 : source[1]]
+    parts = [token for token in content if token.kind != "text" or token.text.strip()]
+    is_cdata = [text.startswith(_CDATA, token.start) for token in parts] == [True]
     escape = _escape_cdata if is_cdata else escape_markup
-    inline = list(_inline_tokens(text, content, escape))
-    block, key = message_block(inline, escape=escape, one_blank=not segment.keeps_blanks)
-    beginning = tokens[source[0]]
+    block, key = message_block(list(_inline_tokens(text, content, escape)), escape=escape, one_blank=one_blank)
     name = f"{text[beginning.start + 1 : text.index(beginning.name, beginning.start)]}target"
     opening, closing = "", f"</{name}>"
-    if not has_target:
+    if first == index:
         start = end = max(tokens[sides[side][1]].end for side in ("source", "seg-source") if side in sides)
         indent = _LINE_START.search(text, tokens[source[0] - 1].start, beginning.start)
         opening = f"{indent[0] if indent else ''}<{name}>"

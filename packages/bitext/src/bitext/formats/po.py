@@ -40,19 +40,11 @@ class PoText:
     Attributes:
         start, end: offsets of its strings, with their quotes.
         strings: what each of its strings holds, as written.
-        size: number of characters of the strings, with their quotes.
     """
 
     start: int
-    end: int
+    end: int = 0
     strings: list[str] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, strings: list[str], end: int) -> None:
-        """Add the strings of a line, and the offset of their end."""
-        self.strings += strings
-        self.size += sum(len(string) + 2 for string in strings)
-        self.end = end
 
     @property
     def text(self) -> str:
@@ -137,7 +129,7 @@ def po_messages(lines: Iterable[tuple[int, str]], name: str) -> Iterator[PoMessa
     Raises:
         DataError: a line that no PO has, or a text that is too long.
     """
-    message, number = PoMessage(), 0
+    message, number, size = PoMessage(), 0, 0
     for number, (start, line) in enumerate(lines, 1):
         content = line.strip()
         if obsolete := content.startswith("#~"):
@@ -161,10 +153,12 @@ def po_messages(lines: Iterable[tuple[int, str]], name: str) -> Iterator[PoMessa
                     raise _unreadable(name, number)
                 message.obsolete |= obsolete
                 message.flags_start = offset if message.flags_start < 0 else message.flags_start
-                message.texts[keyword] = PoText(offset + match.start("strings"), 0)
+                message.texts[keyword] = PoText(offset + match.start("strings"))
             text = message.texts[keyword or last]
-            text.add(_STRING.findall(match["strings"]), offset + len(content))
-            if text.size > _MAX_TEXT and not keyword:
+            text.strings += _STRING.findall(match["strings"])
+            text.end = offset + len(content)
+            size = 0 if keyword else size + len(content)
+            if size > _MAX_TEXT:
                 raise DataError(f"{name}, line {number:,}: a text of more than {_MAX_TEXT:,} characters.")
     if message.texts:
         if not next(reversed(message.texts)).startswith("msgstr"):
