@@ -1,4 +1,4 @@
-"""Tags, access keys and placeholders of messages stay, and plural forms follow the language."""
+"""Tags, access keys and placeholders of messages stay."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from manyheads.documents.messages import (
     keeps_placeholders,
     message_block,
     message_tokens,
-    numbers_of_forms,
-    plural_rule,
 )
 from manyheads.documents.units import Translated
 
@@ -76,30 +74,6 @@ def test_a_translation_has_the_placeholders_of_its_text(text: str, translation: 
     assert keeps_placeholders(text, translation) == kept
     assert message(text).is_doubtful(Translated(translation)) != kept
     assert message(text).is_doubtful(Translated(text, doubtful=True))
-
-
-@pytest.mark.parametrize(
-    ("language", "first", "categories"),
-    [
-        ("ko", [[0, 1, 2]], "other"),
-        ("de", [[1], [0, 2, 3]], "one other"),
-        ("pt_BR", [[0, 1], [2, 3, 4]], "one many other"),
-        ("pt", [[1], [0, 2, 3]], "one many other"),
-        ("ru-RU", [[1, 21, 31], [2, 3, 4], [0, 5, 6]], "one few many other"),
-        ("ar", [[0], [1], [2], [3, 4, 5], [11, 12, 13], [100, 101, 102]], "zero one two few many other"),
-        ("xx", [[1], [0, 2, 3]], "one other"),
-    ],
-)
-def test_plural_forms_are_those_of_the_language(language: str, first: list[list[int]], categories: str) -> None:
-    rule, found = plural_rule(language)
-    assert [numbers[:3] for numbers in numbers_of_forms(rule)] == first
-    assert found == categories
-
-
-@pytest.mark.parametrize("rule", ["n n", "n % 0", "1000000", "(" * 1_000, "n/0", ""])
-def test_a_rule_that_is_none_is_refused(rule: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - of Python's own messages
-        numbers_of_forms(rule)
 
 
 def test_messages_of_signs_alone_are_read_fast() -> None:

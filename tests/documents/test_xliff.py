@@ -136,7 +136,7 @@ def test_the_source_stays_and_the_target_has_its_codes(units: list[tuple[str, st
             re.search(f"<{side}[^>]*>(.*)</{side}>", unit, re.DOTALL) for side in ("source", "target")
         )
         if source and target and target[1] not in ("", "ja"):
-            tags = [sorted(re.findall("<[^>]*>|&lt;.*?&gt;", side[1])) for side in (source, target)]
+            tags = [sorted(re.findall(r"<[^>]*>|&lt;\w*&gt;", side[1])) for side in (source, target)]
             assert [tag.lower() for tag in tags[0]] == [tag.lower() for tag in tags[1]]
     assert re.sub(r"<target[^/>]*>.*?</target>|<target/>", "", written).count("<source>") == len(units)
 

@@ -11,14 +11,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
+from bitext.plurals import plural_rule
 from manyheads.documents.document import Document, ReadOptions, text_document
-from manyheads.documents.messages import (
-    ReplacedMessage,
-    message_block,
-    message_tokens,
-    plural_rule,
-    texts_of_branches,
-)
+from manyheads.documents.messages import ReplacedMessage, message_block, message_tokens, texts_of_branches
 from manyheads.documents.units import Edit, Unit
 from manyheads.errors import DataError
 

@@ -1,19 +1,14 @@
-"""Messages of programs: their tags, access keys, placeholders and branches, and the plural forms of languages."""
+"""Messages of programs: their tags, access keys, placeholders and branches."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from gettext import c2py
 from itertools import chain
-from pathlib import Path
 
 from bitext.access_keys import KEY, without_access_keys
-from bitext.languages import base_language, normal_form
 from bitext.literals import literals_of, placeholders_of
 from manyheads.documents.blocks import Block, Token, make_block
 from manyheads.documents.tag_projection import project_tags
@@ -25,33 +20,6 @@ _FURTHER_PLACEHOLDERS = re.compile(r"%%|\$t\([^()]*\)|\$\w+\$|(?<!\w)#(?!\w)|\{[
 _ORDERED = re.compile(r"%(?![(<{\[%]|\d+\$|L?\d+$).+|\{\}")  # placeholders without a name or number
 _MAX_LABEL = 3  # words of a text with an access key before a small letter
 _END = re.compile(r"[\s.:…]*$")
-_NUMBERS = range(1_000)  # by which the forms of a rule are found
-MAX_FORMS = 10
-
-
-@cache
-def plural_rule(language: str) -> tuple[str, str]:
-    """Return the plural rule of a language for gettext, and its plural categories of Unicode, divided by blanks."""
-    table = tomllib.loads(Path(__file__).with_name("plurals.toml").read_text(encoding="utf-8"))
-    rules = {code.replace("_", "-"): rule for codes, rule in table.items() for code in codes.split("-")}
-    rule = rules.get(normal_form(language), rules.get(base_language(language), rules["others"]))
-    return rule["rule"], rule["categories"]
-
-
-def numbers_of_forms(rule: str) -> list[list[int]]:
-    """Return the numbers below 1,000 of each plural form of a rule of gettext.
-
-    Raises:
-        ValueError: it is no rule.
-    """
-    form_of = c2py(rule)
-    try:
-        forms = [form_of(number) for number in _NUMBERS]
-    except ZeroDivisionError as error:
-        raise ValueError(str(error)) from error
-    if not 0 <= min(forms) <= max(forms) < MAX_FORMS:
-        raise ValueError(f"more than {MAX_FORMS} forms")
-    return [[number for number in _NUMBERS if forms[number] == form] for form in range(max(forms) + 1)]
 
 
 def _placeholders(text: str) -> list[str]:

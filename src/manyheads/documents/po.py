@@ -10,16 +10,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from bitext.formats.po import PoMessage, PoText, escape_po, po_messages
+from bitext.plurals import MAX_FORMS, numbers_of_forms, plural_rule
 from manyheads.documents.document import Document, ReadOptions, decode, numbered_lines
-from manyheads.documents.messages import (
-    MAX_FORMS,
-    Message,
-    keeps_placeholders,
-    message_block,
-    message_tokens,
-    numbers_of_forms,
-    plural_rule,
-)
+from manyheads.documents.messages import Message, keeps_placeholders, message_block, message_tokens
 from manyheads.documents.units import Edit, Part, Translated, Unit
 
 _CHARSET = re.compile(r"(?<=charset=)[\w.:-]+")

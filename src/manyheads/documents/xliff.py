@@ -70,14 +70,14 @@ def read(data: bytes, options: ReadOptions) -> Document:
 def _read_segments(text: str, options: ReadOptions) -> Iterator[Unit | Edit]:
     check_xml(text, options.name)
     tokens = list(xml_tokens(text))
-    root = next(token.name for token in tokens if token.kind in ("open", "empty"))
+    root = next(token.name for token in tokens if token.name)
     if root != "xliff":
         raise DataError(f"{options.name}: its outermost element is <{root}>, not <xliff>.")
     inherited = [(True, False)]  # whether to translate, and whether to keep white space, of the open elements
     for index, token in enumerate(tokens):
         if token.kind == "close":
             inherited.pop()
-        elif token.kind in ("open", "empty"):
+        elif token.name:
             attributes = token.attributes
             translate = is_translated(attributes, inherited[-1][0]) and attributes.get("approved") != "yes"
             space = attributes.get("xml:space")
@@ -98,13 +98,13 @@ def _sides(tokens: Sequence[XmlToken], index: int) -> dict[str, tuple[int, int]]
     sides: dict[str, tuple[int, int]] = {}
     depth = first = 0
     for position in range(index + 1, len(tokens)):
-        kind = tokens[position].kind
+        name, kind = tokens[position].name, tokens[position].kind
         first = position if depth == 0 else first
         depth += (kind == "open") - (kind == "close")
         if depth < 0:
             break
-        if depth == 0 and kind in ("close", "empty"):
-            sides.setdefault(tokens[position].name, (first, position))
+        if depth == 0 and name and kind != "open":
+            sides.setdefault(name, (first, position))
     return sides
 
 
