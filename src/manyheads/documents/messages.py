@@ -50,10 +50,10 @@ class Message(Unit):
 
     def is_usable(self, translated: Translated) -> bool:
         """Return whether a translation has the placeholders of the text, and no tag stands in one."""
-        if not keeps_placeholders(self.text, translated.text):
-            return False
-        whole = not self.is_tagged or Counter(_placeholders(self.with_tags(translated)))
-        return whole is True or Counter(_placeholders(translated.text)) <= whole
+        kept = keeps_placeholders(self.text, translated.text)
+        if not kept or not self.is_tagged:
+            return kept
+        return Counter(_placeholders(translated.text)) <= Counter(_placeholders(self.with_tags(translated)))
 
     def is_doubtful(self, translated: Translated) -> bool:
         """Return whether its translator doubts a translation, or a program cannot use it."""
