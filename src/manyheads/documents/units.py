@@ -29,10 +29,12 @@ class Translated(NamedTuple):
         text: the translation.
         links: its word alignment as pairs "source-target" of word indices, separated by blanks; None means a
             monotone alignment.
+        doubtful: whether somebody should look at it; formats that can say so do.
     """
 
     text: str
     links: str | None = None
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,11 @@ class Unit:
 
     def edits(self, translated: Translated) -> Iterable[Edit]:
         """Return what replaces the text of the unit; subclasses may write to several places."""
-        return [Edit(self.start, self.end, project_tags(self.block, *translated))]
+        return [Edit(self.start, self.end, project_tags(self.block, translated.text, translated.links))]
+
+    def is_doubtful(self, translated: Translated) -> bool:
+        """Return whether somebody should look at a translation."""
+        return translated.doubtful
 
 
 # A reader yields the units of a text in order, without overlap, and edits that a translated text needs whatever its
@@ -135,9 +141,9 @@ def _shown(unit: Unit, translated: Translated, text: str, *, bilingual: bool) ->
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Return a text with its edits, which do not overlap."""
+    """Return a text with its edits, which do not overlap; equal ones are one."""
     parts, position = [], 0
-    for edit in sorted(edits):
+    for edit in sorted(set(edits)):
         assert edit.start >= position, "edits overlap"
         parts += [text[position : edit.start], edit.text]
         position = edit.end

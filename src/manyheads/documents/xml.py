@@ -97,7 +97,7 @@ def xml_tokens(text: str) -> Iterator[XmlToken]:
                 "close" if match["closing"] else "empty" if match["empty"] else "open"
             )
             name = match["name"].rpartition(":")[2]
-            yield XmlToken(kind, *match.span(), name, match["attributes"])
+            yield XmlToken(kind, *match.span(), name, match["attributes"], match.start("attributes"))
         elif match["cdata"] is not None:
             yield XmlToken("text", *match.span(), text=match["cdata"])
         else:
