@@ -107,11 +107,14 @@ def write_document(
     """
     units, texts = document.units, texts_of(document)
     found = dict(zip(texts, translate(texts), strict=True))
-    data = document.write((Translated(*found[unit.text][:2]) for unit in units), bilingual=bilingual)
-    doubtful = [
-        Doubt(place, unit.text, doubts)
-        for place, unit in zip(document.places, units, strict=True)
-        if (doubts := found[unit.text][2])
+    translated = [
+        Translated(text, links, bool(doubts)) for text, links, doubts in (found[unit.text] for unit in units)
     ]
-    unchanged = sum(found[unit.text][0] == unit.text for unit in units)
+    data = document.write(translated, bilingual=bilingual)
+    doubtful = [
+        Doubt(place, unit.text, found[unit.text][2] or ["its placeholders or tags are not those of the text"])
+        for place, unit, one in zip(document.places, units, translated, strict=True)
+        if unit.is_doubtful(one)
+    ]
+    unchanged = sum(one.text == unit.text for unit, one in zip(units, translated, strict=True))
     return data, DocumentReport(len(units), unchanged, doubtful, document.notes)
