@@ -46,7 +46,7 @@ def texts_of(text: str) -> list[str]:
         # quoted text and indentation
         ("> one and\n> two\n>> three\nfour\n", ["one and two", "three", "four"]),
         ("  First line\nand second\n  Next one\n", ["First line and second", "Next one"]),
-        ("我喜欢在下雨的时候读书，因为那时，\n没有人。\n", ["我喜欢在下雨的时候读书，因为那时，没有人。"]),
+        ("我喜欢在下雨" * 4 + "\n没有人\n", ["我喜欢在下雨" * 4 + "没有人"]),
     ],
 )  # fmt: skip
 def test_the_lines_of_a_paragraph_are_one_text(source: str, texts: list[str]) -> None:

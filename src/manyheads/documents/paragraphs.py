@@ -15,20 +15,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from manyheads.documents.blocks import Token, make_block
-from manyheads.documents.document import Document, ReadOptions, numbered_lines, text_document
+from manyheads.documents.document import Document, ReadOptions, text_document
 from manyheads.documents.units import Edit, Translated, Unit
 
 _MIN_WIDTH = 40  # columns
 _FILLED, _HALF = 0.8, 0.5  # of the width
-_PREFIX = re.compile(r"[ \t]*(?:>[ \t]*)*")  # indentation, and marks of quoted text
-_BULLET = re.compile(r"(?:[-*+•‣◦·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?=\S)")
-_CELL_GAP = re.compile(r"[ ]{3,}|[ ]*\t\s*")
-# Words that a hyphen before them does not join: "Haus- und Gartentür".
-_CONJUNCTIONS = ("and", "or", "to", "und", "oder", "bis", "sowie", "et", "ou", "y", "o", "e")
-_WORD = re.compile(r"[^\W\d_]++")
+_LINE = re.compile(
+    r"(?P<prefix>[ \t]*(?:>[ \t]*)*)"  # indentation, and marks of quoted text
+    r"(?P<bullet>(?:[-*+•‣◦·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+(?=\S))?(?P<text>(?:.*\S)?)[^\n]*(?:\n|\Z)"
+)
+_CELL = re.compile(r"(?P<cell>(?:(?! {3}|[ ]?\t).)+)(?P<gap>(?: {3,}|[ ]?\t)\s*)?")
+_WORD = re.compile(r"[^\W\d_]++(?:-[^\W\d_]++)*")
 _HYPHENATED = re.compile(r"(?<![^\W\d_])([^\W\d_]++)-\Z")
 _AT_LINE_END = re.compile(r"(?<!\w)\w++-[ \t]*\r?\n[ \t>]*\w++")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60\u3000-\u303f]")
+_CONJUNCTIONS = ("and", "or", "to", "und", "oder", "bis", "sowie", "et", "ou", "y", "o", "e")  # "Haus- und Hoftür"
+_UNSPACED = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
 _CHUNK = re.compile(rf"\s*(?:{_UNSPACED.pattern}[、。，．！？；：」』）】》〉”’…]*|(?:(?!{_UNSPACED.pattern})\S)+)")
 
 
@@ -39,48 +40,21 @@ def read(data: bytes, options: ReadOptions) -> Document:
 
 def read_paragraphs(text: str) -> Iterator[Unit]:
     """Yield the paragraphs, list items, headings, lines of verses and cells of tables of a plain text."""
-    lines = [_read_line(start, line) for start, line in numbered_lines(text)]
-    reader = _ParagraphReader(text, lines)
+    lines = list(_LINE.finditer(text))  # with an empty one at the end
+    widths = sorted(
+        _columns(line[0].rstrip()) for line, following in pairwise(lines) if line["text"] and following["text"]
+    )
+    width = widths[len(widths) * 9 // 10] if widths and widths[len(widths) * 9 // 10] >= _MIN_WIDTH else 0
+    words = set(_WORD.findall(_AT_LINE_END.sub(" ", text).lower()))
     first = 0
-    while first < len(lines):
-        last = first
-        while last + 1 < len(lines) and reader.goes_on(first, last):
-            last += 1
-        yield from reader.units(first, last)
+    for last, (line, following) in enumerate(pairwise(lines)):
+        if _goes_on(line, following, last > first, width):
+            continue
+        if _is_row(line):
+            yield from _cells(line)
+        elif line["text"]:
+            yield _paragraph(lines[first : last + 1], width, words)
         first = last + 1
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A line.
-
-    Attributes:
-        start: its offset.
-        text: the line without white space at its end.
-        prefix: its indentation and its marks of quoted text, with the bullet of a list item.
-        has_bullet: whether it begins a list item.
-    """
-
-    start: int
-    text: str
-    prefix: str
-    has_bullet: bool
-
-    @property
-    def content(self) -> str:
-        return self.text[len(self.prefix) :]
-
-    @property
-    def cells(self) -> list[str]:
-        return _CELL_GAP.split(self.content)
-
-
-def _read_line(start: int, line: str) -> _Line:
-    line = line.rstrip()
-    prefix = _PREFIX.match(line)
-    end = prefix.end() if prefix else 0
-    bullet = _BULLET.match(line, end)
-    return _Line(start, line, line[: bullet.end() if bullet else end], bullet is not None)
 
 
 @dataclass(frozen=True)
@@ -89,126 +63,98 @@ class _Paragraph(Unit):
 
     Attributes:
         width: columns of its lines; 0 if it is not wrapped.
-        indent: beginning of its lines but the first one, which is already there.
         used: columns of the first line before the text.
-        line_end: end of a line.
     """
 
     width: int = 0
-    indent: str = ""
     used: int = 0
-    line_end: str = "\n"
 
     def edits(self, translated: Translated) -> list[Edit]:
-        """Write the translation wrapped as the text was."""
-        lines, column = [""], self.used
+        """Write the translation with lines of the width of the text; `between` begins a line."""
+        lines, column, line_beginning = [""], self.used, self.between or ""
         for chunk in _CHUNK.findall(translated.text):
             if self.width and lines[-1] and column + _columns(chunk) > self.width:
                 lines.append("")
-                column = _columns(self.indent)
+                column = _columns(line_beginning.lstrip("\r\n"))
             lines[-1] += chunk if lines[-1] else chunk.lstrip()
             column += _columns(chunk)
-        return [Edit(self.start, self.end, f"{self.line_end}{self.indent}".join(lines))]
+        return [Edit(self.start, self.end, line_beginning.join(lines))]
 
 
 @dataclass(frozen=True)
 class _Cell(Unit):
-    """A cell of a table, with the blanks behind it but the last one."""
+    """A cell of a table, with the blanks behind it but the last one, so that the next cell keeps its column."""
 
     def edits(self, translated: Translated) -> list[Edit]:
-        """Write the translation with as many blanks as keep the next cell in its column."""
         return [Edit(self.start, self.end, translated.text.ljust(self.end - self.start))]
 
 
-class _ParagraphReader:
-    """Reads paragraphs.
+def _is_row(line: re.Match[str]) -> bool:
+    match = _CELL.match(line["text"])
+    return match is not None and match["gap"] is not None
 
-    Attributes:
-        width: columns of a line; 0 for a text without a width.
-        words: words of the text, without those that are hyphenated at the end of a line.
+
+def _cells(line: re.Match[str]) -> Iterator[Unit]:
+    """Yield the cells of a row of a table."""
+    for match in _CELL.finditer(line["text"]):
+        start, end = (line.start("text") + offset for offset in match.span("cell"))
+        is_padded = match["gap"] and "\t" not in match["gap"]
+        block = make_block([Token("text", match["cell"])], escape=str)
+        yield _Cell(block, start, end + len(match["gap"]) - 1) if is_padded else Unit(block, start, end)
+
+
+def _goes_on(line: re.Match[str], following: re.Match[str], is_second: bool, width: int) -> bool:
+    """Return whether a line, maybe the second one or a later one of a paragraph, goes on in the next line."""
+    if not all(any(map(str.isalpha, text)) for text in (line["text"], following["text"])):
+        return False
+    if following["bullet"] or _is_row(line) or _is_row(following):
+        return False
+    if line["prefix"].count(">") != following["prefix"].count(">"):
+        return False
+    indent, next_indent = (_columns(match["prefix"] + (match["bullet"] or "")) for match in (line, following))
+    if next_indent > indent or (is_second and next_indent != indent):  # a new paragraph, shown by its indentation
+        return False
+    is_small = following["text"][0].islower() and (line["text"][-1].isalpha() or line["text"][-1] in ",-\u00ad")
+    if not width or _HYPHENATED.search(line["text"]):
+        return is_small
+    word = _CHUNK.match(following["text"])
+    needed = _columns(line[0].rstrip()) + 1 + _columns(word[0] if word else "")
+    return needed > (_HALF if is_small else _FILLED) * width
+
+
+def _paragraph(lines: list[re.Match[str]], width: int, words: set[str]) -> Unit:
+    """Return the unit of some lines of a text with a width, and with these words."""
+    texts = [lines[0]["text"]]
+    for line in lines[1:]:
+        texts[-1:] = _joined(texts[-1], line["text"], words)
+    first, last = lines[0], lines[-1]
+    marks = first["prefix"] + (first["bullet"] or "")
+    if len(lines) > 1:
+        width = width or max(_columns(line[0].rstrip()) for line in lines)
+    hanging = lines[1]["prefix"] if len(lines) > 1 else re.sub(r"[^\s>]", " ", marks)
+    between = ("\r\n" if first[0].endswith("\r\n") else "\n") + hanging
+    block = make_block([Token("text", "".join(texts))], escape=str)
+    return _Paragraph(block, first.start("text"), last.end("text"), between, width, _columns(marks))
+
+
+def _joined(text: str, following: str, words: set[str]) -> tuple[str, str]:
+    """Return a line and the next one as they are joined, in a text with some words.
+
+    A hyphen between them goes if the next line begins in lower case, unless the text has the compound, or both of
+    its parts as words, elsewhere.
     """
-
-    def __init__(self, text: str, lines: list[_Line]) -> None:
-        self.lines = lines
-        self.line_end = "\r\n" if "\r\n" in text else "\n"
-        widths = sorted(
-            _columns(line.text) for line, following in pairwise(lines) if line.content and following.content
-        )
-        width = widths[len(widths) * 9 // 10] if widths else 0
-        self.width = width if width >= _MIN_WIDTH else 0
-        self.words = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", _AT_LINE_END.sub(" ", text).lower()))
-
-    def goes_on(self, first: int, last: int) -> bool:
-        """Return whether the text of some lines goes on in the next one."""
-        line, following = self.lines[last], self.lines[last + 1]
-        if not line.content or not following.content or following.has_bullet:
-            return False
-        if len(line.cells) > 1 or len(following.cells) > 1 or line.prefix.count(">") != following.prefix.count(">"):
-            return False
-        indent, deeper = _columns(following.prefix), _columns(following.prefix) > _columns(line.prefix)
-        if deeper or (
-            last > first and indent != _columns(line.prefix)
-        ):  # a new paragraph, shown by its indentation
-            return False
-        if not any(map(str.isalpha, following.content)) or not any(map(str.isalpha, line.content)):
-            return False
-        small = following.content[0].islower() and (line.content[-1].isalpha() or line.content[-1] in ",-\u00ad")
-        if not self.width or _HYPHENATED.search(line.content):
-            return small
-        word = _CHUNK.match(following.content)
-        needed = _columns(line.text) + 1 + _columns(word[0] if word else "")
-        return needed > (_HALF if small else _FILLED) * self.width
-
-    def units(self, first: int, last: int) -> Iterator[Unit]:
-        """Yield the unit of some lines, or those of the cells of one."""
-        lines = self.lines[first : last + 1]
-        start, end = lines[0].start + len(lines[0].prefix), lines[-1].start + len(lines[-1].text)
-        if len(lines[0].cells) > 1:
-            yield from _cells(lines[0])
-            return
-        texts = [lines[0].content]
-        for line in lines[1:]:
-            texts[-1:] = self.joined(texts[-1], line.content)
-        hanging = lines[1].prefix if last > first else re.sub(r"[^\s>]", " ", lines[0].prefix)
-        width = self.width or (max(_columns(line.text) for line in lines) if last > first else 0)
-        block = make_block([Token("text", "".join(texts))], escape=str)
-        between = f"{self.line_end}{hanging}"
-        yield _Paragraph(block, start, end, between, width, hanging, _columns(lines[0].prefix), self.line_end)
-
-    def joined(self, text: str, following: str) -> tuple[str, str]:
-        """Return a line and the next one as they are joined.
-
-        A hyphen between them goes if the next line begins in lower case, unless the text has the compound, or both
-        of its parts as words, elsewhere.
-        """
-        if text.endswith("\u00ad"):
-            return text[:-1], following
-        hyphenated, word = _HYPHENATED.search(text), _WORD.match(following)
-        if hyphenated is None or word is None:
-            is_unspaced = _UNSPACED.match(text[-1]) and _UNSPACED.match(following)
-            return text if is_unspaced else f"{text} ", following
-        parts = hyphenated[1].lower(), word[0].lower()
-        if parts[1] in _CONJUNCTIONS:
-            return f"{text} ", following
-        is_compound = "-".join(parts) in self.words or self.words.issuperset(parts)
-        if word[0][0].isupper() or (is_compound and "".join(parts) not in self.words):
-            return text, following
+    if text.endswith("\u00ad"):
         return text[:-1], following
-
-
-def _cells(line: _Line) -> Iterator[Unit]:
-    """Yield the cells of a line of a table; the blanks behind a cell but the last one belong to it."""
-    position = len(line.prefix)
-    for cell in line.cells:
-        start, end = line.start + position, line.start + position + len(cell)
-        gap = _CELL_GAP.match(line.text, position + len(cell))
-        blanks = gap[0] if gap else ""
-        block = make_block([Token("text", cell)], escape=str)
-        if blanks and "\t" not in blanks:
-            yield _Cell(block, start, end + len(blanks) - 1)
-        else:
-            yield Unit(block, start, end)
-        position += len(cell) + len(blanks)
+    hyphenated, word = _HYPHENATED.search(text), _WORD.match(following)
+    if hyphenated is None or word is None:
+        return text if _UNSPACED.match(text[-1]) and _UNSPACED.match(following) else f"{text} ", following
+    parts = hyphenated[1].lower(), word[0].lower()
+    if parts[1] in _CONJUNCTIONS:
+        return f"{text} ", following
+    is_compound = "-".join(parts) in words or words.issuperset(parts)
+    if word[0][0].isupper() or (is_compound and "".join(parts) not in words):
+        return text, following
+    return text[:-1], following
 
 
 def _columns(text: str) -> int:
