@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 
 from markdown_it import MarkdownIt, rules_inline
+from markdown_it.common.html_blocks import block_names
 from markdown_it.common.utils import unescapeAll
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
@@ -58,7 +59,9 @@ _TITLE = re.compile(
     r"""\s(?:"((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'|\(((?:[^()\\]|\\.)*+)\))\s*\)\Z""", re.DOTALL
 )
 _TAG = re.compile(r"<(/?)([A-Za-z][\w:-]*)")
+_TAG_ALONE = re.compile(r"\s*</?([A-Za-z][\w:-]*)[^<>\n]*>[ \t]*\n")
 _MARKS = re.compile(r"""\b(class|translate)\s*=\s*["']?([^"'>]*)""")  # see `is_untouched`
+_BLANKS = " \t\r\n\f"
 _SPECIAL = "\\`*_[]<>&#|~$:{!^\"'()"
 _BEGINNING = re.compile(r"\A(\d{0,9})([-+#>=:.)])")  # of a line: a list, a heading, a quotation
 # Noncharacters beside the delimiters of emphasis, until it is settled that these are read as such.
@@ -139,12 +142,13 @@ class _Piece:
     def moved(self, unit: Unit) -> Unit:
         """Return a unit of the content with its places in the file, without white space at its ends."""
         raw = self.content[unit.start : unit.end]
-        ends = (unit.start + len(raw) - len(raw.lstrip()), max(unit.start, unit.end - len(raw) + len(raw.rstrip())))
+        lead, tail = len(raw) - len(raw.lstrip(_BLANKS)), len(raw) - len(raw.rstrip(_BLANKS))
+        ends = unit.start + lead, max(unit.start, unit.end - tail)
         lines = [bisect_right(self.starts, offset) - 1 for offset in ends]
         start, end = (
             offset - self.starts[line] + self.places[line] for offset, line in zip(ends, lines, strict=True)
         )
-        block = replace(unit.block, lead=unit.block.lead.strip(), tail=unit.block.tail.strip())
+        block = replace(unit.block, lead=unit.block.lead.strip(_BLANKS), tail=unit.block.tail.strip(_BLANKS))
         return replace(unit, start=start, end=end, block=block)
 
 
@@ -166,15 +170,32 @@ def _pieces(text: str, references: ChainMap[str, Any]) -> Iterator[_Piece]:
         is_html = token.type == "html_block"
         if token.map is None or not (is_html or (token.type == "inline" and len(token.content) <= _MAX_TEXT)):
             continue
-        content = token.content.replace("|", "\\|") if frame is cell else token.content
+        content, (line_number, end) = token.content, token.map
+        is_cell = frame is cell and not is_html
+        if is_cell:
+            content = content.replace("|", "\\|")
+        elif is_html and (tag := _tag_alone(content)):
+            content, line_number = content[len(tag) :], line_number + 1
         starts, places, start = [], [], 0
-        for line, (place, whole) in zip(content.split("\n"), lines[slice(*token.map)], strict=False):
+        for line, (place, whole) in zip(content.split("\n"), lines[line_number:end], strict=False):
             stripped = line.lstrip()
-            column = whole.find(stripped, column) if frame is cell else whole.rfind(stripped)
+            column = whole.find(stripped, column) if is_cell else whole.rfind(stripped)
+            if column < 0:  # not as the parser promises
+                break
             starts.append(start)
             places.append(place + column + len(stripped) - len(line))
             start, column = start + len(line) + 1, column + len(stripped)
-        yield _Piece(content, starts, places, environment["references"], frame, is_html)
+        else:
+            yield _Piece(content, starts, places, environment["references"], frame, is_html)
+
+
+def _tag_alone(html: str) -> str:
+    """Return the first line of a block that is one only by this line: a tag of an inline element, alone."""
+    match = _TAG_ALONE.match(html)
+    name = match[1].lower() if match else ""
+    return (
+        match[0] if match and name not in block_names and not is_untouched(name, _MARKS.findall(match[0])) else ""
+    )
 
 
 def _running_texts(piece: _Piece) -> Iterator[_MarkdownUnit]:
@@ -337,13 +358,12 @@ def _with_span(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInli
 
 def _keep(state: StateInline, silent: bool) -> bool:
     """Read inline markup that is copied."""
-    match = (_LABEL if state.pos == 0 else _KEPT).match(state.src, state.pos, state.posMax)
-    match = match or _KEPT.match(state.src, state.pos, state.posMax)
+    label = _LABEL.match(state.src) if state.pos == 0 else None
+    match = label or _KEPT.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
     if not silent:
-        token = state.push("label" if match.re is _LABEL else "kept", "", 0)
-        token.meta["span"] = match.span()
+        state.push("label" if label else "kept", "", 0).meta["span"] = match.span()
     state.pos = match.end()
     return True
 
