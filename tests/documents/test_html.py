@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from bitext.letters import has_letters
 from manyheads.documents.blocks import Block
-from manyheads.documents.html import read_html
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.html import read, read_html, read_tags
 from manyheads.documents.tag_projection import project_tags
 from manyheads.documents.units import Part, Translated
 
@@ -247,3 +250,113 @@ def test_a_page_of_tags_alone_is_processed_fast() -> None:
         source = part * (5_000 // len(part))
         for block in blocks(source):
             project_tags(block, "a " * 1_000, " ".join(f"{index % 500}-{index}" for index in range(1_000)))
+
+
+def translated(page: str, translation: str, options: ReadOptions) -> str:
+    document = read(page.encode(), options)
+    return document.write(Translated(translation) for _ in document.units).decode()
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("<img alt='eins' title=zwei src='nein'>", ["eins", "zwei"]),
+        ('<input placeholder=eins value=nein><input type="SUBMIT" value="zwei">', ["eins", "zwei"]),
+        ("<textarea placeholder=eins></textarea><video title=zwei><img alt=nein></video>", ["eins", "zwei"]),
+        ("<meta name=Description content='eins'><meta property=og:title content=zwei>", ["eins", "zwei"]),
+        ("<meta name=viewport content=nein><meta charset=nein>", []),
+        ("<select label=nein><option label=eins></select><th abbr=zwei>", ["eins", "zwei"]),
+        ("<div translate=no><img alt=nein></div><img alt=nein class=notranslate><p title='a &amp; b'>", ["a & b"]),
+        ("<picture><img alt=eins></picture><pre><img alt=nein></pre>", ["eins"]),
+        ("<script type='application/ld+json'>'<img alt=nein>'</script>", []),
+        ("<a aria-label=eins data-title=nein download=nein href='title=nein'>", ["eins"]),
+    ],
+)  # fmt: skip
+def test_the_translated_attributes_are_those_that_a_reader_reads_or_hears(source: str, texts: list[str]) -> None:
+    assert [unit.text for unit in Part(source, [read_tags]).units] == texts
+
+
+@pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ("<img alt=x>", '<img alt="a &lt;b&gt; &quot;c&quot; d\'s &amp;">'),
+        ("<img alt = ' x '>", "<img alt = ' a &lt;b&gt; \"c\" d&#39;s &amp; '>"),
+        ('<IMG ALT="x"/>', '<IMG ALT="a &lt;b&gt; &quot;c&quot; d\'s &amp;"/>'),
+    ],
+)
+def test_the_value_of_an_attribute_is_quoted_and_escaped(source: str, result: str) -> None:
+    assert translated(source, 'a <b> "c" d\'s &', ReadOptions()) == result
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "result"),
+    [
+        ('<html lang="de"><p lang="fr">x</p><i lang=de-AT>y</i>', "zh_Hant",
+         '<html lang="zh-Hant"><p lang="fr">ja</p><i lang="zh-Hant">ja</i>'),
+        ("<html xml:lang='de' lang='de' dir='ltr'>x", "ar", '<html xml:lang="ar" lang="ar" dir="rtl">ja'),
+        ("<html lang=de><body dir=ltr>x", "he", '<html dir="rtl" lang="he"><body dir="rtl">ja'),
+        ("<html lang=fa dir=rtl>x", "de", '<html lang="de" dir="ltr">ja'),
+        ("<html><body>x", "en", "<html><body>ja"),
+        ("<html lang=de>1</html>", "en", "<html lang=de>1</html>"),
+    ],
+)  # fmt: skip
+def test_a_translated_page_names_its_language_and_direction(source: str, target: str, result: str) -> None:
+    assert translated(source, "ja", ReadOptions(target=target)) == result
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ('<meta charset="ISO-8859-1">', "cp1252"),
+        ("<meta http-equiv=Content-Type content='text/html; charset=windows-1252'>", "cp1252"),
+        ('<?xml version="1.0" encoding="iso-8859-15"?>', "iso-8859-15"),
+        ("<meta charset=euc-kr>", "cp949"),
+        ("<meta charset=utf-16>", "utf-8"),
+        ("", "utf-8"),
+        ("<meta charset=euc-kr>", "utf-8-sig"),
+        ("", "utf-16"),
+    ],
+)
+def test_the_encoding_is_the_declared_one_and_stays(head: str, encoding: str) -> None:
+    texts = ["뒤", "앞"] if encoding in ("cp949", "utf-8", "utf-8-sig", "utf-16") else ["„é€", "ä"]
+    if encoding == "iso-8859-15":
+        texts = ["é€", "ä"]
+    data = f"{head}<p>{texts[0]}</p>".encode(encoding)
+    document = read(data, ReadOptions())
+    assert [unit.text for unit in document.units] == texts[:1]
+    assert document.write([Translated(texts[1])]) == f"{head}<p>{texts[1]}</p>".encode(encoding)
+
+
+def test_a_letter_that_the_declared_encoding_lacks_is_written_as_a_reference() -> None:
+    page = '<meta charset="iso-8859-1"><img alt="x"><p>é</p>'
+    document = read(page.encode("latin1"), ReadOptions())
+    written = document.write([Translated("앞"), Translated("뒤")])
+    assert written == page.replace("x", "&#50526;").replace("é", "&#46244;").encode()
+
+
+def test_xhtml_stays_well_formed_with_both_languages_beside_each_other() -> None:
+    page = (
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml" lang="de"><p title="x">y<br/>z</p></html>'
+    )
+    document = read(page.encode(), ReadOptions(target="en"))
+    written = document.write([Translated("<&\"'>")] * 3, bilingual=True).decode()
+    assert "".join(ElementTree.fromstring(written).itertext()) == "y<&\"'>z<&\"'>"
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        PIECES | st.sampled_from(["<img alt='ja", "<html lang=de", " dir=rtl", " title=", "\0"]), max_size=25
+    ).map("".join)
+)
+def test_any_page_whose_units_stay_is_written_as_it_was(source: str) -> None:
+    document = read(source.encode(), ReadOptions(target="ar"))
+    assert document.write(Translated(unit.text) for unit in document.units) == source.encode()
+
+
+@pytest.mark.parametrize("part", ["<", "<a ", "<a b=", "<!--", "</", "<b>", "&", "<a b='x' ", "<a b='"])
+def test_a_large_page_of_the_beginnings_of_tags_is_read_fast(part: str) -> None:
+    start = time.process_time()
+    for reader in (read_html, read_tags):
+        list(reader(part * (100_000 // len(part))))
+    assert time.process_time() - start < 20

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from html import unescape
 from html.parser import HTMLParser
 from itertools import accumulate
 
-from manyheads.documents.blocks import Token, make_block
-from manyheads.documents.units import Unit
+from bitext.languages import base_language, is_right_to_left, normal_form
+from manyheads.documents.blocks import Token, escape_markup, make_block
+from manyheads.documents.document import Document, ReadOptions, text_document
+from manyheads.documents.units import Edit, Reader, Unit
 
 
 def _words(text: str) -> frozenset[str]:
@@ -34,6 +39,57 @@ _READINGS = _words("rt rtc rp")  # each ends where the next one begins, or with 
 _CLASSES = _words("notranslate mention hashtag")
 _Attributes = list[tuple[str, str | None]]
 
+# Attributes that hold text, and the elements in which they do if not in all (HTML Living Standard, section 3.2.6.2,
+# "translatable attributes", and WAI-ARIA).
+_TEXT_ATTRIBUTES = {
+    **dict.fromkeys(
+        _words("alt title placeholder aria-label aria-description aria-placeholder aria-valuetext"), ""
+    ),
+    "label": "option optgroup track",
+    "summary": "table",
+    "abbr": "th",
+}
+_TEXT_METADATA = _words(
+    "description keywords dc.title dc.description og:title og:description og:image:alt twitter:title "
+    "twitter:description twitter:image:alt"
+)
+_BUTTONS = _words("submit button reset")
+_ATTRIBUTE = re.compile(r"""(?<=[\s"'/])([^\s"'>/=]++)\s*+=\s*+("[^"]*"|'[^']*'|[^\s"'>]++)""")
+_QUOTES = {'"': "&quot;", "'": "&#39;"}
+_ENCODING = re.compile(
+    rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)|<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
+)
+# Encodings that stand for a larger one (WHATWG Encoding Standard, section 4.2).
+_ENCODINGS = {
+    **dict.fromkeys(_words("iso-8859-1 iso8859-1 latin1 us-ascii ascii"), "cp1252"),
+    **dict.fromkeys(_words("gb2312 gbk"), "gb18030"),
+    **dict.fromkeys(_words("shift_jis x-sjis"), "cp932"),
+    **dict.fromkeys(_words("euc-kr ks_c_5601-1987"), "cp949"),
+    **dict.fromkeys(_words("utf-16 utf-16le utf-16be"), "utf-8"),  # a declaration that can be read is not in UTF-16
+}
+
+
+def read(data: bytes, options: ReadOptions) -> Document:
+    """Return the document of an HTML or XHTML page."""
+    match = _ENCODING.search(data[:4096])
+    declared = (match[1] or match[2]).decode().lower() if match else ""
+    return text_document(data, html_readers(options), options, _ENCODINGS.get(declared, declared))
+
+
+def html_readers(options: ReadOptions) -> list[Reader]:
+    """Return the readers of a page: that of its tags, then that of its running texts."""
+    return [partial(read_tags, options=options), read_html]
+
+
+def read_tags(text: str, options: ReadOptions | None = None) -> Iterator[Unit | Edit]:
+    """Yield the texts in attributes of tags, and edits of the attributes that tell language and direction.
+
+    The language is edited where it was that of the page; a quotation in a third language keeps its own.
+    """
+    reader = _TagReader(text, options or ReadOptions())
+    reader.read_source()
+    return iter(reader.pieces)
+
 
 def read_html(text: str, blocks: Iterable[str] = ()) -> Iterator[Unit]:
     """Yield the running texts of HTML; invalid HTML is accepted.
@@ -43,8 +99,7 @@ def read_html(text: str, blocks: Iterable[str] = ()) -> Iterator[Unit]:
         blocks: names of further elements, in lower case, that end a running text, such as "string" and "item".
     """
     reader = _BlockReader(text, _BLOCKS.union(blocks))
-    reader.feed(text)
-    reader.close()
+    reader.read_source()
     return iter(reader.finish())
 
 
@@ -69,6 +124,14 @@ class _BlockReader(HTMLParser):
         self.skipping: tuple[str, int] | None = None  # the untranslated element that is read: its name, its offset
         self.depth = 0  # nested elements of that name
 
+    def read_source(self) -> None:
+        """Read the source; behind its last ">" is no tag (the parser would look for its end at each "<")."""
+        end = self.source.rfind(">") + 1
+        self.feed(self.source[:end])
+        self.close()
+        if self.source[end:]:
+            self.handle_data(unescape(self.source[end:]))
+
     @property
     def position(self) -> int:
         """Return the offset in the source where the present tag or text begins."""
@@ -88,7 +151,7 @@ class _BlockReader(HTMLParser):
             return
         if self.holds_control():
             self.end_block(self.position)
-        if _is_untouched(tag, attrs) and tag not in _VOID:
+        if is_untouched(tag, attrs) and tag not in _VOID:
             self.skipping, self.depth = (tag, self.position), 1
         elif tag in self.blocks or tag in _VOID:
             self.copy(self.position, self.position + len(raw), tag)
@@ -149,7 +212,7 @@ class _BlockReader(HTMLParser):
 
     def end_block(self, end: int) -> None:
         if self.tokens:
-            self.units.append(Unit(make_block(self.tokens), self.block_start, end, between="<br>"))
+            self.units.append(Unit(make_block(self.tokens), self.block_start, end, between="<br/>"))
         self.tokens, self.block_start = [], end
 
     def finish(self) -> list[Unit]:
@@ -159,10 +222,72 @@ class _BlockReader(HTMLParser):
         return self.units
 
 
-def _is_untouched(tag: str, attributes: _Attributes) -> bool:
+class _TagReader(_BlockReader):
+    """Reads the attributes of tags into `pieces`."""
+
+    def __init__(self, source: str, options: ReadOptions) -> None:
+        super().__init__(source, _BLOCKS)
+        self.pieces: list[Unit | Edit] = []
+        self.language, self.target = options.source, options.target
+
+    def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
+        self.read_tag(tag, attrs)
+        super().handle_starttag(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: _Attributes) -> None:
+        self.read_tag(tag, attrs)
+        super().handle_startendtag(tag, attrs)
+
+    def end_block(self, end: int) -> None:
+        """Forget the running text."""
+        self.tokens = []
+
+    def read_tag(self, tag: str, attrs: _Attributes) -> None:
+        values = {name: value or "" for name, value in reversed(attrs)}
+        is_page = self.target and tag in ("html", "body")
+        if is_page and not self.language:
+            self.language = values.get("lang") or values.get("xml:lang") or ""
+        before, behind = ("rtl" if is_right_to_left(code) else "ltr" for code in (self.language, self.target))
+        is_read = not _is_marked(attrs) and (self.skipping is None or self.skipping[0] == "picture")
+        for match in _ATTRIBUTE.finditer(self.get_starttag_text() or ""):
+            name, value = match[1].lower(), values.get(match[1].lower(), "")
+            mark = match[2][0] if match[2][0] in _QUOTES else ""
+            start, end = (self.position + offset for offset in match.span(2))
+            if is_read and _holds_text(tag, name, values):
+                block = make_block([Token("text", value)], escape=partial(_escape_value, mark or '"'))
+                if not mark:
+                    block = replace(block, lead='"', tail='"')
+                self.pieces.append(Unit(block, start + len(mark), end - len(mark)))
+            elif name in ("lang", "xml:lang") and self.target and self.language:
+                if base_language(value) == base_language(self.language):
+                    self.pieces.append(Edit(start, end, f'"{normal_form(self.target)}"'))
+            elif name == "dir" and is_page and value.lower() == before != behind:
+                self.pieces.append(Edit(start, end, f'"{behind}"'))
+        if is_page and tag == "html" and before != behind and "dir" not in values:
+            start = self.position + len("<html")
+            self.pieces.append(Edit(start, start, f' dir="{behind}"'))
+
+
+def _holds_text(tag: str, name: str, values: Mapping[str, str]) -> bool:
+    """Return whether an attribute of a tag holds text to translate."""
+    if name in _TEXT_ATTRIBUTES:
+        return tag in _TEXT_ATTRIBUTES[name].split() or not _TEXT_ATTRIBUTES[name]
+    if tag == "meta" and name == "content":
+        return (values.get("name") or values.get("property", "")).lower() in _TEXT_METADATA
+    return tag == "input" and name == "value" and values.get("type", "").lower() in _BUTTONS
+
+
+def _escape_value(mark: str, text: str) -> str:
+    return escape_markup(text).replace(mark, _QUOTES[mark])
+
+
+def is_untouched(tag: str, attributes: _Attributes) -> bool:
     """Return whether the content of an element is not translated."""
-    if tag in _UNTOUCHED:
-        return True
+    return tag in _UNTOUCHED or _is_marked(attributes)
+
+
+def _is_marked(attributes: _Attributes) -> bool:
+    """Return whether the attributes of an element say that it is not translated."""
     values = {name: value or "" for name, value in reversed(attributes)}
     if values.get("translate", "").strip().lower() == "no" or values.get("mtype") == "protected":
         return True

@@ -71,8 +71,8 @@ class Unit:
         return translated.doubtful
 
 
-# A reader yields the units of a text in order, without overlap, and edits that a translated text needs whatever its
-# translations are, such as the code of its language.
+# A reader yields the units of a text in order, without overlap, and edits that the text needs as soon as one of its
+# units is translated, such as the code of its language.
 Reader = Callable[[str], Iterable[Unit | Edit]]
 
 
@@ -112,7 +112,9 @@ class Part:
         A unit whose translation is its text is copied as it is. With `bilingual`, source and translation stand
         beside each other.
         """
-        text, remaining = self.text, iter(translations)
+        given = list(translations)
+        changes = any(translated.text != unit.text for unit, translated in zip(self.units, given, strict=False))
+        text, remaining = self.text, iter(given)
         for reader, found in zip(self.readers, self._found, strict=True):
             pieces = list(reader(text))
             units = list(_units(pieces))
@@ -123,7 +125,7 @@ class Part:
                 if translated.text != unit.text
                 for edit in _shown(unit, translated, text, bilingual=bilingual)
             ]
-            if edits:
+            if changes:
                 edits += [piece for piece in pieces if isinstance(piece, Edit)]
             text = apply_edits(text, edits)
         return text
