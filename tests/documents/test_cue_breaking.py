@@ -80,6 +80,7 @@ def test_fewer_words_than_slots_are_shown_again() -> None:
         ("Ein kurzer Satz bleibt eine Zeile.", 1, "Ein kurzer Satz bleibt eine Zeile."),
         ("Ein kurzer Satz bleibt zwei Zeilen.", 2, "Ein kurzer Satz\nbleibt zwei Zeilen."),
         ("Nein.", 2, "Nein."),
+        ("", 2, ""),
         ("Wenn der Hund noch einmal bellt, gehen wir alle.", 1,
          "Wenn der Hund noch einmal bellt,\ngehen wir alle."),
         ("Sie fuhr gestern Abend mit der alten Bahn nach Haus.", 1,

@@ -158,8 +158,9 @@ class _Breaker:
         full = self.full_lines(first, last, slot)
         if len(full) > _MAX_LINES and slot.longest > slot.line_length:
             return self.lines(first, last, slot._replace(line_length=slot.longest))
-        is_short = slot.lines == 1 or 2 * self.width(first, last) <= slot.line_length
-        if len(full) > _MAX_LINES or last - first < 2 or (len(full) == 1 and is_short):
+        if last - first < 2 or len(full) > _MAX_LINES:
+            return full
+        if len(full) == 1 and (slot.lines == 1 or 2 * self.width(first, last) <= slot.line_length):
             return full
 
         def cost(place: int) -> float:
