@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,7 +61,8 @@ def cues(arguments: argparse.Namespace) -> Document:
         border, behind = int(row["border"]), numbers(row["behind"])
         for part in (source[:border], source[border:]):
             text = " ".join(part)
-            subtitles.append((text, clock, round(clock + len(text) / arguments.speed, 3)))
+            lines = "\n".join(textwrap.wrap(text, LINE_LENGTH))
+            subtitles.append((lines, clock, round(clock + len(text) / arguments.speed, 3)))
             clock = subtitles[-1][2]
         clock += PAUSE
         links = " ".join(f"{border if word in behind else 0}-{word}" for word in range(len(target)))

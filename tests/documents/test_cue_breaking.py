@@ -99,8 +99,13 @@ def test_no_line_is_too_long_if_no_word_is(words: list[str]) -> None:
 
 
 def test_a_line_of_the_source_that_is_too_long_allows_one_as_long() -> None:
-    slot = slots_of("source")[0]._replace(longest=200)
-    assert parts([slot], " ".join(["Wort"] * 30)) == [" ".join(["Wort"] * 30)]
+    text = " ".join(["Wort"] * 30)
+    slots = [slot._replace(longest=200, columns=999) for slot in slots_of("one", "two")]
+    assert parts(slots[:1], text) == [text]
+    assert parts(slots, f"{text} Ende.", " ".join(f"{word == 30:d}-{word}" for word in range(31))) == [
+        text,
+        "Ende.",
+    ]
 
 
 def test_text_without_blanks_is_cut_between_letters_but_not_before_closing_marks() -> None:

@@ -136,7 +136,8 @@ class _Breaker:
         return list(pairwise(reached[total][1]))
 
     def cost_of_part(self, first: int, last: int, slot: Slot, price: float) -> float:
-        too_many = len(self.full_lines(first, last, slot)) - max(_MAX_LINES, slot.lines)
+        lines = self.full_lines(first, last, max(slot.line_length, slot.longest))
+        too_many = len(lines) - max(_MAX_LINES, slot.lines)
         return price * max(0, self.width(first, last) - slot.columns) + _TOO_MANY * max(0, too_many)
 
     def cost_behind(self, place: int) -> float:
@@ -144,18 +145,17 @@ class _Breaker:
         word = self.text[slice(*self.spans[max(0, place - 1)])]
         return _PHRASE * word[-1].isalnum() * (2 if word.islower() and len(word) <= _SHORT_WORD else 1)
 
-    def full_lines(self, first: int, last: int, slot: Slot) -> list[int]:
+    def full_lines(self, first: int, last: int, length: int) -> list[int]:
         """Return the places where lines end if each is filled."""
         places = list[int]()
         while first < last:
-            limit = self.starts[first] + slot.line_length
-            first = max(bisect_right(self.ends, limit, first, last), first + 1)
+            first = max(bisect_right(self.ends, self.starts[first] + length, first, last), first + 1)
             places.append(first)
         return places
 
     def lines(self, first: int, last: int, slot: Slot) -> list[int]:
         """Return the places where lines end: two are balanced, or cut behind punctuation."""
-        full = self.full_lines(first, last, slot)
+        full = self.full_lines(first, last, slot.line_length)
         if len(full) > _MAX_LINES and slot.longest > slot.line_length:
             return self.lines(first, last, slot._replace(line_length=slot.longest))
         if last - first < 2 or len(full) > _MAX_LINES:
