@@ -60,19 +60,17 @@ def cues(arguments: argparse.Namespace) -> Document:
         source, target = (text.split() for text in rows[int(row["line"]) - 1])
         border, behind = int(row["border"]), numbers(row["behind"])
         for part in (source[:border], source[border:]):
-            text = " ".join(part)
-            lines = "\n".join(textwrap.wrap(text, LINE_LENGTH))
-            subtitles.append((lines, clock, round(clock + len(text) / arguments.speed, 3)))
+            text = textwrap.fill(" ".join(part), LINE_LENGTH)
+            subtitles.append((text, clock, round(clock + len(text) / arguments.speed, 3)))
             clock = subtitles[-1][2]
         clock += PAUSE
         links = " ".join(f"{border if word in behind else 0}-{word}" for word in range(len(target)))
         translations.append(Translated(" ".join(target), links))
         second_words.append([word in behind for word in range(len(target))])
-    options = ReadOptions(target="de")
-    document = read_document(write_srt(subtitles).encode(), "srt", options)
+    document = read_document(write_srt(subtitles).encode(), "srt", ReadOptions(target="de"))
     assert len(document.units) == len(cuts), "the cues of each sentence are one unit"
     written = document.write(translations).decode()
-    texts = [block.split("\n", 2)[2] for block in re.split(r"\n\n", written.strip())]
+    texts = [block.split("\n", 2)[2] for block in written.strip().split("\n\n")]
     right = limit = 0
     for number, second in enumerate(second_words):
         sides = [sum(word == (index >= cut) for index, word in enumerate(second)) for cut in range(1, len(second))]
