@@ -58,7 +58,7 @@ class _TagProjector:
         source = self.source
         self.source_words = [match.span() for match in _WORD.finditer(source)]
         self.words = [match.span() for match in _WORD.finditer(target)]
-        self.aligned = _aligned_words(links, len(self.source_words), len(self.words))
+        self.aligned = aligned_words(links, len(self.source_words), len(self.words))
         self.whole: _Region = (0, len(self.words))
 
     def render(self, element: Element, region: _Region, start: int, end: int) -> str:
@@ -156,7 +156,7 @@ class _TagProjector:
         return end
 
 
-def _aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
+def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
     """Return the aligned source word of each word of the translation.
 
     Args:
