@@ -66,7 +66,7 @@ def break_text(source: str, translated: Translated, slots: Sequence[Slot]) -> li
     That all can be read in time, in two lines, is more important than words in the slot of their source words, and
     these are more important than cuts behind punctuation. If there are fewer words than slots, some show the same.
     """
-    breaker = _Breaker(source, *translated)
+    breaker = _Breaker(source, translated.text, translated.links)
     total, count = len(breaker.spans), len(slots)
     parts = [(index * total // count, min(total, index * total // count + 1)) for index in range(count)]
     if total >= count:

@@ -120,7 +120,7 @@ class _CueUnit(Unit):
 
     def edits(self, translated: Translated) -> Iterator[Edit]:
         for text, part in zip(self.texts, break_text(self.text, translated, self.slots), strict=True):
-            yield Edit(text.start, text.end, project_tags(text.block, *part))
+            yield Edit(text.start, text.end, project_tags(text.block, part.text, part.links))
 
 
 class _CueReader:

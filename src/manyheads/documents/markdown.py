@@ -111,7 +111,7 @@ class _MarkdownUnit(Unit):
         wanted = ["".join(translated.text.split())]
         for escaped in ("", "\n", *special, "\n" + "".join(special)):
             block = replace(self.block, escape=partial(_escape, escaped))
-            written = _settle(project_tags(block, *translated))
+            written = _settle(project_tags(block, translated.text, translated.links))
             if "\n" in escaped:  # the beginning of the line
                 written = _BEGINNING.sub(r"\1\\\2", written)
             found = ["".join(unit.text.split()) for unit in self.reader(written.join(self.frame))]
