@@ -9,7 +9,7 @@ import re
 
 from manyheads.documents.container import Container, language_setter
 from manyheads.documents.document import Document, ReadOptions
-from manyheads.documents.paragraphs import alternative_texts, paragraph_readers
+from manyheads.documents.runs import alternative_texts, paragraph_readers
 from manyheads.documents.units import Part
 from manyheads.errors import DataError
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from manyheads.documents.container import Container, language_setter
 from manyheads.documents.document import Document, ReadOptions
 from manyheads.documents.html import read_html
-from manyheads.documents.paragraphs import paragraph_readers
+from manyheads.documents.runs import paragraph_readers
 from manyheads.documents.units import Part
 from manyheads.documents.xml import xml_tokens
 from manyheads.errors import DataError

@@ -6,7 +6,7 @@ import re
 
 from manyheads.documents.container import Container, language_setter
 from manyheads.documents.document import Document, ReadOptions
-from manyheads.documents.paragraphs import paragraph_readers
+from manyheads.documents.runs import paragraph_readers
 from manyheads.documents.units import Part
 from manyheads.errors import DataError
 

@@ -11,7 +11,7 @@ import re
 from manyheads.documents.container import Container, language_setter
 from manyheads.documents.document import Document, ReadOptions
 from manyheads.documents.docx import office_part
-from manyheads.documents.paragraphs import paragraph_readers
+from manyheads.documents.runs import paragraph_readers
 from manyheads.documents.units import Part
 from manyheads.documents.xml import xml_tokens
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.documents.archives import reverse_words, shout
 
-from manyheads.documents.paragraphs import alternative_texts, paragraph_readers
+from manyheads.documents.runs import alternative_texts, paragraph_readers
 from manyheads.documents.units import Part, Translated
 
 BOLD, SPACE = "<w:rPr><w:b/></w:rPr>", ' xml:space="preserve"'
