@@ -66,7 +66,7 @@ class _TagProjector:
         for child in self.place_children(element, region, start, end):
             parts.append(self.text_of(element, offset, child.start))
             if isinstance(child.markup, Atom):
-                parts.append(self.with_blanks(child.markup, child.start))
+                parts.append(self.with_blanks(child.markup, child.start, " ".join(element.wrap)))
             else:
                 inner = self.render(child.markup, child.region, child.start, child.end)
                 parts += [child.markup.opening, inner, child.markup.closing]
@@ -117,13 +117,13 @@ class _TagProjector:
             start -= 1
         return start, end
 
-    def with_blanks(self, atom: Atom, offset: int) -> str:
+    def with_blanks(self, atom: Atom, offset: int, blank: str) -> str:
         """Return the source of an atom with the blanks of its source that the translation lacks at its offset."""
         last, following = self.target[max(0, offset - 1) : offset], self.target[offset : offset + 1]
         after_word, before_word = last.strip() != "", following.strip() != ""
         if after_word and following in tuple(_AFTER_A_WORD):
             before_word = False
-        return f"{' ' * (atom.before and after_word)}{atom.raw}{' ' * (atom.behind and before_word)}"
+        return f"{blank * (atom.before and after_word)}{atom.raw}{blank * (atom.behind and before_word)}"
 
     def cut(self, offset: int, element: Element, region: _Region) -> int:
         """Return the number of words of the translation before an offset in the source, within a region.

@@ -16,7 +16,7 @@ from manyheads.errors import DataError
 
 _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>|<!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*'|\[.*?\]\s*(?=>))*>"
-    r"|<(?P<closing>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
+    r"|<(?P<closing>/?)(?P<name>[^\s/>]+)(?P<attributes>[^>\"']*(?:(?:\"[^\"]*\"|'[^']*')[^>\"']*)*)>",
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
@@ -35,6 +35,7 @@ class XmlToken(NamedTuple):
         name: name of the element without its prefix; "" for text and the like.
         text: for text and CDATA sections, the text without references; for a tag, its attributes as written.
         attributes_start: offset of the attributes.
+        prefix: prefix of the name with its colon; "" for none.
     """
 
     kind: Kind
@@ -43,6 +44,7 @@ class XmlToken(NamedTuple):
     name: str = ""
     text: str = ""
     attributes_start: int = 0
+    prefix: str = ""
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -93,11 +95,10 @@ def xml_tokens(text: str) -> Iterator[XmlToken]:
             yield XmlToken("text", position, match.start(), text=unescape(text[position : match.start()]))
         position = match.end()
         if match["name"]:
-            kind: Literal["open", "close", "empty"] = (
-                "close" if match["closing"] else "empty" if match["empty"] else "open"
-            )
-            name = match["name"].rpartition(":")[2]
-            yield XmlToken(kind, *match.span(), name, match["attributes"], match.start("attributes"))
+            kind: Kind = "close" if match["closing"] else "empty" if match["attributes"].endswith("/") else "open"
+            prefix, colon, name = match["name"].rpartition(":")
+            start = match.start("attributes")
+            yield XmlToken(kind, *match.span(), name, match["attributes"], start, f"{prefix}{colon}")
         elif match["cdata"] is not None:
             yield XmlToken("text", *match.span(), text=match["cdata"])
         else:
