@@ -28,7 +28,7 @@ import importlib, pkgutil, sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "transformer_doctor", "sacrebleu", "defusedxml", "polib"):
+        if name.partition(".")[0] in ("torch", "transformer_doctor", "sacrebleu", "defusedxml"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Refuse())

@@ -41,6 +41,7 @@ SCRIPTS: dict[str, tuple[str, list[str]]] = {
     "decode_peers": ("rows/*/median", ["--contenders", "manyheads:fp32", "ctranslate2:float32"]),
     "directions": ("bytes/*", []),
     "doctor": ("sound/examinations", []),
+    "documents": ("rows/*/words", []),
     "exports": ("rows", []),
     "finetune": ("times as fast", []),
     "gpu_check": ("rows/*/result", ["--device", "cpu"]),

@@ -20,10 +20,18 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.translate import translate_batches
+from manyheads.documents.document import SUFFIXES
 from manyheads.errors import DataError, UsageError
 from manyheads.inference.native.build import library
-from manyheads.inference.translation.translate_file import TRUNCATED, output_lines, warnings_of
-from manyheads.inference.translation.translator import WARNINGS, Candidate, Translation, Translator
+from manyheads.inference.translation.translate_file import output_lines
+from manyheads.inference.translation.translator import (
+    TRUNCATED,
+    WARNINGS,
+    Candidate,
+    Translation,
+    Translator,
+    warnings_of,
+)
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "format-1" / "run"
 REPETITION = WARNINGS["repetition"]
@@ -127,6 +135,8 @@ DOCUMENTS = (
 )
 def test_a_document_is_refused_with_the_way_that_works(words: list[str], call: Call) -> None:
     for ending in DOCUMENTS.split():
+        if words[0] == "translate" and f".{ending.lower()}" in SUFFIXES:
+            continue
         error = call(*(word.format(f"x.{ending}") for word in words), code=2).err
         assert error.startswith(f"error: x.{ending} is no plain text (."), error
         assert " To read it line by line all the same: " in error

@@ -127,6 +127,17 @@ ON_THE_HUB = {"sentiment": "runs/sentiment", "plays": "runs/writer", "encoder": 
 # Input lines, and companion files with constraints.
 TEXTS = {
     "text.de": ["Ein Hund läuft durch den Schnee.", "", "Ein Mann mit Hut spielt Gitarre."],
+    "film.de.srt": [
+        "1",
+        "00:00:01,000 --> 00:00:02,500",
+        "Ein Hund läuft",
+        "",
+        "2",
+        "00:00:02,600 --> 00:00:04,000",
+        "durch den Schnee.",
+    ],
+    "news.html": ["<html><p>Ein <b>Hund</b> läuft durch den Schnee.</p></html>"],
+    "handbook/index.md": ["# Ein Hund", "", "Ein *Mann* mit Hut spielt Gitarre."],
     "text.ko": ["고양이가 잔다.", "저는 학생입니다."],
     "corrections.tsv": [
         "Das Rathaus ist geschlossen.\tThe town hall is closed.",
@@ -209,6 +220,7 @@ class PageFiles:
             "corpus.en",
             "reviews.txt",
             "my-text",
+            "handbook",
         ]
         known += [path.relative_to(self.complete).as_posix() for path in self.models()]
         copies = {name: name for name in known if name in text} | ({"runs/mine": mine} if mine else {})
@@ -280,6 +292,7 @@ def write_texts(folder: Path) -> None:
     (folder / "data" / "tinyshakespeare" / "input.txt").write_text(PLAY * 3, encoding="utf-8")
     KeyFile(folder / "keys.json").add("weblate", None)
     for name, lines in TEXTS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     for name, content in (CONFIGURATIONS | DOWNLOADS).items():
         (folder / name).write_text(content, encoding="utf-8")

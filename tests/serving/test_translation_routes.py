@@ -18,6 +18,7 @@ from tests.tasks.documents import HTML_PARTS, PARTS, documents, word_translator
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
+from manyheads.documents.document import SUFFIXES
 from manyheads.inference.translation.confidence import ConfidenceModel
 from manyheads.inference.translation.stages import Stage
 from manyheads.inference.translation.translator import STAGES, Translation, Translator
@@ -271,7 +272,7 @@ def test_unusual_text_is_translated_without_an_error(server: Server, text: str) 
         ("POST", "/languages", 405), ("POST", "/health", 405), ("GET", "/translate", 405),
         ("PUT", "/translate", 405), ("GET", "/nowhere", 404), ("GET", "/../etc/passwd", 404),
         ("GET", "/page/../settings.py", 404),
-        ("POST", "/translate_file", 403), ("GET", "/download_file/a/../b", 403), ("POST", "/suggest", 403),
+        ("GET", "/translate_file", 405), ("GET", "/download_file/a/../b", 404), ("POST", "/suggest", 403),
         ("GET", "/translate/", 404), ("GET", "/%00", 404),
     ],
 )  # fmt: skip
@@ -289,7 +290,7 @@ def test_the_settings_list_the_features_of_the_server(server: Server) -> None:
         found = client.get("/frontend/settings").json()
     assert found == {
         "charLimit": 5000, "frontendTimeout": 500, "apiKeys": False, "keyRequired": False, "suggestions": False,
-        "filesTranslation": False, "supportedFilesFormat": [],
+        "filesTranslation": True, "supportedFilesFormat": list(SUFFIXES),
         "language": {
             "source": {"code": "auto", "name": "Auto Detect"}, "target": {"code": "en", "name": "English"},
         },

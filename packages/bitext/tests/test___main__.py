@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dirty_pairs import pairs_with_defects
 
-OPTIONAL = "defusedxml polib pyarrow zstandard datasets distributed torch manyheads transformer_doctor"
+OPTIONAL = "defusedxml pyarrow zstandard datasets distributed torch manyheads transformer_doctor"
 PROGRAM = "from bitext.__main__ import main; main()"
 
 
@@ -26,13 +26,12 @@ def test_without_any_other_extra_text_is_cleaned_and_a_reader_names_its_own(tmp_
     pairs, _ = pairs_with_defects(300)
     for side, language in enumerate(("de", "en")):
         (tmp_path / f"x.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
-    (tmp_path / "x.po").write_text('msgid "a"\nmsgstr "b"\n')
+    (tmp_path / "x.tmx").write_text("<tmx/>")
     without = f"import sys; sys.modules |= dict.fromkeys({OPTIONAL.split()}); {PROGRAM}"
     done = run(without, "clean", str(tmp_path / "x.de"), str(tmp_path / "x.en"), "-o", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     assert f"{len(pairs)} pairs read" in done.stdout
-    done = run(without, "convert", str(tmp_path / "x.po"), "-o", str(tmp_path / "out"))
+    done = run(without, "convert", str(tmp_path / "x.tmx"), "-o", str(tmp_path / "out"))
     assert done.returncode == 4
-    assert done.stderr.endswith(
-        'x.po needs the package polib, which is not installed. Install it with: pip install "bitext[readers]"\n'
-    )
+    assert "x.tmx needs the package defusedxml, which is not installed" in done.stderr
+    assert done.stderr.endswith('pip install "bitext[readers]"\n')

@@ -19,6 +19,7 @@ from bitext.languages import (
     end_mark,
     full_stop,
     has_blanks_between_words,
+    is_right_to_left,
     language_name,
     language_names,
     libretranslate_code,
@@ -106,6 +107,11 @@ def test_writing_depends_on_the_script(codes: str, bleu: str, blanks: bool, sepa
     for code in codes.split():
         writing = bleu_language(code), has_blanks_between_words(code), sentence_separator(code), full_stop(code)
         assert writing == (bleu, blanks, separator, stop), code
+
+
+def test_languages_of_some_scripts_are_written_from_right_to_left() -> None:
+    assert all(map(is_right_to_left, ["ar", "arb_Arab", "fa", "ur", "he", "yi", "dv", "ks", "ms-Arab", "az_Arab"]))
+    assert not any(map(is_right_to_left, ["ks-Deva", "ms", "az", "ja", "de", "x-unknown", ""]))
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ _field = partial(field_option, ServeSettings)
     _field("batch_limit", "N", type=COUNT),
     _field("alternatives_limit", "N", type=NOT_NEGATIVE),
     _field("body_limit", "BYTES", type=COUNT),
+    _field("files", flag="--files/--no-files"),
+    _field("file_limit", "BYTES", type=COUNT),
     _field("queue", "N", type=COUNT),
     _field("timeout", "SECONDS", type=click.FloatRange(min=0, min_open=True)),
     _field("keep_alive", "SECONDS", type=COUNT),

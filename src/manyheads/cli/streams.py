@@ -28,14 +28,10 @@ if TYPE_CHECKING:
     from manyheads.cli.progress import Progress
 
 _SHOWN_NUMBERS = 10  # line numbers that a warning names
-# Endings of files whose lines are not plain text -> how their text is translated.
-_DOCUMENTS = {
-    "html htm xhtml": "Send it to /translate of manyheads serve, with format=html",
-    "md markdown rst tex docx odt epub rtf": "Write it as HTML (pandoc), for manyheads serve with format=html",
-    "po pot xliff xlf sdlxliff tmx resx strings": "Translate it by Weblate, through manyheads serve; "
-    "manyheads data convert writes pairs of PO, XLIFF and TMX as plain text",
-    "srt vtt ass ssa json jsonl xml sgm yaml yml pdf doc pptx ppt xlsx xls odp ods": "Take out its text",
-}
+_DOCUMENTS = (  # endings of files whose lines are not plain text
+    "html htm xhtml md markdown rst tex docx odt epub rtf po pot xliff xlf sdlxliff tmx resx strings srt vtt ass "
+    "ssa json jsonl arb ftl xml sgm yaml yml pdf doc pptx ppt xlsx xls odp ods"
+)
 
 _Result = TypeVar("_Result", bound=JsonResult)
 
@@ -43,12 +39,11 @@ _Result = TypeVar("_Result", bound=JsonResult)
 def refuse_document(file: Path, cure: str) -> None:
     """Raise `UsageError` for a file whose name says that its lines hold tags, keys or code; `cure` reads them."""
     ending = PurePath(strip_compression(file.name)).suffix.lower()
-    for endings, way in _DOCUMENTS.items():
-        if ending.removeprefix(".") in endings.split():
-            raise UsageError(
-                f"{file} is no plain text ({ending}): its tags, keys and code would be read as text. {way}. "
-                f"To read it line by line all the same: {cure}."
-            )
+    if ending.removeprefix(".") in _DOCUMENTS.split():
+        raise UsageError(
+            f"{file} is no plain text ({ending}): its tags, keys and code would be read as text. "
+            f"Take out its text. To read it line by line all the same: {cure}."
+        )
 
 
 def refuse_closed(stream: TextIO, name: str, cure: str) -> None:

@@ -1,4 +1,4 @@
-"""`translate`: one output line for each input line, in the same order."""
+"""`translate`: one output line for each input line, in the same order, and documents with their structure."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import click
 
-from bitext.files import is_stream
+from bitext.files import is_stream, os_errors
 from bitext.lines import text_line
 from manyheads.cli.options import (
+    COUNT,
     ENGINE,
+    OUTPUT,
     PATH,
     AsJson,
     Device,
     Executor,
-    InputFile,
     Languages,
-    Output,
     Overrides,
     Run,
     executor_options,
@@ -40,15 +40,18 @@ from manyheads.cli.streams import (
     note_warning,
     open_output,
     print_warnings,
+    progress_display,
     refuse_document,
     write_results,
 )
-from manyheads.cli.verbs import verb
+from manyheads.cli.verbs import current_settings, verb
+from manyheads.documents.document import FORMATS, SUFFIXES, Document, ReadOptions
+from manyheads.errors import UsageError, WriteError
 from manyheads.reports import Advance, no_advance
 from manyheads.search.options import SearchOptions
 
 if TYPE_CHECKING:
-    from manyheads.inference.translation.translate_file import Shard
+    from manyheads.inference.translation.translate_file import Shard, TranslationJob
     from manyheads.inference.translation.translator import Translation, Translator
 
 _BROKEN_LINES = (
@@ -72,7 +75,7 @@ def _parse_columns(context: click.Context, parameter: click.Parameter, value: st
 @dataclass(frozen=True)
 class _TranslateOptions:
     run: Run
-    file: InputFile
+    files: Annotated[tuple[Path, ...], click.argument("files", metavar="[FILE]...", type=PATH, nargs=-1)]
     languages: Languages
     search: Annotated[SearchOptions, search_options]
     prefix_file: Annotated[Path | None, option("--prefix-file", type=PATH, metavar="FILE")]
@@ -81,28 +84,32 @@ class _TranslateOptions:
     glossary: Annotated[Path | None, option("--glossary", type=PATH, metavar="FILE")]
     ensemble: Annotated[tuple[Path, ...], option("--ensemble", type=PATH, metavar="RUN", multiple=True)]
     columns: Annotated[tuple[str, ...], option("--columns", metavar="NAMES", callback=_parse_columns)]
-    form: Annotated[str | None, option("--format", "form", type=click.Choice(["text"]))]
+    form: Annotated[str | None, option("--format", "form", type=click.Choice(["text", *FORMATS]))]
+    bilingual: Annotated[bool, option("--bilingual", is_flag=True)]
+    everything: Annotated[bool, option("--all", "everything", is_flag=True)]
+    line_length: Annotated[int | None, option("--line-length", type=COUNT, metavar="N")]
+    reading_speed: Annotated[
+        float | None, option("--reading-speed", type=click.FloatRange(min=0, min_open=True), metavar="X")
+    ]
     stream: Annotated[bool, option("--stream", is_flag=True)]
     engine: Annotated[str, option("--engine", type=ENGINE, default="auto")]
     device: Device
     precision: Annotated[str, option("--precision", default="fp32", type=click.Choice(["fp32", "bf16", "int8"]))]
     executor: Annotated[Executor, executor_options("translate FILE", threads=", with all its threads")]
-    output: Output
+    output: Annotated[Path | None, option("-o", "--output", type=OUTPUT, metavar="FILE", show_default="stdout")]
     overrides: Overrides
     as_json: AsJson
 
     @property
-    def inputs(self) -> list[Path]:
-        """Files that are read line by line."""
-        files = (self.file, self.prefix_file, self.forbid_file, self.require_file)
-        return [path for path in files if path is not None]
+    def constraints(self) -> list[Path]:
+        """Files with a line for each line of the input."""
+        return [path for path in (self.prefix_file, self.forbid_file, self.require_file) if path is not None]
 
-    @property
-    def in_shards(self) -> bool:
-        """Whether inputs and output are files, which are translated in shards, and not pipes or devices."""
-        if self.stream or self.as_json or self.output is None or str(self.output) == "-" or is_stream(self.output):
+    def in_shards(self, file: Path, output: Path | None) -> bool:
+        """Return whether inputs and output are files, which are translated in shards, and not pipes or devices."""
+        if self.stream or self.as_json or output is None or str(output) == "-" or is_stream(output):
             return False
-        files = [*self.inputs, *([self.glossary] if self.glossary else [])]
+        files = [file, *self.constraints, *([self.glossary] if self.glossary else [])]
         return all(path.is_file() and not is_stream(path) for path in files)
 
 
@@ -114,25 +121,20 @@ def translate(options: _TranslateOptions) -> None:
     RUN is a run directory. FILE may be compressed (.gz, .xz or .zst), and so may the file of --output, as its name
     says.
 
+    A FILE whose name or content is that of a document (subtitles, HTML, Markdown, office files, books, catalogues
+    of messages) becomes the same document in the other language. Of several files, or of all documents in a folder,
+    the translations go to the folder of --output.
+
     The file of --output appears when it is complete. An interrupted translation of FILE continues when the command
     is given again: finished shards are saved beside the output file.
     """
     _check_options(options)
-    if options.form is None:
-        refuse_document(options.file, "--format text")
-    in_shards = options.in_shards
-    if options.executor != Executor() and not in_shards:
-        raise click.UsageError(
-            "--workers and --scheduler need FILE and --output FILE, no pipes, without --json and --stream."
-        )
+    pairs = _outputs(options)
+    for file, _ in pairs:
+        if options.form is None and file.suffix.lower() not in SUFFIXES:
+            refuse_document(file, "--format text")
 
-    from manyheads.inference.translation.translate_file import (
-        TranslationJob,
-        header_lines,
-        output_lines,
-        translate_file,
-        warnings_of,
-    )
+    from manyheads.inference.translation.translate_file import TranslationJob
 
     source, target = options.languages
     job = TranslationJob(
@@ -148,21 +150,143 @@ def translate(options: _TranslateOptions) -> None:
         columns=options.columns,
         glossary=options.glossary,
     )
-    size = lines_at_once(options.file, "translate")
     translator = job.open()
+    for file, output in pairs:
+        document = _document(options, file, translator)
+        if document is None:
+            _translate_lines(options, job, translator, file, output)
+        else:
+            _translate_document(options, job, translator, document, file, output)
+
+
+def _outputs(options: _TranslateOptions) -> list[tuple[Path, Path | None]]:
+    """Return each input with its output.
+
+    Raises:
+        UsageError: several inputs without a folder for their outputs.
+    """
+    files, output = options.files or (Path("-"),), options.output
+    if len(files) == 1 and not files[0].is_dir():
+        if output is not None and output.is_dir():
+            return [(files[0], output / files[0].name)]
+        return [(files[0], output)]
+    if output is None or (output.exists() and not output.is_dir()):
+        raise UsageError("several files, or a folder, need a folder for their translations: -o FOLDER.")
+    pairs: list[tuple[Path, Path | None]] = []
+    for file in files:
+        found = (
+            sorted(path for path in file.rglob("*") if path.suffix.lower() in SUFFIXES) if file.is_dir() else [file]
+        )
+        if not found:
+            raise UsageError(f"{file} holds no document ({', '.join(SUFFIXES)}).")
+        pairs += [(path, output / (path.relative_to(file) if file.is_dir() else path.name)) for path in found]
+    for file, place in pairs:
+        assert place is not None
+        if place.exists() and place.samefile(file):
+            raise UsageError(f"{file} would be replaced by its translation; write to another folder.")
+        with os_errors(f"{place.parent} cannot be made", WriteError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+    return pairs
+
+
+def _document(options: _TranslateOptions, file: Path, translator: Translator) -> Document | None:
+    """Return the document in a file; None for plain text.
+
+    Raises:
+        UsageError: options for lines of text, with a document.
+    """
+    from manyheads.inference.translation.documents import read_file
+
+    if options.form == "text" or (options.form is None and (not file.is_file() or is_stream(file))):
+        return None
+    read_options = ReadOptions(
+        str(file), *translator.config.languages, options.everything, options.line_length, options.reading_speed
+    )
+    document = read_file(file, options.form, read_options)
+    if document is None:
+        return None
+    search = options.search
+    for_lines = {
+        "--n-best": search.n_best > 1,
+        "--alignment": search.alignment,
+        "--alternatives": search.alternatives,
+        "--json": options.as_json,
+        "--stream": options.stream,
+        "--columns": options.columns,
+        "--prefix-file": options.prefix_file,
+        "--forbid-file": options.forbid_file,
+        "--require-file": options.require_file,
+    }
+    if any(for_lines.values()):
+        names = ", ".join(name for name, given in for_lines.items() if given)
+        raise UsageError(f"{file} is a document, and {names} is for lines of text (--format text).")
+    return document
+
+
+def _translate_document(
+    options: _TranslateOptions,
+    job: TranslationJob,
+    translator: Translator,
+    document: Document,
+    file: Path,
+    output: Path | None,
+) -> None:
+    """Write the translation of a document, and print the report."""
+    from manyheads.inference.translation.translate_file import translate_document_file
+
+    with progress_display() as progress, progress.phase("translating", len(document.units), "texts") as advance:
+        if options.in_shards(file, output) and output is not None:
+            report = translate_document_file(
+                job,
+                translator,
+                document,
+                output,
+                inputs=[file],
+                workers=options.executor.workers,
+                scheduler=options.executor.scheduler,
+                bilingual=options.bilingual,
+                advance=advance,
+            )
+        else:
+            data, report = translator.translate_document(
+                document, bilingual=options.bilingual, options=job.options, advance=advance
+            )
+            with open_output(output) as sink:
+                sink.write(data)
+    if not current_settings().quiet:
+        click.echo("\n".join([f"{file}: {report.lines()[0]}", *report.lines()[1:]]), err=True)
+
+
+def _translate_lines(
+    options: _TranslateOptions, job: TranslationJob, translator: Translator, file: Path, output: Path | None
+) -> None:
+    """Translate a file line by line."""
+    from manyheads.inference.translation.translate_file import (
+        header_lines,
+        output_lines,
+        translate_file,
+    )
+    from manyheads.inference.translation.translator import warnings_of
+
+    in_shards = options.in_shards(file, output)
+    if options.executor != Executor() and not in_shards:
+        raise click.UsageError(
+            "--workers and --scheduler need FILE and --output FILE, no pipes, without --json and --stream."
+        )
+    size = lines_at_once(file, "translate")
     constraints = ConstraintFiles(
         options.prefix_file, options.forbid_file, options.require_file, check=translator.check_forced
     )
     warned = WarnedLines(list)
-    lines = _watch_breaks(input_lines(options.file), warned)
-    if in_shards and options.output is not None:
-        with line_progress("translating", options.file) as advance:
+    lines = _watch_breaks(input_lines(file), warned)
+    if in_shards and output is not None:
+        with line_progress("translating", file) as advance:
             translate_file(
                 job,
                 translator,
                 _shards_of(lines, constraints),
-                options.output,
-                inputs=options.inputs,
+                output,
+                inputs=[file, *options.constraints],
                 workers=options.executor.workers,
                 scheduler=options.executor.scheduler,
                 warn=partial(note_warning, warned),
@@ -170,13 +294,13 @@ def translate(options: _TranslateOptions) -> None:
             )
         print_warnings(warned)
         return
-    with open_output(options.output) as sink:
+    with open_output(output) as sink:
         if options.stream:
             _write_stream(translator, lines, constraints, options.search, sink, warned)
         else:
             sink.writelines(map(text_line, header_lines(options.columns)))
             lines_of = partial(output_lines, n_best=options.search.n_best, columns=options.columns)
-            with line_progress("translating", options.file, sink) as advance:
+            with line_progress("translating", file, sink) as advance:
                 results = translate_batches(
                     partial(translator.translate, options=job.options), batches(lines, size), constraints, advance
                 )
@@ -258,7 +382,7 @@ def _write_stream(
     warned: WarnedLines,
 ) -> None:
     """Write the greedy translation of each line word by word, and collect the numbers of truncated lines."""
-    from manyheads.inference.translation.translate_file import TRUNCATED
+    from manyheads.inference.translation.translator import TRUNCATED
 
     def pieces(number: int, line: str) -> Iterator[str]:
         (prefix,) = constraints.take(1).get("prefixes", [""])

@@ -20,6 +20,7 @@ from manyheads.errors import UsageError
 from manyheads.serving import (
     classification_routes,
     completion_routes,
+    file_routes,
     inspection_routes,
     service_routes,
     translation_routes,
@@ -32,6 +33,7 @@ _COMPUTING_ROUTES = [  # refused at once when the server is busy
     Route("/translate", translation_routes.translate, methods=["POST"]),
     Route("/detect", translation_routes.detect, methods=["POST"]),
     Route("/suggest", translation_routes.suggest, methods=["POST"]),
+    Route("/translate_file", file_routes.translate, methods=["POST"]),
     Route("/classify", classification_routes.classify, methods=["POST"]),
     Route("/v1/completions", completion_routes.complete, methods=["POST"]),
     Route("/api/translate", inspection_routes.translate, methods=["POST"]),
@@ -44,8 +46,7 @@ _COMPUTING_ROUTES = [  # refused at once when the server is busy
 _OTHER_ROUTES = [
     Route("/languages", translation_routes.languages),
     Route("/frontend/settings", translation_routes.settings),
-    Route("/translate_file", translation_routes.no_files, methods=["POST"]),
-    Route("/download_file/{name:path}", translation_routes.no_files),
+    Route("/download_file/{name}", file_routes.download),
     Route("/v1/models", completion_routes.models),
     Route("/api/models", inspection_routes.models),
     Route("/health", service_routes.health),

@@ -25,7 +25,7 @@ from manyheads.serving.settings import ServeSettings
 
 _MULTIPART = "multipart/form-data"
 _MAX_FIELDS = 1_000
-_BODY_SECONDS = 10.0  # that a client may take to send its body
+_BODY_SECONDS = 10.0  # that a client may take to send its body, and for each further MiB of the limit
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -177,10 +177,19 @@ def replace_surrogates(text: str) -> str:
     )
 
 
-async def read_fields(request: Request, body_limit: int) -> Fields:
+@dataclass(frozen=True)
+class SentFile:
+    """A file of a multipart form: its name without folders, and its bytes."""
+
+    name: str
+    data: bytes
+
+
+async def read_fields(request: Request, body_limit: int, file: str = "") -> Fields:
     """Read a request's body and return its fields, together with those of the query string.
 
-    JSON is read as such whatever its content type says: `curl -d` calls everything a form.
+    JSON is read as such whatever its content type says: `curl -d` calls everything a form. The field that is named
+    `file` may be a file of a multipart form, which is returned as a `SentFile`.
 
     Raises:
         ApiError: the body is too large (413), comes too slowly (408), or cannot be read (400).
@@ -194,7 +203,7 @@ async def read_fields(request: Request, body_limit: int) -> Fields:
     if is_json:
         values = _json_object(body)
     elif kind == _MULTIPART:
-        values = _group(await _multipart_pairs(request.headers, body))
+        values = _group(await _multipart_pairs(request.headers, body, file))
     elif kind == "application/x-www-form-urlencoded":
         values = _group(_urlencoded_pairs(body))
     elif body.strip():
@@ -207,9 +216,9 @@ async def read_fields(request: Request, body_limit: int) -> Fields:
     return Fields(query | values, is_json=is_json)
 
 
-def _group(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+def _group(pairs: Sequence[tuple[str, str | SentFile]]) -> dict[str, Any]:
     """Return the values of a form by name; a list where a name is repeated."""
-    values: dict[str, list[str]] = {}
+    values: dict[str, list[str | SentFile]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
     return {name: found[0] if len(found) == 1 else found for name, found in values.items()}
@@ -223,7 +232,7 @@ async def _read_body(request: Request, limit: int) -> bytes:
         raise too_large
     parts, size = [], 0
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
+        async with asyncio.timeout(_BODY_SECONDS * max(1.0, limit / 2**20)):
             async for part in request.stream():
                 parts.append(part)
                 size += len(part)
@@ -267,8 +276,8 @@ def _urlencoded_pairs(data: bytes) -> list[tuple[str, str]]:
         raise ApiError(400, "Invalid request: the form cannot be read") from error
 
 
-async def _multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str]]:
-    """Return the names and values of a multipart form, in which a text must not be a file."""
+async def _multipart_pairs(headers: Headers, body: bytes, file: str) -> list[tuple[str, str | SentFile]]:
+    """Return the names and values of a multipart form, in which only the field `file` may be a file."""
 
     async def stream() -> AsyncGenerator[bytes, None]:
         yield body
@@ -281,9 +290,15 @@ async def _multipart_pairs(headers: Headers, body: bytes) -> list[tuple[str, str
         form = await parser.parse()
     except (MultiPartException, HTTPException, ValueError, LookupError) as error:
         raise ApiError(400, "Invalid request: the form cannot be read") from error
-    items = form.multi_items()
-    await form.close()
-    for name, value in items:
-        if not isinstance(value, str) and value.filename:
-            raise ApiError(400, f"Invalid request: {name[:20]} parameter must be text, not a file")
-    return [(name, value) for name, value in items if isinstance(value, str)]
+    pairs: list[tuple[str, str | SentFile]] = []
+    try:
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                pairs.append((name, value))
+            elif value.filename and name == file:
+                pairs.append((name, SentFile(re.split(r"[/\\]", value.filename)[-1], await value.read())))
+            elif value.filename:
+                raise ApiError(400, f"Invalid request: {name[:20]} parameter must be text, not a file")
+    finally:
+        await form.close()
+    return pairs

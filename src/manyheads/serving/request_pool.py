@@ -45,13 +45,14 @@ class RequestPool:
             return ApiError(503, "The server is busy", retry_after=1)
         return None
 
-    async def run(self, receive: Receive, task: Callable[[RequestHandle], _Result]) -> _Result:
+    async def run(self, receive: Receive, task: Callable[[RequestHandle], _Result], times: float = 1.0) -> _Result:
         """Run a task in a thread of the pool and return its result.
 
         Args:
             receive: `receive` of the request; its body has been read, so the next message is the client's
                 disconnect.
             task: called with the request's handle, which is cancelled when the task should stop.
+            times: how many times `timeout` the request may take.
 
         Raises:
             ApiError: there are too many requests (503), or this one took too long (504).
@@ -66,7 +67,7 @@ class RequestPool:
         disconnect = asyncio.ensure_future(_disconnected(receive))
         try:
             both: set[asyncio.Future[Any]] = {future, disconnect}
-            done, _ = await asyncio.wait(both, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(both, timeout=times * self.timeout, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             handle.cancel()
             raise
@@ -80,7 +81,7 @@ class RequestPool:
         handle.cancel()
         if done:
             raise ClientDisconnected
-        raise ApiError(504, f"The request took longer than {self.timeout:g} seconds and was stopped")
+        raise ApiError(504, f"The request took longer than {times * self.timeout:g} seconds and was stopped")
 
     def start(self, handle: RequestHandle, task: Callable[[RequestHandle], _Result]) -> asyncio.Future[_Result]:
         """Start a task in a thread; the request counts as running until the thread has finished it."""

@@ -18,6 +18,9 @@ from manyheads.serving.models import Models
 from manyheads.serving.queue_items import BatchGroup, QueueItem
 from manyheads.serving.request_pool import RequestPool
 from manyheads.serving.settings import ServeSettings
+from manyheads.serving.translated_files import TranslatedFiles
+
+_KEPT_FILES = 16  # translated files of the maximum size that wait for their download at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,7 @@ class Service:
         models: the served models; empty until `ready`; SIGHUP replaces them, so a request reads them once.
         suggestions: file for corrections; None stores none.
         ready: whether all models have been loaded and used once.
+        files: translated files that wait for their download.
     """
 
     settings: ServeSettings
@@ -53,11 +57,13 @@ class Service:
     access: Access
     log: Callable[[str], None]
     metrics: Metrics = field(init=False)
+    files: TranslatedFiles = field(init=False)
     models: Models = field(default_factory=Models)
     suggestions: SuggestionFile | None = None
     ready: bool = False
 
     def __post_init__(self) -> None:
+        self.files = TranslatedFiles(_KEPT_FILES * self.settings.file_limit)
         self.metrics = Metrics(self.requests, self.batcher)
 
     @classmethod

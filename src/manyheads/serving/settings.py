@@ -34,6 +34,8 @@ class ServeSettings:
         batch_limit: maximum texts per request.
         alternatives_limit: maximum alternative translations per text.
         body_limit: maximum size of a request body in bytes.
+        files: translate files of documents, as subtitles and office files (/translate_file).
+        file_limit: maximum size of a file in bytes; its translation may take twenty times the request timeout.
         queue: maximum requests waiting or running; further requests are answered with status 503.
         timeout: request timeout in seconds.
         keep_alive: seconds that an idle connection stays open; behind a proxy, more than the proxy keeps it (nginx:
@@ -64,6 +66,8 @@ class ServeSettings:
     batch_limit: int = 64
     alternatives_limit: int = 10
     body_limit: int = 2**20
+    files: bool = True
+    file_limit: int = 10 * 2**20
     queue: int = 64
     timeout: float = 30.0
     keep_alive: int = 15
@@ -82,6 +86,7 @@ class ServeSettings:
             "char_limit",
             "batch_limit",
             "body_limit",
+            "file_limit",
             "queue",
             "timeout",
             "keep_alive",

@@ -1,4 +1,4 @@
-"""LibreTranslate's routes: /translate, /detect, /languages, /frontend/settings, /suggest, and a disabled route."""
+"""LibreTranslate's routes /translate, /detect, /languages, /frontend/settings and /suggest."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bitext.languages import language_name, language_names, match_language
+from bitext.letters import has_letters
 from manyheads.data.suggestions import Suggestion, SuggestionFile
+from manyheads.documents.document import SUFFIXES
+from manyheads.documents.html import read_html
+from manyheads.documents.units import Part, Translated
 from manyheads.errors import DataError, UsageError, WriteError
 from manyheads.inference.translation.glossary import Term
+from manyheads.inference.translation.result import Translation
 from manyheads.inference.translation.translator import Translator
 from manyheads.search.options import SearchOptions
 from manyheads.serving.fields import Fields, check_lengths, read_fields
 from manyheads.serving.glossary import requested_terms, with_terms
-from manyheads.serving.markup.document import Document, read_html
 from manyheads.serving.models import LanguageConfidence, Models
 from manyheads.serving.pivots import join
 from manyheads.serving.queue_items import RequestHandle
@@ -27,7 +31,7 @@ from manyheads.serving.queued_engine import queued_translator
 from manyheads.serving.responses import ApiError, json_response
 from manyheads.serving.service import Service
 
-_AUTO = "auto"
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,35 @@ class _TranslationRequest:
     html: bool
     alternatives: int
     terms: Sequence[Term] = ()
+
+
+class _Text:
+    """A text of a request: plain, or HTML with units.
+
+    Attributes:
+        unchanged: the text as it was sent.
+        part: the units of HTML; None for plain text.
+    """
+
+    def __init__(self, text: str, *, html: bool) -> None:
+        self.unchanged = text
+        self.part = Part(text, [read_html]) if html else None
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the texts that are translated."""
+        return [unit.text for unit in self.part.units] if self.part else [self.unchanged]
+
+    @property
+    def is_tagged(self) -> bool:
+        """Return whether a word alignment is needed to place tags."""
+        return self.part is not None and any(unit.is_tagged for unit in self.part.units)
+
+    def assemble(self, translations: Sequence[Translation]) -> list[str]:
+        """Return complete texts, best first, from the translations of `texts`; for HTML only the best one."""
+        if self.part:
+            return [self.part.write(Translated(one.translation, one.alignment) for one in translations)]
+        return [hypothesis.text for hypothesis in translations[0].hypotheses] or [self.unchanged]
 
 
 @dataclass(frozen=True)
@@ -114,19 +147,14 @@ async def settings(request: Request) -> Response:
             "apiKeys": keys,
             "keyRequired": keys,
             "suggestions": service.suggestions is not None,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
+            "filesTranslation": service.settings.files,
+            "supportedFilesFormat": list(SUFFIXES) if service.settings.files else [],
             "language": {
-                "source": {"code": _AUTO, "name": "Auto Detect"},
+                "source": {"code": AUTO, "name": "Auto Detect"},
                 "target": {"code": first[1], "name": language_name(first[1])},
             },
         }
     )
-
-
-async def no_files(request: Request) -> Response:
-    """POST /translate_file, GET /download_file/NAME."""
-    raise ApiError(403, "Files translation are disabled on this server.")
 
 
 async def suggest(request: Request) -> Response:
@@ -162,7 +190,7 @@ def _store(
         ApiError: 400, as `_translations`; 507, the file is full or cannot be written.
     """
     content = _translations(service, query, handle)
-    source = content["detectedLanguage"]["language"] if query.source == _AUTO else query.source
+    source = content["detectedLanguage"]["language"] if query.source == AUTO else query.source
     time = datetime.now(UTC).isoformat(timespec="seconds")
     texts = query.texts[0], content["translatedText"], correction
     try:
@@ -179,7 +207,7 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
         ApiError: 400, a field is missing or has an invalid value.
     """
     texts, is_list = fields.limited_texts(service.settings)
-    source, target = fields.required("source"), fields.required("target")
+    source, target = requested_languages(fields, service)
     alternatives = fields.integer("alternatives", 0, least=None, most=service.settings.alternatives_limit)
     kind = (fields.text("format") or "text").lower()
     if kind not in ("text", "html"):
@@ -187,12 +215,23 @@ def _translation_request(fields: Fields, service: Service) -> _TranslationReques
     return _TranslationRequest(
         texts=texts,
         is_list=is_list,
-        source=_AUTO if source.lower() == _AUTO else _served_language(source, service),
-        target=_served_language(target, service),
+        source=source,
+        target=target,
         html=kind == "html",
         alternatives=max(0, alternatives),
         terms=requested_terms(fields),
     )
+
+
+def requested_languages(fields: Fields, service: Service) -> tuple[str, str]:
+    """Return the source language of a request, which may be "auto", and its target language.
+
+    Raises:
+        ApiError: 400, a language is missing or not served.
+    """
+    source, target = fields.required("source"), fields.required("target")
+    own = AUTO if source.lower() == AUTO else _served_language(source, service)
+    return own, _served_language(target, service)
 
 
 def _served_language(code: str, service: Service) -> str:
@@ -218,8 +257,8 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
         ApiError: 400, no served translator has this language pair.
     """
     models = service.models
-    documents = [read_html(text) if query.html else Document(text) for text in query.texts]
-    sources = [_source_of(document, query, models) for document in documents]
+    documents = [_Text(text, html=query.html) for text in query.texts]
+    sources = [source_of(document.texts, query.source, query.target, models) for document in documents]
     answers = [_Answer([document.unchanged]) for document in documents]
     by_pair: dict[tuple[str, str], list[int]] = {}
     for index, (document, (source, confidence)) in enumerate(zip(documents, sources, strict=True)):
@@ -227,13 +266,9 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
             continue
         pair = models.pair(source, query.target)
         if pair is None:
-            if not document.has_letters or match_language(source, [query.target]):
+            if not any(map(has_letters, document.texts)) or match_language(source, [query.target]):
                 continue
-            raise ApiError(
-                400,
-                f"{language_name(query.target)} ({query.target}) is not available as a target language from "
-                f"{language_name(source)} ({source})",
-            )
+            raise no_translator(source, query.target)
         by_pair.setdefault(pair, []).append(index)
     for pair, indices in by_pair.items():
         own = [documents[index] for index in indices]
@@ -243,14 +278,24 @@ def _translations(service: Service, query: _TranslationRequest, handle: RequestH
     return _translation_json(query, answers, [_language_json(language) for language in sources])
 
 
-def _source_of(document: Document, query: _TranslationRequest, models: Models) -> LanguageConfidence:
-    if query.source != _AUTO:
-        return query.source, 100.0
-    if not document.has_letters:
+def no_translator(source: str, target: str) -> ApiError:
+    """Return the error for two languages between which no served translator translates."""
+    return ApiError(
+        400,
+        f"{language_name(target)} ({target}) is not available as a target language from "
+        f"{language_name(source)} ({source})",
+    )
+
+
+def source_of(texts: Sequence[str], source: str, target: str, models: Models) -> LanguageConfidence:
+    """Return the source language of texts, which a request names or leaves to the server, and its confidence."""
+    if source != AUTO:
+        return source, 100.0
+    if not any(map(has_letters, texts)):
         return models.detector.fallback, 0.0
-    language, confidence = models.detector.detect("\n".join(document.texts))[0]
+    language, confidence = models.detector.detect("\n".join(texts))[0]
     if not models.detector.profiles:  # take the first language that can be translated
-        language = next((source for source, target in models.translators if target == query.target), language)
+        language = next((own for own, other in models.translators if other == target), language)
     return language, confidence
 
 
@@ -258,33 +303,24 @@ def _translate_documents(
     service: Service,
     served: Sequence[Translator],
     query: _TranslationRequest,
-    documents: Sequence[Document],
+    documents: Sequence[_Text],
     handle: RequestHandle,
 ) -> list[_Answer]:
-    """Translate documents of one language; of two translators, the second translates the output of the first."""
-    *before, translator = (queued_translator(direction, service.batcher, handle) for direction in served)
-    if before and query.terms:
-        raise ApiError(400, "Invalid request: a glossary is for a direct translation, and this one has a pivot")
-    count = 0 if query.html else query.alternatives
+    """Translate documents of one language."""
     texts = [text for document in documents for text in document.texts]
     tagged = any(document.is_tagged for document in documents)
-    options = SearchOptions(token_scores=False, alignment=tagged, match_source=service.settings.match_source)
-    try:
-        if query.terms:
-            translator = with_terms(translator, query.terms)
-        middle = [translation for step in before for translation in step.translate(texts, options=options)]
-        inputs = [translation.translation for translation in middle] if before else texts
-        translated = translator.translate(inputs, n_best=count + 1, options=options)
-        if before:
-            translated = list(map(join, middle, translated))
-    except (DataError, UsageError) as error:
-        if not query.terms:
-            raise
-        raise ApiError(400, f"Invalid request: {error}") from error
-    service.metrics.count_texts(len(texts), sum(map(len, texts)))
+    translator, translated = translate_texts(
+        service,
+        served,
+        texts,
+        handle,
+        tagged=tagged,
+        alternatives=0 if query.html else query.alternatives,
+        terms=query.terms,
+    )
+    pivot = served[0].config.data.target if len(served) > 1 else None
     remaining = iter(translated)
     parts = [[next(remaining) for _ in document.texts] for document in documents]
-    pivot = before[0].config.data.target if before else None
     answers = []
     for document, own in zip(documents, parts, strict=True):
         warnings = list(dict.fromkeys(name for part in own for name in part.warnings))
@@ -295,6 +331,53 @@ def _translate_documents(
     return answers
 
 
+def translate_texts(
+    service: Service,
+    served: Sequence[Translator],
+    texts: Sequence[str],
+    handle: RequestHandle,
+    *,
+    tagged: bool,
+    alternatives: int = 0,
+    terms: Sequence[Term] = (),
+) -> tuple[Translator, list[Translation]]:
+    """Translate texts of one language; of two translators, the second translates the output of the first.
+
+    Args:
+        service: the service.
+        served: one or two translators.
+        texts: the texts.
+        handle: handle of the request.
+        tagged: whether a word alignment is needed.
+        alternatives: number of further translations per text.
+        terms: further terms of the glossary.
+
+    Returns:
+        The last translator, as it was used, and the translations.
+
+    Raises:
+        ApiError: 400, a term cannot be used.
+    """
+    *before, translator = (queued_translator(direction, service.batcher, handle) for direction in served)
+    if before and terms:
+        raise ApiError(400, "Invalid request: a glossary is for a direct translation, and this one has a pivot")
+    options = SearchOptions(token_scores=False, alignment=tagged, match_source=service.settings.match_source)
+    try:
+        if terms:
+            translator = with_terms(translator, terms)
+        middle = [translation for step in before for translation in step.translate(texts, options=options)]
+        inputs = [translation.translation for translation in middle] if before else texts
+        translated = translator.translate(inputs, n_best=alternatives + 1, options=options)
+        if before:
+            translated = list(map(join, middle, translated))
+    except (DataError, UsageError) as error:
+        if not terms:
+            raise
+        raise ApiError(400, f"Invalid request: {error}") from error
+    service.metrics.count_texts(len(texts), sum(map(len, texts)))
+    return translator, translated
+
+
 def _translation_json(
     query: _TranslationRequest, answers: list[_Answer], languages: list[dict[str, Any]]
 ) -> dict[str, Any]:
@@ -303,7 +386,7 @@ def _translation_json(
     Warnings and further fields are there if a text has them.
     """
     content: dict[str, Any] = {"translatedText": [answer.texts[0] for answer in answers]}
-    if query.source == _AUTO:
+    if query.source == AUTO:
         content["detectedLanguage"] = languages
     if query.alternatives:
         content["alternatives"] = [answer.alternatives for answer in answers]

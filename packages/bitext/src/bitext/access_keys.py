@@ -7,10 +7,10 @@ from itertools import zip_longest
 
 _SIGNS = "_&~"  # before an access key: GTK; Qt, KDE and Windows; LibreOffice
 _MOST_WORDS, _FEW_WORDS = 20, 3  # words of a line with an access key; with one inside a word on both sides
-_KEY = "[^\\W_\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # letters and digits of a keyboard
-_BRACKETED = {sign: re.compile(rf"\s?[(（\[]{sign}{_KEY}[)）\]]") for sign in _SIGNS}
+KEY = "[^\\W_\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # letters and digits of a keyboard
+_BRACKETED = {sign: re.compile(rf"\s?[(（\[]{sign}{KEY}[)）\]]") for sign in _SIGNS}
 # A sign before a letter or digit, neither doubled nor the beginning of a character reference.
-_INLINE = {sign: re.compile(rf"(?<!{sign}){sign}(?={_KEY})(?!#?\w+;)") for sign in _SIGNS}
+_INLINE = {sign: re.compile(rf"(?<!{sign}){sign}(?={KEY})(?!#?\w+;)") for sign in _SIGNS}
 _BEFORE_WORD = re.compile(r"(?:^|[\s\"'“„«»(-])$")
 _NAME_BESIDE = re.compile(r"[A-Za-z0-9_&~]*$"), re.compile(r"^[A-Za-z0-9_&~]*")  # before and after a sign
 

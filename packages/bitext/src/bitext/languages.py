@@ -41,6 +41,7 @@ _SAME_SCRIPT = {"Hang": "Kore", "Hira": "Jpan", "Kana": "Jpan", "Hrkt": "Jpan", 
 _HAN = frozenset({"Hans", "Hant", "Hani", "Bopo"})
 _EAST_ASIAN = _HAN | {"Jpan"}  # scripts without blanks between sentences
 _NO_BLANKS = _EAST_ASIAN | {"Thai", "Laoo", "Khmr", "Mymr", "Tibt"}  # scripts without blanks between words
+_RIGHT_TO_LEFT = {"Adlm", "Arab", "Hebr", "Mand", "Mend", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa", "Yezi"}
 # Full stop of a language or script that has another one than "."; "" if it has none.
 _FULL_STOPS = {
     **dict.fromkeys(_EAST_ASIAN, "。"), "ur": "۔", "mr": ".", "Deva": "।", "Beng": "।", "Guru": "।", "Orya": "।",
@@ -205,6 +206,11 @@ def libretranslate_code(code: str) -> str:
 def has_blanks_between_words(code: str) -> bool:
     """Return whether a language is written with blanks between words; true for an unknown one."""
     return script_of(code) not in _NO_BLANKS
+
+
+def is_right_to_left(code: str) -> bool:
+    """Return whether a language is written from right to left; false for an unknown one."""
+    return script_of(code) in _RIGHT_TO_LEFT
 
 
 def sentence_separator(code: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 
+import polib
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bitext.errors import DataError, UsageError
-from bitext.formats import po as module
-from bitext.formats.po import read_po
+from bitext.formats.po import escape_po, po_messages, read_po
 from bitext.formats.text import ParallelText, TextRequest
 
 PO = """# This file is distributed under its own terms.
@@ -73,11 +75,10 @@ LONG = 'msgid "a"\nmsgstr ""\n' + '"abcdefgh"\n' * 200_000
     [
         (make_po(), (), UsageError, "names ko for the translations, and none for the messages"),
         (make_po(), ("de", "en"), UsageError, "names ko for the translations"),
-        (make_po("ko\\nX-Sou"), (), UsageError, "names ko X-Sou for the translations"),
-        (LONG, ("de", "en"), DataError, r"x\.po, line 11,918: a text of more than 131,072 characters"),
+        (LONG, ("de", "en"), DataError, r"x\.po, line 13,110: a text of more than 131,072 characters"),
         ('msgid "a"\nmsgst "b"\n', ("de", "en"), DataError, r"x\.po, line 2: no PO that can be read"),
     ],
-    ids=["none", "others", "line end", "long", "broken"],
+    ids=["none", "others", "long", "broken"],
 )
 def test_a_mistake_in_a_po_file_is_named(
     text: str, languages: tuple[str, ...], error: type[Exception], message: str
@@ -87,10 +88,33 @@ def test_a_mistake_in_a_po_file_is_named(
     assert read(make_po(""), TextRequest("en", "ko")).languages == ("en", "ko")
 
 
-def test_a_long_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_CHARACTERS", 100)
-    with pytest.raises(DataError, match=r"x\.po: longer than 100 characters"):
-        read(make_po(), TextRequest("de", "en"))
+TEXTS = st.text(st.sampled_from('ab\\"\n\t\r\b\f\v #한é'), max_size=12)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(TEXTS.filter(bool), TEXTS, st.booleans(), st.booleans()), min_size=1, max_size=4))
+def test_messages_are_those_that_polib_reads(entries: list[tuple[str, str, bool, bool]]) -> None:
+    lines = []
+    for msgid, msgstr, fuzzy, obsolete in entries:
+        prefix = "#~ " if obsolete else ""
+        lines += ["#, c-format, fuzzy"] * fuzzy + [f'{prefix}msgid "{escape_po(msgid)}"', f'{prefix}msgstr ""']
+        lines += [f'{prefix}"{escape_po(piece)}"' for piece in (msgstr[:5], msgstr[5:])] + [""]
+    text = "\n".join(lines)
+    found = [
+        (message.msgid, message.forms, "fuzzy" in message.flags, message.obsolete)
+        for message in po_messages(((0, line) for line in lines), "x.po")
+    ]
+    assert found == [(msgid, [msgstr], fuzzy, obsolete) for msgid, msgstr, fuzzy, obsolete in entries]
+    theirs = [(entry.msgid, [entry.msgstr], entry.fuzzy, bool(entry.obsolete)) for entry in polib.pofile(text)]
+    assert sorted(theirs) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "text", ['"a"', 'msgid "a"', 'msgstr "a"', 'msgid "a"\nmsgid "b"', 'msgid "a" b', 'msgid "a', "msgid", "[" * 9]
+)
+def test_what_is_no_message_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match=r"^x\.po, line \d: no PO that can be read"):
+        list(po_messages([(0, line) for line in text.split("\n")], "x.po"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import json
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,13 +22,27 @@ from bitext.tsv import join_row
 from manyheads.allocator import keep_decoding_small
 from manyheads.config.load import with_overrides
 from manyheads.data import CALL_LINES
+from manyheads.documents.document import Document
 from manyheads.errors import ManyheadsError, RunError
 from manyheads.inference.threads import limit_threads
+from manyheads.inference.translation.documents import (
+    DocumentReport,
+    UnitFields,
+    texts_of,
+    with_alignment,
+    write_document,
+)
 from manyheads.inference.translation.glossary import Glossary
-from manyheads.inference.translation.translator import DEFAULTS, STAGES, WARNINGS, Translation, Translator
+from manyheads.inference.translation.translator import (
+    DEFAULTS,
+    STAGES,
+    Translation,
+    Translator,
+    unit_fields,
+    warnings_of,
+)
 from manyheads.search.options import SearchOptions
 
-TRUNCATED = "cut at the length limit of the model or of the search"
 SHARD_LINES = 2 * CALL_LINES
 _SHARD_FORMAT = 2  # of a result (`_translate_shard`); with another number, stored shards are translated again
 _FOREIGN = {"", ".jsonl", ".lock", ".md"}  # suffixes of the files of a run that translations do not depend on
@@ -56,6 +71,7 @@ class TranslationJob:
         options: options of the search; `n_best` is the number of translations to write for each line.
         columns: names of `COLUMNS` to write beside each translation; empty for plain lines.
         glossary: file of terms with their translations (`Glossary.read`), or None.
+        units: whether to write each translation as a line of JSON for a document (`translate_document_file`).
         digest: hash of the files of the runs and of the glossary, which every worker compares with its own; ""
             compares nothing.
     """
@@ -71,6 +87,7 @@ class TranslationJob:
     options: SearchOptions = DEFAULTS
     columns: tuple[str, ...] = ()
     glossary: Path | None = None
+    units: bool = False
     digest: str = ""
 
     def open(self) -> Translator:
@@ -132,11 +149,6 @@ def output_lines(index: int, translation: Translation, n_best: int = 1, columns:
     return [join_row((text, *(COLUMNS[name](translation) for name in columns)))]
 
 
-def warnings_of(translation: Translation) -> list[str]:
-    """Return the warnings about a translation, in words."""
-    return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
-
-
 class Shard(NamedTuple):
     """Lines to translate, and the constraints on each; see `Translator.translate`.
 
@@ -180,7 +192,10 @@ def _translate_shard(job: TranslationJob, shard: Shard) -> bytes:
             translator.translate(shard.lines[part], options=job.options, **constraints), start=first
         ):
             index = shard.start + position
-            output += output_lines(index, translation, job.options.n_best, job.columns)
+            if job.units:
+                output.append(json.dumps(unit_fields(translation)))
+            else:
+                output += output_lines(index, translation, job.options.n_best, job.columns)
             for warning in warnings_of(translation):
                 warned.setdefault(warning, []).append(index + 1)
     return json.dumps([len(shard.lines), warned]).encode() + b"\n" + b"".join(map(text_line, output))
@@ -251,6 +266,38 @@ def translate_file(
         warn: called for each shard with each warning and the numbers of its lines, from 1.
         advance: called with the number of lines that are done since the last call.
     """
+    with (
+        finished_shards(job, translator, shards, output, inputs=inputs, workers=workers, scheduler=scheduler) as (
+            draft,
+            results,
+        ),
+        open_packed(draft) as file,
+    ):
+        file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
+        for result in results:
+            head, _, lines = result.partition(b"\n")
+            file.write(lines)
+            count, warned = json.loads(head)
+            for warning, numbers in warned.items():
+                warn(warning, numbers)
+            advance(count)
+
+
+@contextmanager
+def finished_shards(
+    job: TranslationJob,
+    translator: Translator,
+    shards: Iterable[Shard],
+    output: Path,
+    *,
+    inputs: Sequence[Path],
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> Iterator[tuple[Path, Iterator[bytes]]]:
+    """Open the draft of an output file, and the results of its shards in order; see `translate_file`.
+
+    At the end the draft replaces the file. The results are those of `_translate_shard`.
+    """
     folder = _shards_folder(output)
     job = job.for_workers()
     settings = (_SHARD_FORMAT, job, manyheads.__version__, SHARD_LINES, _digest_of(inputs))
@@ -265,24 +312,53 @@ def translate_file(
                 if isinstance(executor, InlineExecutor):
                     _loaded.job, _loaded.translator = job, translator
                     work = partial(_translate_shard, job)
-                results = map_shards(
-                    work,
-                    shards,
-                    folder,
-                    key=hashlib.sha256(repr(settings).encode()).hexdigest(),
-                    executor=executor,
+                yield (
+                    draft,
+                    map_shards(
+                        work,
+                        shards,
+                        folder,
+                        key=hashlib.sha256(repr(settings).encode()).hexdigest(),
+                        executor=executor,
+                    ),
                 )
-                with open_packed(draft) as file:
-                    file.write("".join(f"{line}\n" for line in header_lines(job.columns)).encode())
-                    for result in results:
-                        head, _, lines = result.partition(b"\n")
-                        file.write(lines)
-                        count, warned = json.loads(head)
-                        for warning, numbers in warned.items():
-                            warn(warning, numbers)
-                        advance(count)
         except BaseException:
             if not any(folder.glob("*.shard")):  # finished shards are kept
                 remove_shards(folder)
             raise
         remove_shards(folder)
+
+
+def translate_document_file(
+    job: TranslationJob,
+    translator: Translator,
+    document: Document,
+    output: Path,
+    *,
+    inputs: Sequence[Path],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    bilingual: bool = False,
+    advance: Callable[[int], object] = lambda count: None,
+) -> DocumentReport:
+    """Write the file of a document with its translations, in shards that a later call resumes.
+
+    For the arguments see `Translator.translate_document` and `translate_file`.
+    """
+    texts = texts_of(document)
+    job = replace(job, units=True, options=with_alignment(job.options, document))
+    shards = (Shard(first, texts[first : first + SHARD_LINES], {}) for first in range(0, len(texts), SHARD_LINES))
+    with finished_shards(job, translator, shards, output, inputs=inputs, workers=workers, scheduler=scheduler) as (
+        draft,
+        results,
+    ):
+
+        def fields(texts: list[str]) -> Iterator[UnitFields]:
+            for result in results:
+                lines = result.splitlines()[1:]
+                yield from map(json.loads, lines)
+                advance(len(lines))
+
+        data, report = write_document(document, fields, bilingual=bilingual)
+        draft.write_bytes(data)
+    return report

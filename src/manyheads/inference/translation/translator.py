@@ -8,17 +8,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from bitext.files import write_atomically, writing
 from manyheads.checkpoint import RunDirectory
 from manyheads.checkpoint.hub import folder_of, is_marian
 from manyheads.config.load import with_overrides
 from manyheads.config.schema import Config
-from manyheads.errors import UsageError
+from manyheads.data import CALL_LINES
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.errors import DataError, UsageError
 from manyheads.inference.engines import AutoEngine, check_engine, engine_of, open_engine, open_ensemble
 from manyheads.inference.native.weights import parse_precision
 from manyheads.inference.torch_parts import torch_module
 from manyheads.inference.translation.assembly import Assembler
 from manyheads.inference.translation.confidence import Confidence, ConfidenceModel, read_confidence
 from manyheads.inference.translation.directions import Direction, with_direction
+from manyheads.inference.translation.documents import (
+    DocumentReport,
+    UnitFields,
+    read_file,
+    with_alignment,
+    write_document,
+)
 from manyheads.inference.translation.glossary import Glossary
 from manyheads.inference.translation.literals import Placeholders
 from manyheads.inference.translation.match_source import MatchSource
@@ -54,6 +64,7 @@ STAGES: tuple[type[Stage], ...] = (
 )
 # Names that `Translation.warnings` may hold, in their order -> their meaning.
 WARNINGS = {name: meaning for stage in STAGES for name, meaning in stage.warnings.items()}
+TRUNCATED = "cut at the length limit of the model or of the search"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,6 +285,65 @@ class Translator:
         request = Request("translate", texts, options, prefixes, forbidden, required, stop)
         return self.to(source=source, target=target)._translate(request)
 
+    def translate_file(
+        self,
+        source: str | Path,
+        output: str | Path,
+        *,
+        form: str | None = None,
+        bilingual: bool = False,
+        options: SearchOptions = DEFAULTS,
+    ) -> DocumentReport:
+        """Translate a document: subtitles, HTML, Markdown, office files, books or catalogues of messages.
+
+        The output is the source with its texts replaced; it appears when it is complete. How a format is read is
+        set by `documents.ReadOptions`, with `translate_document`.
+
+        Args:
+            source: the file.
+            output: file to write.
+            form: name of the format (`documents.document.FORMATS`); None tells it by the name and the content.
+            bilingual: whether source and translation stand beside each other, where the format can.
+            options: options of the search.
+
+        Raises:
+            DataError: the file cannot be read, or is of no known format.
+            WriteError: the output cannot be written.
+        """
+        document = read_file(Path(source), form, ReadOptions(str(source), *self.config.languages))
+        if document is None:
+            raise DataError(f"{source} is of no known format. Plain text is translated by lines: translate().")
+        data, report = self.translate_document(document, bilingual=bilingual, options=options)
+        with writing(Path(output)):
+            write_atomically(Path(output), data)
+        return report
+
+    def translate_document(
+        self,
+        document: Document,
+        *,
+        bilingual: bool = False,
+        options: SearchOptions = DEFAULTS,
+        advance: Callable[[int], object] = lambda count: None,
+    ) -> tuple[bytes, DocumentReport]:
+        """Return the file of a document with its translations, and what became of it.
+
+        Args:
+            document: the document (`documents.document.read_document`).
+            bilingual: see `translate_file`.
+            options: options of the search.
+            advance: called with the number of texts that are done since the last call.
+        """
+        options = with_alignment(options, document)
+
+        def fields(texts: list[str]) -> Iterator[UnitFields]:
+            for first in range(0, len(texts), CALL_LINES):
+                batch = texts[first : first + CALL_LINES]
+                yield from map(unit_fields, self.translate(batch, options=options))
+                advance(len(batch))
+
+        return write_document(document, fields, bilingual=bilingual)
+
     def _translate(self, request: Request) -> list[Translation]:
         return self._finish(request, *self._begin(request, self.splitter(request.options).lines(request.texts)))
 
@@ -396,3 +466,14 @@ class Translator:
         if isinstance(self.engine, LimitedEngine):  # for an ensemble, the lowest limit of its models
             return self.engine.longest
         return self.config.model.max_positions - 1
+
+
+def warnings_of(translation: Translation) -> list[str]:
+    """Return the warnings about a translation, in words."""
+    return [TRUNCATED] * translation.truncated + [WARNINGS[name] for name in translation.warnings]
+
+
+def unit_fields(translation: Translation) -> UnitFields:
+    """Return what a document needs of the translation of a unit."""
+    doubts = warnings_of(translation) + ["low confidence"] * (translation.confidence_level == "low")
+    return translation.translation, translation.alignment, doubts

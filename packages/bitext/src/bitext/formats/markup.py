@@ -26,7 +26,7 @@ from bitext.languages import sentence_separator
 
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _LONGEST_NOTE = 1 << 16  # characters of a note that are kept, about
-_UNTRANSLATED = {"new", "needs-translation", "initial"}  # states of XLIFF
+UNTRANSLATED_STATES = {"new", "needs-translation", "initial"}  # states of XLIFF
 
 
 class _TmxReader(UnitReader):
@@ -77,7 +77,7 @@ class _XliffReader(UnitReader):
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Store languages, and whether to translate."""
         super().start(tag, attributes)
-        self.translate.append(_is_translated(attributes, self.translate[-1]))
+        self.translate.append(is_translated(attributes, self.translate[-1]))
         if self.path == ["xliff"]:
             version = attributes.get("version", "")
             if version not in ("1.0", "1.1", "1.2") and not version.startswith("2."):
@@ -92,12 +92,12 @@ class _XliffReader(UnitReader):
 
     def units_of(self, element: Element) -> Iterator[Unit]:
         """Yield the segments of a unit, or its whole text if its two sides are not divided alike."""
-        translate = _is_translated(element.attrib, self.translate[-1])
+        translate = is_translated(element.attrib, self.translate[-1])
         whole = local_name(element.tag) == "trans-unit"
         for segment in [element] if whole else element:
             if not whole and local_name(segment.tag) != "segment":
                 continue
-            if _is_translated(segment.attrib, translate):
+            if is_translated(segment.attrib, translate):
                 yield from self.pairs_of(segment)
             else:
                 self.skipped.counts["not to be translated"] += 1
@@ -113,7 +113,7 @@ class _XliffReader(UnitReader):
         segmented = sides.get("seg-source", nothing)
         divided = _divisions_of(segmented, languages[0]) or _divisions_of(source, languages[0])
         targets = _divisions_of(target, languages[1])
-        done = target.get("state", segment.get("state", "")) not in _UNTRANSLATED
+        done = target.get("state", segment.get("state", "")) not in UNTRANSLATED_STATES
         pairs = [(text_of(source, languages[0]), text_of(target, languages[1]))]
         if divided.keys() & targets.keys():
             pairs = [(text, targets.get(mid, "")) for mid, text in divided.items()]
@@ -121,7 +121,8 @@ class _XliffReader(UnitReader):
             yield {languages[0]: first, languages[1]: second if done else ""}
 
 
-def _is_translated(attributes: Mapping[str, str], inherited: bool) -> bool:
+def is_translated(attributes: Mapping[str, str], inherited: bool) -> bool:
+    """Return whether an element of XLIFF is to be translated, which the element around it may say."""
     return attributes["translate"] != "no" if "translate" in attributes else inherited
 
 

@@ -20,7 +20,7 @@ from bitext.formats.text import MEND, Skipped, Unit
 from bitext.languages import SENTENCE_ENDS, sentence_separator
 from bitext.lines import likely_encoding, wide_encoding
 
-_CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
+INLINE_CODES = {"bpt", "ept", "it", "ph", "ut", "sub", "bx", "ex", "x", "sc", "ec", "cp"}
 _LINE_BREAKS = {"lb", "x-lb", "xlf:lb", "pb", "xlf:pb"}  # kinds of native codes that part words
 _KINDS = ("ctype", "type", "subType")  # attributes with the kind of a native code
 # Native codes that part words: a line end, or a tag of HTML at which a block begins or ends.
@@ -133,7 +133,7 @@ def _begins(border: re.Match[str]) -> bool:
 def _add_text(element: Element, parts: list[str]) -> None:
     parts += filter(None, [element.text])
     for child in element:
-        if local_name(child.tag) not in _CODES:
+        if local_name(child.tag) not in INLINE_CODES:
             parts.append(_JOINT if child.get("mtype") == "seg" else _TAG)
             _add_text(child, parts)
         elif any(child.get(kind) in _LINE_BREAKS for kind in _KINDS) or _BREAK.fullmatch(child.text or ""):

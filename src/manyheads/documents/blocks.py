@@ -1,19 +1,25 @@
 """Blocks: running text with its inline tags.
 
-Offsets count characters of a block's text, in which each run of white space is one blank, as a browser shows it;
-it has no blank at its ends.
+Offsets count characters of a block's text. In HTML and Markdown, each run of white space is one blank of the text,
+and its ends have none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Literal
 
 _MAX_DEPTH = 50  # nested elements; a deeper tag is kept, but handled as one that is never closed
 _BLANKS = " \t\r\n\f"
 _SPACE = re.compile(f"[{_BLANKS}]+")
+
+
+def escape_markup(text: str) -> str:
+    """Write a text as the content of an element of HTML or XML."""
+    return escape(text, quote=False)
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class Atom:
     """Inline markup that is not translated and keeps its position: an image, code, a stray tag.
 
     Attributes:
-        raw: its HTML in the source.
+        raw: its source.
         offset: its offset in the block's text.
         before, behind: whether white space was next to it, whatever tags of elements stood between.
     """
@@ -49,6 +55,8 @@ class Element:
         opening, closing: its tags.
         start, end: offsets of its content.
         children: elements and atoms in it, in order.
+        wrap: the tags around each stretch of text that is in this element and in none of its children, such as
+            those of a run of an office document; empty where text needs none.
     """
 
     opening: str = ""
@@ -56,6 +64,7 @@ class Element:
     start: int = 0
     end: int = 0
     children: list[Element | Atom] = field(default_factory=list)
+    wrap: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
@@ -65,15 +74,15 @@ class Block:
     Attributes:
         text: unescaped text without tags.
         root: the element that holds its tags.
-        raw: its HTML in the source.
-        lead, tail: white space at its ends.
+        lead, tail: white space at its ends that is no part of the text.
+        escape: writes text of the translation as text of the file.
     """
 
     text: str
     root: Element
-    raw: str
     lead: str = ""
     tail: str = ""
+    escape: Callable[[str], str] = escape_markup
 
     @property
     def is_tagged(self) -> bool:
@@ -81,12 +90,15 @@ class Block:
         return bool(self.root.children)
 
 
-def make_block(tokens: Sequence[Token], raw: str) -> Block:
+def make_block(
+    tokens: Sequence[Token], *, escape: Callable[[str], str] = escape_markup, one_blank: bool = True
+) -> Block:
     """Return the block of some tokens.
 
     Args:
         tokens: the tokens, in order.
-        raw: the HTML of the tokens in the source.
+        escape: writes text of the translation as text of the file.
+        one_blank: whether each run of white space is one blank of the text; else it stays as it is.
     """
     text, stack, ends = "", [Element()], _closing_indices(tokens)
     closing = set(ends.values())
@@ -96,7 +108,7 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
     for index, token in enumerate(tokens):
         position += index not in ends and index not in closing
         if token.kind == "text":
-            text = _append_text(text, token.raw)
+            text = _append_text(text, token.raw) if one_blank else text + token.raw
         elif index in ends:
             element = Element(token.raw, tokens[ends[index]].raw, len(text))
             stack[-1].children.append(element)
@@ -107,7 +119,9 @@ def make_block(tokens: Sequence[Token], raw: str) -> Block:
             before, behind = _tail(raws[position - 1]), _lead(raws[position + 1])
             stack[-1].children.append(Atom(token.raw, len(text), bool(before), bool(behind)))
     stack[0].end = len(text)
-    return Block(text.rstrip(" "), stack[0], raw, _lead(raws[1]), _tail(raws[-2]))
+    if not one_blank:
+        return Block(text, stack[0], escape=escape)
+    return Block(text.rstrip(" "), stack[0], _lead(raws[1]), _tail(raws[-2]), escape)
 
 
 def _append_text(text: str, more: str) -> str:

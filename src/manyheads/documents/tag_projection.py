@@ -6,10 +6,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import accumulate
 
-from manyheads.serving.markup.blocks import Atom, Block, Element
+from manyheads.documents.blocks import Atom, Block, Element
 
 _WORD = re.compile(r"\S+")
 _AFTER_A_WORD = ".,;:!?…)]}»”’。，、！？"
@@ -18,7 +17,7 @@ _Region = tuple[int, int]
 
 
 def project_tags(block: Block, text: str, links: str | None) -> str:
-    """Return the HTML of a translation with the tags of its source.
+    """Return the source of a translation, with the tags of its block.
 
     Every tag occurs exactly once, and elements stay nested as they were. Where the word order changes, an element
     goes around the run with most of its words.
@@ -28,9 +27,7 @@ def project_tags(block: Block, text: str, links: str | None) -> str:
         text: its translation.
         links: the word alignment as pairs "source-target", separated by blanks; None means a monotone alignment.
     """
-    if not block.is_tagged:
-        return f"{block.lead}{escape(text, quote=False)}{block.tail}"
-    projector = _TagProjector(block.text, text, links)
+    projector = _TagProjector(block, text, links if block.is_tagged else None)
     return f"{block.lead}{projector.render(block.root, projector.whole, 0, len(text))}{block.tail}"
 
 
@@ -56,24 +53,29 @@ class _TagProjector:
     Words are numbered from 0. A region is (first, last + 1) of words of the translation.
     """
 
-    def __init__(self, source: str, target: str, links: str | None) -> None:
-        self.source, self.target = source, target
+    def __init__(self, block: Block, target: str, links: str | None) -> None:
+        self.source, self.target, self.escape = block.text, target, block.escape
+        source = self.source
         self.source_words = [match.span() for match in _WORD.finditer(source)]
         self.words = [match.span() for match in _WORD.finditer(target)]
-        self.aligned = _aligned_words(links, len(self.source_words), len(self.words))
+        self.aligned = aligned_words(links, len(self.source_words), len(self.words))
         self.whole: _Region = (0, len(self.words))
 
     def render(self, element: Element, region: _Region, start: int, end: int) -> str:
         parts, offset = [], start
         for child in self.place_children(element, region, start, end):
-            parts.append(escape(self.target[offset : child.start], quote=False))
+            parts.append(self.text_of(element, offset, child.start))
             if isinstance(child.markup, Atom):
-                parts.append(self.with_blanks(child.markup, child.start))
+                parts.append(self.with_blanks(child.markup, child.start, " ".join(element.wrap)))
             else:
                 inner = self.render(child.markup, child.region, child.start, child.end)
                 parts += [child.markup.opening, inner, child.markup.closing]
             offset = child.end
-        return "".join([*parts, escape(self.target[offset:end], quote=False)])
+        return "".join([*parts, self.text_of(element, offset, end)])
+
+    def text_of(self, element: Element, start: int, end: int) -> str:
+        opening, closing = element.wrap if start < end else ("", "")
+        return f"{opening}{self.escape(self.target[start:end])}{closing}"
 
     def place_children(self, element: Element, region: _Region, start: int, end: int) -> list[_PlacedMarkup]:
         """Return the children of an element with their offsets, in order and without overlap."""
@@ -115,13 +117,13 @@ class _TagProjector:
             start -= 1
         return start, end
 
-    def with_blanks(self, atom: Atom, offset: int) -> str:
-        """Return the HTML of an atom with the blanks of its source that the translation lacks at its offset."""
+    def with_blanks(self, atom: Atom, offset: int, blank: str) -> str:
+        """Return the source of an atom with the blanks of its source that the translation lacks at its offset."""
         last, following = self.target[max(0, offset - 1) : offset], self.target[offset : offset + 1]
         after_word, before_word = last.strip() != "", following.strip() != ""
         if after_word and following in tuple(_AFTER_A_WORD):
             before_word = False
-        return f"{' ' * (atom.before and after_word)}{atom.raw}{' ' * (atom.behind and before_word)}"
+        return f"{blank * (atom.before and after_word)}{atom.raw}{blank * (atom.behind and before_word)}"
 
     def cut(self, offset: int, element: Element, region: _Region) -> int:
         """Return the number of words of the translation before an offset in the source, within a region.
@@ -154,7 +156,7 @@ class _TagProjector:
         return end
 
 
-def _aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
+def aligned_words(links: str | None, sources: int, targets: int) -> list[int]:
     """Return the aligned source word of each word of the translation.
 
     Args:

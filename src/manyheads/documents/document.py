@@ -1,0 +1,244 @@
+"""Read a document of any format, and write it with the translations of its units.
+
+Files come from strangers: sizes are bounded, no entity is expanded, no other file or network is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import PurePath
+
+from bitext.lines import likely_encoding, wide_encoding
+from manyheads.documents.units import Part, Reader, Translated, Unit
+from manyheads.errors import DataError, UsageError
+
+_HEAD = 4096  # bytes by which an encoding or a format is recognised
+_MARKS = {  # byte order marks -> encodings
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a document is read.
+
+    Attributes:
+        name: name of the file, for messages.
+        source: code of the language of the text; "" if it is not known.
+        target: code of the language of the translations; "" if it is not known.
+        everything: whether a catalogue's translated messages are units too.
+        line_length: maximum length of a line of a subtitle, in letters; None is that of the target language.
+        reading_speed: maximum letters a second of a subtitle; None is that of the target language.
+    """
+
+    name: str = "the file"
+    source: str = ""
+    target: str = ""
+    everything: bool = False
+    line_length: int | None = None
+    reading_speed: float | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file and the units found in it.
+
+    Attributes:
+        parts: its texts: one, or those of a container.
+        pack: makes the bytes of a file from the texts of the parts.
+        notes: what was not understood, in words; it is copied as it is.
+    """
+
+    parts: Sequence[Part]
+    pack: Callable[[Sequence[str]], bytes]
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def units(self) -> list[Unit]:
+        """Return the units that are translated, in the order in which `write` takes their translations."""
+        return [unit for part in self.parts for unit in part.units]
+
+    @property
+    def places(self) -> list[str]:
+        """Return where each unit begins, for messages."""
+        return [part.place(unit) for part in self.parts for unit in part.units]
+
+    def write(self, translations: Iterable[Translated], *, bilingual: bool = False) -> bytes:
+        """Return the bytes of the file with the translation of each unit; see `Part.write`."""
+        remaining = iter(translations)
+        written = [part.write(list(islice(remaining, len(part.units))), bilingual=bilingual) for part in self.parts]
+        return self.pack(written)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of documents.
+
+    Attributes:
+        suffixes: endings of the names of its files; the first one is shown.
+        media_type: media type of its files.
+        module: module of this package with the function `read(data, options)`, which returns a `Document`.
+        begins: the beginning of such a file, behind white space and a byte order mark; None if it shows nothing.
+    """
+
+    suffixes: tuple[str, ...]
+    media_type: str
+    module: str
+    begins: re.Pattern[bytes] | None = None
+
+    def read(self, data: bytes, options: ReadOptions) -> Document:
+        """Return the document in the bytes of a file.
+
+        Raises:
+            DataError: the file is damaged, encrypted, too large, or not of this format.
+            MissingExtraError: a package that reads it is not installed.
+        """
+        document: Document = importlib.import_module(f"manyheads.documents.{self.module}").read(data, options)
+        return document
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+FORMATS = {
+    "srt": Format((".srt",), "application/x-subrip", "srt", re.compile(rb"\d+\s*\n[\d:,. ]+-->")),
+    "vtt": Format((".vtt",), "text/vtt", "vtt", re.compile(rb"WEBVTT\b")),
+    "ass": Format((".ass", ".ssa"), "text/x-ssa", "ass", re.compile(rb"\[Script Info\]", re.IGNORECASE)),
+    "html": Format(
+        (".html", ".htm", ".xhtml"), "text/html", "html", re.compile(rb"<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+    ),
+    "markdown": Format((".md", ".markdown"), "text/markdown", "markdown"),
+    "po": Format((".po", ".pot"), "text/x-gettext-translation", "po"),
+    "xliff": Format(
+        (".xlf", ".xliff"), "application/xliff+xml", "xliff", re.compile(rb"(?:<\?[^>]*>\s*)?<xliff\b")
+    ),
+    "json": Format((".json", ".arb"), "application/json", "json_catalogue"),
+    "fluent": Format((".ftl",), "text/plain", "fluent"),
+    "docx": Format((".docx",), f"{_OFFICE}.wordprocessingml.document", "docx"),
+    "pptx": Format((".pptx",), f"{_OFFICE}.presentationml.presentation", "pptx"),
+    "odt": Format((".odt", ".odp"), "application/vnd.oasis.opendocument.text", "odt"),
+    "epub": Format((".epub",), "application/epub+zip", "epub"),
+    "paragraphs": Format((), "text/plain", "paragraphs"),
+}
+SUFFIXES = (".txt", *(suffix for known in FORMATS.values() for suffix in known.suffixes))
+_MEMBERS = {  # a member that a container of a format holds
+    b"word/document.xml": "docx",
+    b"ppt/presentation.xml": "pptx",
+    b"mimetypeapplication/epub+zip": "epub",
+    b"mimetypeapplication/vnd.oasis.opendocument": "odt",
+}
+_REFUSED = {
+    b"%PDF-": "PDF, which holds places of letters and no text. Convert it to docx or html first",
+    b"\xd0\xcf\x11\xe0": "an older or encrypted office file. Save it as docx, odt or pptx without a password",
+    b"{\\rtf": "RTF. Save it as docx or odt",
+}
+
+
+def format_of(name: str, data: bytes) -> str | None:
+    """Return the name of the format of a file, by its name, else by its content; None for plain text.
+
+    Raises:
+        DataError: the file is of a format that cannot be translated; the message says what to do.
+    """
+    for begins, kind in _REFUSED.items():
+        if data.startswith(begins):
+            raise DataError(f"{name} is {kind}.")
+    suffix = PurePath(name).suffix.lower()
+    for format_name, known in FORMATS.items():
+        if suffix in known.suffixes:
+            return format_name
+    if data.startswith(b"PK"):
+        for member, format_name in _MEMBERS.items():
+            if member in data:
+                return format_name
+        raise DataError(f"{name} is an archive. Unpack it and translate its files.")
+    if suffix in ("", ".xml", ".txt.xml"):
+        head = data[:_HEAD].removeprefix(codecs.BOM_UTF8).lstrip()
+        return next((name for name, known in FORMATS.items() if known.begins and known.begins.match(head)), None)
+    return None
+
+
+def read_document(data: bytes, form: str, options: ReadOptions) -> Document:
+    """Return the document in the bytes of a file of a format, one of `FORMATS`.
+
+    Raises:
+        DataError, MissingExtraError: see `Format.read`.
+        UsageError: there is no such format.
+    """
+    if form not in FORMATS:
+        raise UsageError(f"there is no format {form!r}. Choose from {', '.join(FORMATS)}.")
+    return FORMATS[form].read(data, options)
+
+
+def text_document(
+    data: bytes, readers: Sequence[Reader], options: ReadOptions, declared: str = "", *, notes: Sequence[str] = ()
+) -> Document:
+    """Return the document of a text file.
+
+    Args:
+        data: bytes of the file.
+        readers: see `Part`.
+        options: how it is read.
+        declared: encoding that the file itself declares, if any.
+        notes: see `Document`.
+
+    Raises:
+        DataError: bytes that are none of the encoding.
+    """
+    text, encode = decode(data, options.name, declared)
+    return Document([Part(text, readers)], lambda texts: encode(texts[0]), notes)
+
+
+def decode(data: bytes, name: str, declared: str = "") -> tuple[str, Callable[[str], bytes]]:
+    """Return the text of a file, and a function that encodes a text as the file was, with its byte order mark.
+
+    The encoding is that of the byte order mark, the declared one, UTF-8, or a guess. A character that the encoding
+    lacks is written as a character reference where the file declares its encoding; else the whole file as UTF-8.
+
+    Raises:
+        DataError: bytes that are none of the declared encoding.
+    """
+    mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
+    encoding = _MARKS.get(mark) or declared or _guess(data)
+    try:
+        text = data[len(mark) :].decode(encoding)
+        exact = text.encode(encoding) == data[len(mark) :]
+    except (UnicodeError, LookupError) as error:
+        raise DataError(f"{name} has bytes that are none of its encoding, {encoding} ({error}).") from error
+    if not exact:
+        raise DataError(f"{name} is {encoding} written in a form of its own. Convert it to UTF-8: iconv -t UTF-8.")
+
+    def encode(written: str) -> bytes:
+        try:
+            return mark + written.encode(encoding)
+        except UnicodeEncodeError:
+            if declared:
+                return mark + written.encode(encoding, "xmlcharrefreplace")
+            return codecs.BOM_UTF8 + written.encode()
+
+    return text, encode
+
+
+def _guess(data: bytes) -> str:
+    if wide := wide_encoding(data[:_HEAD]):
+        return wide.partition(" ")[0].lower().replace("16be", "16-be").replace("16le", "16-le")
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return likely_encoding(data).lower()
+    return "utf-8"
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    r"""Yield each line of a text without its end, which is "\n" or "\r\n", with the offset of its beginning."""
+    start = 0
+    for line in text.split("\n"):
+        yield start, line.removesuffix("\r")
+        start += len(line) + 1
