@@ -16,7 +16,7 @@ from manyheads.search.options import SearchOptions
 
 _HEAD = 4096  # bytes by which a format is recognised
 _LARGEST = 1 << 28  # bytes of a document, which is held in memory
-_SHOWN = 40  # characters of a source in a report
+_SHOWN_DOUBTS, _SHOWN = 20, 40  # doubtful texts in a report, and characters of each
 
 
 UnitFields = tuple[str, str | None, list[str]]  # text, word alignment and what is doubtful, in words
@@ -55,7 +55,12 @@ class DocumentReport(Result):
     def report(self) -> list[str]:
         """Return the figures as lines of text."""
         counts = f"{self.units:,} texts, {self.unchanged:,} unchanged, {len(self.doubtful):,} doubtful"
-        doubts = [f"  {place}: {', '.join(reasons)}: {source[:_SHOWN]}" for place, source, reasons in self.doubtful]
+        doubts = [
+            f"  {place}: {', '.join(reasons)}: {source[:_SHOWN]}"
+            for place, source, reasons in self.doubtful[:_SHOWN_DOUBTS]
+        ]
+        if len(self.doubtful) > _SHOWN_DOUBTS:
+            doubts.append(f"  and {len(self.doubtful) - _SHOWN_DOUBTS:,} more")
         return [counts, *doubts, *(f"  note: {note}" for note in self.notes)]
 
     def verdict(self) -> list[str]:
