@@ -739,3 +739,26 @@ def test_the_explorer_has_a_form_for_every_operation_and_sends_it(
             "the style sheet is loaded"
         )
         context.close()
+
+
+def test_the_explorer_sends_a_file_and_downloads_its_translation(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}docs")
+    operations = page.locator("#operations details")
+    form = operations.filter(has_text="/translate_file")
+    form.locator("summary").click()
+    form.get_by_label("file (required)").set_input_files(
+        {"name": "a.html", "mimeType": "text/html", "buffer": b"<pre>der Hund</pre>"}
+    )
+    form.get_by_label("source").select_option("de")
+    form.get_by_label("target").select_option("en")
+    form.get_by_role("button", name="Send").click()
+    answer = form.locator("pre", has_text="translatedFileUrl")
+    answer.wait_for()
+    name = json.loads(answer.inner_text().partition("\n")[2])["translatedFileUrl"].rpartition("/")[2]
+    form = operations.filter(has_text="GET /download_file/")
+    form.locator("summary").click()
+    form.get_by_label("name (required)").fill(name)
+    form.get_by_role("button", name="Send").click()
+    form.locator("pre", has_text="<pre>der Hund</pre>").wait_for()
+    page.close()
