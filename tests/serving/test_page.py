@@ -18,6 +18,7 @@ from tests.tolerances import printed, within
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
+from manyheads.inference.about import examples_of
 from manyheads.inference.inspect import inspect
 from manyheads.inference.inspect_options import Changes, HeadName, InspectOptions
 from manyheads.inference.translation.translator import Translator
@@ -162,13 +163,28 @@ def test_other_tasks_have_their_own_first_view(
             driver.check(f"{view}-writer", rules=view != "words")
 
 
+def test_the_page_opens_with_an_example_its_translation_and_its_attention(
+    driver: PageDriver, runs: tuple[Path, ...]
+) -> None:
+    driver.page.goto(driver.address)
+    driver.figure("translate.attention").locator(".matrix").wait_for()
+    assert driver.page.locator("#source").input_value() == examples_of(runs[0])[0]
+    assert driver.page.locator(".translation").inner_text()
+    driver.page.locator("#tab-words").click()
+    driver.wait_for_view("words")
+    driver.page.go_back()
+    driver.figure("translate.attention").locator(".matrix").wait_for()
+    driver.page.locator("#settings").get_by_label("Model").select_option("writer")
+    driver.wait_for_view("continue")
+    assert driver.page.locator("#source").input_value() == examples_of(runs[3])[0]
+
+
 def test_a_text_is_translated_while_it_is_typed_and_in_the_other_direction(driver: PageDriver) -> None:
-    driver.open("translate")
+    driver.open("translate", q=SENTENCE)
     box = driver.page.locator("#source")
     before = driver.page.locator("#count").inner_text()
     box.fill("der Hund läuft")
-    driver.page.locator(".translation").wait_for()
-    assert driver.page.locator(".translation").inner_text() == "the dog runs"
+    driver.page.locator(".translation", has_text="the dog runs").wait_for()
     assert driver.page.locator("#count").inner_text() != before
     table = driver.figure("translate.alternatives").locator("tbody tr")
     scores = [number(text) for text in table.locator("td:nth-child(3)").all_inner_texts()]

@@ -195,18 +195,20 @@ ok)throw new Error(result.error||t("error.status",{status:answer.status}));retur
 embedded[name]:request(path),loadAbout=()=>embeddedOr("about","api/models"),loadStrings=language=>embedded?
 embedded.strings[language]:request(`page/${language}.json`),loadModel=name=>embeddedOr("model",`api/\
 model?model=${encodeURIComponent(name)}`),loadCurves=name=>embeddedOr("curves",`api/curves?model=${encodeURIComponent(
-name)}`),currentModel=()=>mh.about.models.find(({name})=>name===state.model)||mh.about.models[0],disabledHeads=()=>state.
-off.split("_").filter(Boolean),modelChanges=()=>state.off||!state.mask||!state.positions?{heads:disabledHeads(),
-mask:state.mask>0,positions:state.positions>0}:void 0,translateText=(q,changes)=>request("api/transl\
-ate",{model:currentModel().name,q,changes,...state.beam&&{beam:Number(state.beam)}}),sentenceOf=({sentences})=>sentences[state.
-sentence]||sentences[0]||{source:"",translation:"",hypotheses:[]};async function requestBody(){let{name:model,
-task}=currentModel(),changes=modelChanges(),prefix=state.prefix?state.prefix.split(".").map(Number):
-void 0;if(!state.q.trim()&&!prefix)return null;if(task==="language-modeling")return{model,changes,q:prefix?
-"":state.q,prefix,max_tokens:state.more};if(task==="classification")return{model,changes,q:state.q};
-let q=sentenceOf(await translateText(state.q)).source;return{model,changes,q,prefix,padding:state.padding,
-...state.beam&&{beam:Number(state.beam)},...state.target&&{target:state.target}}}async function fetchInspection(options){
-if(!canCompute&&embedded)return embedded.inspection;let body=await requestBody();return body&&request(
-"api/inspect",{...body,...options})}var fetchHead=async(kind,layer,head)=>request("api/head",{...await requestBody(),
+name)}`),currentModel=()=>mh.about.models.find(({name})=>name===state.model)||mh.about.models[0];function textFor(name,q=state.
+q){let other=mh.about.models.find(model=>model.name===name);return currentModel().examples.includes(
+q)?other?.examples[0]??"":q}var disabledHeads=()=>state.off.split("_").filter(Boolean),modelChanges=()=>state.
+off||!state.mask||!state.positions?{heads:disabledHeads(),mask:state.mask>0,positions:state.positions>
+0}:void 0,translateText=(q,changes)=>request("api/translate",{model:currentModel().name,q,changes,...state.
+beam&&{beam:Number(state.beam)}}),sentenceOf=({sentences})=>sentences[state.sentence]||sentences[0]||
+{source:"",translation:"",hypotheses:[]};async function requestBody(){let{name:model,task}=currentModel(),
+changes=modelChanges(),prefix=state.prefix?state.prefix.split(".").map(Number):void 0;if(!state.q.trim()&&
+!prefix)return null;if(task==="language-modeling")return{model,changes,q:prefix?"":state.q,prefix,max_tokens:state.
+more};if(task==="classification")return{model,changes,q:state.q};let q=sentenceOf(await translateText(
+state.q)).source;return{model,changes,q,prefix,padding:state.padding,...state.beam&&{beam:Number(state.
+beam)},...state.target&&{target:state.target}}}async function fetchInspection(options){if(!canCompute&&
+embedded)return embedded.inspection;let body=await requestBody();return body&&request("api/inspect",
+{...body,...options})}var fetchHead=async(kind,layer,head)=>request("api/head",{...await requestBody(),
 kind,layer,head});var attentionOfKind=({attention},kind)=>attention.find(part=>part.kind===kind)??attention[attention.
 length-1],headOptions=count=>[["mean",t("attention.mean")],...range(count)];function weightsOf({weights},layer,head){
 let{shape:[,count,rows,columns],data}=unpack(weights),indices=head==="mean"?range(count):[Number(head)];
@@ -779,17 +781,17 @@ result.sentences,below),div("preview"),sentenceDetails(sentenceOf(result))),prev
 shown=para("wrong",error.message),number===runCount&&(speed.textContent="")}clearTimeout(slow),number===
 runCount&&(aria(output,"busy","false"),output.replaceChildren(shown))}}function languageLists(){let{
 source,target}=currentModel(),directions=mh.about.models.filter(model=>model.source),open=model=>{let q=byId(
-"source").value;change({...OWN_OUTPUT,...AS_TRAINED,model:model?.name,q,sentence:0}),mh.render()},named=codes=>[
-...new Set(codes)].map((code="")=>[code,languageName(code)]);return directions.length<2?[]:[choice(t(
-"translate.from"),named(directions.map(model=>model.source)),source,chosen=>{let from=directions.filter(
-model=>model.source===chosen);open(from.find(model=>model.target===target)||from[0])}),choice(t("tra\
-nslate.to"),named(directions.filter(model=>model.source===source).map(model=>model.target)),target,chosen=>open(
-directions.find(model=>model.source===source&&model.target===chosen)))]}var warningsOf=sentences=>[...new Set(
-sentences.flatMap(({warnings})=>warnings))];async function previewAttention(below){if(!hasWorker)return;
-let inspection=await fetchInspection().catch(()=>null),holder=below.querySelector(".preview");if(!inspection||
-!holder?.isConnected)return;let cross=attentionOfKind(inspection,"cross"),layer=inspection.alignment?.
-layer??unpack(cross.weights).shape[0]-1,[rows,columns]=attentionAxes(inspection,"cross"),title=`${t(
-"attention.cross")}, ${t("attention.named_mean",{layer})}`,options={rows:rows.names,columns:columns.
+"source").value;goTo({...OWN_OUTPUT,...AS_TRAINED,model:model?.name,q:textFor(model?.name,q),sentence:0})},
+named=codes=>[...new Set(codes)].map((code="")=>[code,languageName(code)]);return directions.length<
+2?[]:[choice(t("translate.from"),named(directions.map(model=>model.source)),source,chosen=>{let from=directions.
+filter(model=>model.source===chosen);open(from.find(model=>model.target===target)||from[0])}),choice(
+t("translate.to"),named(directions.filter(model=>model.source===source).map(model=>model.target)),target,
+chosen=>open(directions.find(model=>model.source===source&&model.target===chosen)))]}var warningsOf=sentences=>[
+...new Set(sentences.flatMap(({warnings})=>warnings))];async function previewAttention(below){if(!currentModel().
+watched)return;let inspection=await fetchInspection().catch(()=>null),holder=below.querySelector(".p\
+review");if(!inspection||!holder?.isConnected)return;let cross=attentionOfKind(inspection,"cross"),layer=inspection.
+alignment?.layer??unpack(cross.weights).shape[0]-1,[rows,columns]=attentionAxes(inspection,"cross"),
+title=`${t("attention.cross")}, ${t("attention.named_mean",{layer})}`,options={rows:rows.names,columns:columns.
 names,value:weightsOf(cross,layer,"mean"),label:title,meaning:t("attention.weight"),rowTitle:rows.title,
 columnTitle:columns.title};holder.replaceChildren(figure({key:"translate.attention",table:()=>matrixTable(
 options),chart:div("",matrix(options),linkButton(t("translate.heads"),()=>goTo({tab:"attention",kind:"\
@@ -970,9 +972,9 @@ let models=mh.about.models.map(({name})=>name),key=h("input",{type:"password",au
 mh.key=key.value.trim(),render()}});key.value=mh.key,settings.replaceChildren(canCompute&&!hasWorker?
 h("a",{href:"docs"},"API"):"",copyButton(t("settings.link"),()=>location.href,t("settings.link_hint")),
 models.length>1?choice(t("settings.model"),models,currentModel().name,model=>goTo({...OWN_OUTPUT,...AS_TRAINED,
-model,kind:"",layer:-1,head:"mean",other:"",beam:"",sentence:0})):"",mh.about.key_required?h("label",
-{class:"field"},span("",t("settings.key")),key):"",h("div",{class:"segments",role:"group","aria-labe\
-l":t("settings.language")},Object.entries(LANGUAGES).map(([code,name])=>button(name,()=>setLanguage(
+model,q:textFor(model),kind:"",layer:-1,head:"mean",other:"",beam:"",sentence:0})):"",mh.about.key_required?
+h("label",{class:"field"},span("",t("settings.key")),key):"",h("div",{class:"segments",role:"group",
+"aria-label":t("settings.language")},Object.entries(LANGUAGES).map(([code,name])=>button(name,()=>setLanguage(
 code),{lang:code,"aria-pressed":code===mh.language||"false"}))),choice(t("settings.theme"),THEMES.map(
 theme=>[theme,t(`theme.${theme}`)]),document.documentElement.dataset.theme,theme=>{saveSetting("them\
 e",theme),applyTheme(theme)}))}var applyTheme=theme=>{document.documentElement.dataset.theme=theme&&
@@ -1007,12 +1009,13 @@ target),size:n((mh.about.weights?.bytes??0)/2**20,1)})," ",card)}function emptyN
 {examples:[q]}=currentModel();return div("empty",h("p",{},t("empty")),div("controls",button(t(`tab.${first}`),
 ()=>goTo({tab:first}),{class:"primary"}),q&&button(t("translate.example"),()=>goTo({q}))))}function reportHeight(){
 document.documentElement.classList.add("framed"),new ResizeObserver(()=>window.parent.postMessage({height:document.
-body.offsetHeight},"*")).observe(document.body)}async function start(){mh.render=render,window!==window.
-top&&reportHeight(),applyTheme(savedSetting("theme"));let wanted=[new URLSearchParams(location.search).
-get("lang"),savedSetting("language"),embedded?.language,navigator.language.slice(0,2)];await setLanguage(
-wanted.find(language=>language&&Object.keys(LANGUAGES).includes(language))??"en"),mh.about=await loadAbout(),
-readAddress(),hasWorker&&!state.prefix&&(state.q||=currentModel().examples[0]??"");let{project}=mh.about;
-project&&document.body.append(h("footer",{class:"footer"},h("a",{href:project},project))),window.addEventListener(
-"popstate",()=>{location.hash!==addressOf()&&(readAddress(),render())}),await render(),byId("startin\
-g").remove()}start().catch(error=>{mh.strings[mh.language]&&(panel.replaceChildren(error.message),document.
-getElementById("starting")?.remove())});})();
+body.offsetHeight},"*")).observe(document.body)}function readState(){readAddress(),canCompute&&(mh.key||
+!mh.about.key_required)&&!state.prefix&&(state.q||=currentModel().examples[0]??"")}async function start(){
+mh.render=render,window!==window.top&&reportHeight(),applyTheme(savedSetting("theme"));let wanted=[new URLSearchParams(
+location.search).get("lang"),savedSetting("language"),embedded?.language,navigator.language.slice(0,
+2)];await setLanguage(wanted.find(language=>language&&Object.keys(LANGUAGES).includes(language))??"e\
+n"),mh.about=await loadAbout(),readState();let{project}=mh.about;project&&document.body.append(h("fo\
+oter",{class:"footer"},h("a",{href:project},project))),window.addEventListener("popstate",()=>{location.
+hash!==addressOf()&&(readState(),render())}),await render(),byId("starting").remove()}start().catch(
+error=>{mh.strings[mh.language]&&(panel.replaceChildren(error.message),document.getElementById("star\
+ting")?.remove())});})();

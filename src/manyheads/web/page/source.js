@@ -111,6 +111,14 @@ export const loadCurves = (name) =>
 export const currentModel = () =>
   mh.about.models.find(({ name }) => name === state.model) || mh.about.models[0];
 
+/** Return the text to show with another model: an example of the current one becomes one of the
+    other.
+    @type {(name: string | undefined, q?: string) => string} */
+export function textFor(name, q = state.q) {
+  const other = mh.about.models.find((model) => model.name === name);
+  return currentModel().examples.includes(q) ? (other?.examples[0] ?? "") : q;
+}
+
 /** Return the names of the heads that are turned off.
     @type {() => string[]} */
 export const disabledHeads = () => state.off.split("_").filter(Boolean);
