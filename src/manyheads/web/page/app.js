@@ -4,6 +4,7 @@ import { button, choice, copyButton, linkButton, roving } from "./controls.js";
 import { changeNotice, showEffect } from "./effect.js";
 import { aria, byId, div, h, para, span, stack } from "./elements.js";
 import { hasWorker } from "./engine.js";
+import { acceptDroppedFiles } from "./files.js";
 import {
   canCompute,
   currentModel,
@@ -303,6 +304,7 @@ async function start() {
       render();
     }
   });
+  if (mh.about.files?.length) acceptDroppedFiles();
   await render();
   byId("starting").remove();
 }

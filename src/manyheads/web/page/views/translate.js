@@ -7,6 +7,7 @@ import { correctionForm } from "../correction.js";
 import { markDifferences } from "../differences.js";
 import { showEffect } from "../effect.js";
 import { aria, byId, div, h, para, span, stack } from "../elements.js";
+import { fileButton, fileState } from "../files.js";
 import { figure, tableOf } from "../figure.js";
 import { matrix, matrixTable } from "../matrix.js";
 import { unpack } from "../numbers.js";
@@ -57,6 +58,7 @@ export async function buildTranslate(panel) {
   const languages = languageLists();
   const copy = copyButton(t("copy"), () => text);
   const correction = mh.about.suggestions && correctionForm(() => text);
+  const hasFiles = mh.about.files?.length;
   panel.append(
     div(
       "pair",
@@ -86,8 +88,10 @@ export async function buildTranslate(panel) {
       button(t("translate.go"), run, { class: "primary" }),
       availableViews().includes("whole") &&
         button(t("translate.whole"), () => goTo({ tab: "whole", part: 0 })),
+      hasFiles && fileButton(),
       span("hint", t("translate.keys")),
     ),
+    hasFiles ? fileState() : "",
     below,
   );
   await run();
