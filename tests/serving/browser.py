@@ -183,7 +183,7 @@ class PageDriver:
         self.context.add_init_script(WATCH_POLICY)
         self.page: Page = self.context.new_page()
         self.faults: list[str] = []
-        self.page.on("console", lambda message: self.faults.append(f"{message.type}: {message.text}"))
+        self.page.on("console", lambda message: self.record_message(message.type, message.text))
         self.page.on("pageerror", lambda error: self.faults.append(f"script: {error}"))
         self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.check_request(request.url))
@@ -191,6 +191,10 @@ class PageDriver:
         self.page.on("response", lambda response: self.count_refused(response.status))
         for event in ("requestfinished", "requestfailed"):
             self.page.on(event, lambda _: self.count_open(-1))
+
+    def record_message(self, kind: str, text: str) -> None:
+        if kind != "verbose":  # Chromium's advice, as that the field of a key should be in a form
+            self.faults.append(f"{kind}: {text}")
 
     def count_open(self, change: int) -> None:
         self.open_requests += change

@@ -88,4 +88,6 @@ def test_files_can_be_switched_off(translator_run: Path) -> None:
         assert send(server)[0] == 403
         with server.client() as client:
             settings = client.get("/frontend/settings").json()
+            assert client.get("/api/models").json()["files"] == []
+            assert "/translate_file" not in client.get("/spec").json()["paths"]
     assert (settings["filesTranslation"], settings["supportedFilesFormat"]) == (False, [])

@@ -30,8 +30,8 @@ def test_answers_conform_to_the_openapi_document(server: Server) -> None:
     with server.client() as client:
         schema = schemathesis.openapi.from_dict(client.get("/spec").json())
     schema.config.base_url = server.url
-    posted = [("/translate", 30), ("/detect", 10), ("/classify", 10), ("/v1/completions", 10), ("/languages", 2)]
-    for path, count in posted:
+    counts = {"/translate": 30, "/translate_file": 10, "/detect": 10, "/classify": 10, "/v1/completions": 10}
+    for path, count in [*counts.items(), ("/languages", 2)]:
         operation = schema[path]["GET" if path == "/languages" else "POST"]
 
         @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))

@@ -52,6 +52,7 @@ def test_the_models_are_listed_with_the_facts_that_the_page_needs(client: httpx.
     assert document["char_limit"] == 5_000
     assert document["key_required"] is False
     assert document["suggestions"] is False
+    assert ".html" in document["files"]
 
 
 def test_an_inspection_is_that_of_the_package(client: httpx.Client, translator_run: Path) -> None:

@@ -18,6 +18,7 @@ from tests.tolerances import printed, within
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
+from manyheads.inference.about import examples_of
 from manyheads.inference.inspect import inspect
 from manyheads.inference.inspect_options import Changes, HeadName, InspectOptions
 from manyheads.inference.translation.translator import Translator
@@ -98,7 +99,7 @@ def test_both_languages_have_the_same_strings() -> None:
 
 
 def test_the_script_is_small_and_the_page_loads_nothing_from_other_hosts() -> None:
-    assert len(built_script("page.js").encode()) < 112_000
+    assert len(built_script("page.js").encode()) < 115_000
     for path in [path for path in PAGE.rglob("*") if path.is_file()]:
         addresses = re.findall(r"https?://[^\s\"'`)]+", path.read_text(encoding="utf-8"))
         assert set(addresses) <= {f"http://www.w3.org/{name}" for name in NAMESPACES}, path.name
@@ -162,13 +163,28 @@ def test_other_tasks_have_their_own_first_view(
             driver.check(f"{view}-writer", rules=view != "words")
 
 
+def test_the_page_opens_with_an_example_its_translation_and_its_attention(
+    driver: PageDriver, runs: tuple[Path, ...]
+) -> None:
+    driver.page.goto(driver.address)
+    driver.figure("translate.attention").locator(".matrix").wait_for()
+    assert driver.page.locator("#source").input_value() == examples_of(runs[0])[0]
+    assert driver.page.locator(".translation").inner_text()
+    driver.page.locator("#tab-words").click()
+    driver.wait_for_view("words")
+    driver.page.go_back()
+    driver.figure("translate.attention").locator(".matrix").wait_for()
+    driver.page.locator("#settings").get_by_label("Model").select_option("writer")
+    driver.wait_for_view("continue")
+    assert driver.page.locator("#source").input_value() == examples_of(runs[3])[0]
+
+
 def test_a_text_is_translated_while_it_is_typed_and_in_the_other_direction(driver: PageDriver) -> None:
-    driver.open("translate")
+    driver.open("translate", q=SENTENCE)
     box = driver.page.locator("#source")
     before = driver.page.locator("#count").inner_text()
     box.fill("der Hund läuft")
-    driver.page.locator(".translation").wait_for()
-    assert driver.page.locator(".translation").inner_text() == "the dog runs"
+    driver.page.locator(".translation", has_text="the dog runs").wait_for()
     assert driver.page.locator("#count").inner_text() != before
     table = driver.figure("translate.alternatives").locator("tbody tr")
     scores = [number(text) for text in table.locator("td:nth-child(3)").all_inner_texts()]
@@ -739,3 +755,26 @@ def test_the_explorer_has_a_form_for_every_operation_and_sends_it(
             "the style sheet is loaded"
         )
         context.close()
+
+
+def test_the_explorer_sends_a_file_and_downloads_its_translation(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}docs")
+    operations = page.locator("#operations details")
+    form = operations.filter(has_text="/translate_file")
+    form.locator("summary").click()
+    form.get_by_label("file (required)").set_input_files(
+        {"name": "a.html", "mimeType": "text/html", "buffer": b"<pre>der Hund</pre>"}
+    )
+    form.get_by_label("source").select_option("de")
+    form.get_by_label("target").select_option("en")
+    form.get_by_role("button", name="Send").click()
+    answer = form.locator("pre", has_text="translatedFileUrl")
+    answer.wait_for()
+    name = json.loads(answer.inner_text().partition("\n")[2])["translatedFileUrl"].rpartition("/")[2]
+    form = operations.filter(has_text="GET /download_file/")
+    form.locator("summary").click()
+    form.get_by_label("name (required)").fill(name)
+    form.get_by_role("button", name="Send").click()
+    form.locator("pre", has_text="<pre>der Hund</pre>").wait_for()
+    page.close()

@@ -46,6 +46,7 @@ async def models(request: Request) -> Response:
             "char_limit": service.settings.char_limit,
             "key_required": service.access.ring is not None,
             "suggestions": service.suggestions is not None,
+            "files": service.file_suffixes,
         }
     )
 

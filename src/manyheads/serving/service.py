@@ -9,6 +9,7 @@ from typing import Any, Self
 from starlette.requests import Request
 
 from manyheads.data.suggestions import SuggestionFile
+from manyheads.documents.document import SUFFIXES
 from manyheads.search.interface import Cancelled
 from manyheads.serving.access import Access
 from manyheads.serving.batching import Batcher
@@ -65,6 +66,11 @@ class Service:
     def __post_init__(self) -> None:
         self.files = TranslatedFiles(_KEPT_FILES * self.settings.file_limit)
         self.metrics = Metrics(self.requests, self.batcher)
+
+    @property
+    def file_suffixes(self) -> list[str]:
+        """Return the suffixes of files that are translated; none where this is switched off."""
+        return list(SUFFIXES) if self.settings.files else []
 
     @classmethod
     def of(cls, request: Request) -> Self:

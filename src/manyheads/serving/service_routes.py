@@ -78,12 +78,15 @@ def _document(settings: ServeSettings, codes: list[str]) -> dict[str, Any]:
     schemas["Text"]["maxLength"] = settings.char_limit
     schemas["Texts"]["oneOf"][1]["maxItems"] = settings.batch_limit
     schemas["CompletionBody"]["properties"]["prompt"]["oneOf"][1]["maxItems"] = settings.batch_limit
-    for body in ("TranslateBody", "SuggestBody"):
+    for body in ("TranslateBody", "FileBody", "SuggestBody"):
         schemas[body]["properties"]["source"]["enum"] = ["auto", *codes]
         schemas[body]["properties"]["target"]["enum"] = codes or [""]
     schemas["TranslateBody"]["properties"]["alternatives"]["maximum"] = settings.alternatives_limit
     if settings.suggestions is None:
         del content["paths"]["/suggest"], schemas["SuggestBody"]
+    if not settings.files:
+        del content["paths"]["/translate_file"], content["paths"]["/download_file/{name}"]
+        del schemas["FileBody"], schemas["FileReport"]
     _add_errors(content)
     return content
 

@@ -14,7 +14,6 @@ from starlette.responses import Response
 from bitext.languages import language_name, language_names, match_language
 from bitext.letters import has_letters
 from manyheads.data.suggestions import Suggestion, SuggestionFile
-from manyheads.documents.document import SUFFIXES
 from manyheads.documents.html import read_html
 from manyheads.documents.units import Part, Translated
 from manyheads.errors import DataError, UsageError, WriteError
@@ -148,7 +147,7 @@ async def settings(request: Request) -> Response:
             "keyRequired": keys,
             "suggestions": service.suggestions is not None,
             "filesTranslation": service.settings.files,
-            "supportedFilesFormat": list(SUFFIXES) if service.settings.files else [],
+            "supportedFilesFormat": service.file_suffixes,
             "language": {
                 "source": {"code": AUTO, "name": "Auto Detect"},
                 "target": {"code": first[1], "name": language_name(first[1])},

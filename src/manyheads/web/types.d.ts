@@ -806,6 +806,8 @@ interface About {
   key_required: boolean;
   /** Whether the server stores corrections; an exported page has none. */
   suggestions?: boolean;
+  /** The suffixes of files that the server translates; none if it translates no files. */
+  files?: string[];
   /** The web address in the footer. */
   project?: string;
   weights?: { precision: string; bytes: number };
@@ -822,6 +824,24 @@ interface EmbeddedData {
 
 interface RequestBody {
   [name: string]: unknown;
+}
+
+/** What became of a file (DocumentReport in inference/translation/documents.py). */
+interface FileReport {
+  units: number;
+  unchanged: number;
+  doubtful: [place: string, source: string, reasons: string[]][];
+  notes: string[];
+}
+
+/** A file that is being translated; with `result` or `error`, one that was. */
+interface FileJob {
+  name: string;
+  /** The element that shows the seconds so far. */
+  time: HTMLElement;
+  control: AbortController;
+  result?: FileReport & { name: string; content: Blob };
+  error?: string;
 }
 
 interface SentenceTranslation {
@@ -969,6 +989,7 @@ interface Schema {
   oneOf?: Schema[];
   enum?: string[];
   type?: string;
+  format?: string;
   default?: unknown;
   description?: string;
   maxLength?: number;
@@ -978,7 +999,8 @@ interface Schema {
 
 interface Operation {
   summary: string;
-  requestBody?: { content: { "application/json": { schema: Schema } } };
+  parameters?: { name: string; schema: Schema; description: string; required: boolean }[];
+  requestBody?: { content: { [type: string]: { schema: Schema } } };
 }
 
 interface OpenApi {

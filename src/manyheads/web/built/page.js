@@ -14,9 +14,9 @@ on"?node.addEventListener(name.slice(2),value):name==="style"?Object.assign(node
 name,value===!0&&!name.startsWith("aria")?"":String(value)));return node.append(...children.flat(9).
 filter(Boolean)),node}var announce=text=>{byId("live").textContent=text};function download(name,type,...parts){
 let address=URL.createObjectURL(new Blob(parts,{type}));h("a",{href:address,download:name}).click(),
-setTimeout(()=>URL.revokeObjectURL(address),1e3)}function onResize(holder,draw){let width=0;return new ResizeObserver(
-()=>{let newWidth=floor(holder.clientWidth);newWidth&&newWidth!==width&&draw(width=newWidth)}).observe(
-holder),holder}var mh={strings:{},language:"en",key:""},DEFAULT_STATE={tab:"",model:"",q:"",beam:"",sentence:0,prefix:"",
+setTimeout(()=>URL.revokeObjectURL(address),1e3)}function onResize(holder2,draw){let width=0;return new ResizeObserver(
+()=>{let newWidth=floor(holder2.clientWidth);newWidth&&newWidth!==width&&draw(width=newWidth)}).observe(
+holder2),holder2}var mh={strings:{},language:"en",key:""},DEFAULT_STATE={tab:"",model:"",q:"",beam:"",sentence:0,prefix:"",
 target:"",padding:0,more:0,at:0,kind:"",layer:-1,head:"mean",other:"",threshold:0,step:0,part:0,checkpoint:-1,
 symbol:"",temperature:1,topk:0,topp:1,query:0,stage:0,off:"",mask:1,positions:1},FRACTIONS=["thresho\
 ld","temperature","topp"],OWN_OUTPUT={prefix:"",target:"",more:0,at:0,step:0,query:0},AS_TRAINED={off:"",
@@ -42,14 +42,14 @@ toLocaleString(mh.language,{minimumFractionDigits:digits,maximumFractionDigits:d
 size>=1e6?`${n(value/1e6,1)}M`:`${integer(value/1e3)}k`:size&&size<.001?value.toExponential(1).replace(
 /-/g,"\u2212"):n(value,size>=100||Number.isInteger(value)?0:size>=1?2:4)}var SIGNS={"\u2581":"\u2423",
 "\n":"\u21B5","	":"\u21E5"},pieceText=piece=>(piece||"\u2205").replace(/[▁\n\t]/g,sign=>SIGNS[sign]);function debounce(milliseconds,call){let timer;return()=>{clearTimeout(timer),timer=setTimeout(call,
-milliseconds)}}function roving(holder,elements,current,onMove=()=>{}){let setTabStop=to=>elements.forEach(
+milliseconds)}}function roving(holder2,elements,current,onMove=()=>{}){let setTabStop=to=>elements.forEach(
 (element,i)=>{element.tabIndex=i===to?0:-1});return setTabStop(clamp(current||0,elements.length-1)),
-holder.addEventListener("keydown",e=>{let steps={[`Arrow${holder.dir==="rtl"?"Left":"Right"}`]:1,ArrowDown:1,
-[`Arrow${holder.dir==="rtl"?"Right":"Left"}`]:-1,ArrowUp:-1,Home:-elements.length,End:elements.length},
+holder2.addEventListener("keydown",e=>{let steps={[`Arrow${holder2.dir==="rtl"?"Left":"Right"}`]:1,ArrowDown:1,
+[`Arrow${holder2.dir==="rtl"?"Right":"Left"}`]:-1,ArrowUp:-1,Home:-elements.length,End:elements.length},
 from=elements.indexOf(document.activeElement);if(from<0||!(e.key in steps)||e.altKey||e.ctrlKey||e.metaKey)
 return;e.preventDefault();let to=clamp(from+steps[e.key],elements.length-1);setTabStop(to),elements[to].
-focus(),onMove(to)}),holder}var tokenRow=(label,buttons,pieces,current)=>roving(h("div",{class:"toke\
-ns",role:"group",dir:readsLeft(pieces.join(""))?"rtl":"ltr","aria-label":label},buttons),buttons,current),
+focus(),onMove(to)}),holder2}var tokenRow=(label,buttons,pieces,current)=>roving(h("div",{class:"tok\
+ens",role:"group",dir:readsLeft(pieces.join(""))?"rtl":"ltr","aria-label":label},buttons),buttons,current),
 setPressed=(buttons,index)=>buttons.forEach((element,i)=>aria(element,"pressed",i===index)),button=(text,onclick,attributes)=>h(
 "button",{type:"button",onclick,...attributes},text),linkButton=(text,onclick,label)=>button(text,onclick,
 {class:"quiet","aria-label":label});function copyButton(name,text,label){let copy=linkButton(name,async()=>{
@@ -137,23 +137,23 @@ section),text=new XMLSerializer().serializeToString(picture);if(format==="svg")r
 text)}`,await image.decode();let canvas=h("canvas",{width:round(PNG_SCALE*image.width),height:round(
 PNG_SCALE*image.height)});canvas.getContext("2d")?.drawImage(image,0,0,canvas.width,canvas.height),canvas.
 toBlob(blob=>{blob&&download(`${key}.png`,"image/png",blob)})}var MAX_ROWS=2e3;function figure({key,values,title=t(key,values),about=localized(`${key}_note`)&&t(`${key}\
-_note`,values),chart,table}){let holder=h("div",{class:"figure-table",hidden:!0}),toggle=button(t("t\
-able.show"),()=>{table&&!holder.firstChild&&holder.append(tableOf(table(),title)),holder.hidden=!holder.
-hidden,aria(toggle,"expanded",!holder.hidden),toggle.textContent=t(holder.hidden?"table.show":"table\
-.hide")},{class:"quiet","aria-expanded":"false"}),save=linkButton("CSV",()=>table&&download(`${key}.\
-csv`,"text/csv","\uFEFF",csvOf(table())),t("table.csv",{title})),pictures=["svg","png"].map(format=>linkButton(
-format.toUpperCase(),()=>savePicture(section,key,format),t("figure.save",{format:format.toUpperCase(),
-title}))),section=h("section",{class:"figure","data-figure":key},div("figure-head",h("h2",{},title),
-table&&div("actions",toggle,save,pictures)),about&&note(about),chart,holder);return section}function tableOf([
-columns,rows],caption){let attributes=value=>typeof value=="number"?{class:"number"}:{dir:"auto"},cell=value=>h(
-"td",attributes(value),typeof value=="number"?(Number.isInteger(value)?integer:compact)(value):value??
-"\u2013");return h("div",{class:"scroll",tabindex:0,role:"region","aria-label":caption},h("table",{class:"\
-values"},h("thead",{},h("tr",{},columns.map((title,i)=>h("th",{scope:"col",...attributes(rows[0]?.[i])},
-title)))),h("tbody",{},rows.slice(0,MAX_ROWS).map(row=>h("tr",{},row.map(cell))))),rows.length>MAX_ROWS&&
-note(t("table.more",{count:integer(rows.length-MAX_ROWS)})))}function csvOf([columns,rows]){let cell=value=>{
-let text=value instanceof Node?value.textContent??"":String(value??"");return`"${typeof value!="numb\
-er"&&/^[=+\-@\t\r]./.test(text)?"'":""}${text.replaceAll('"','""')}"`};return[columns,...rows].map(row=>`${row.
-map(cell).join(",")}\r
+_note`,values),chart,table}){let holder2=h("div",{class:"figure-table",hidden:!0}),toggle=button(t("\
+table.show"),()=>{table&&!holder2.firstChild&&holder2.append(tableOf(table(),title)),holder2.hidden=
+!holder2.hidden,aria(toggle,"expanded",!holder2.hidden),toggle.textContent=t(holder2.hidden?"table.s\
+how":"table.hide")},{class:"quiet","aria-expanded":"false"}),save=linkButton("CSV",()=>table&&download(
+`${key}.csv`,"text/csv","\uFEFF",csvOf(table())),t("table.csv",{title})),pictures=["svg","png"].map(
+format=>linkButton(format.toUpperCase(),()=>savePicture(section,key,format),t("figure.save",{format:format.
+toUpperCase(),title}))),section=h("section",{class:"figure","data-figure":key},div("figure-head",h("\
+h2",{},title),table&&div("actions",toggle,save,pictures)),about&&note(about),chart,holder2);return section}
+function tableOf([columns,rows],caption){let attributes=value=>typeof value=="number"?{class:"number"}:
+{dir:"auto"},cell=value=>h("td",attributes(value),typeof value=="number"?(Number.isInteger(value)?integer:
+compact)(value):value??"\u2013");return h("div",{class:"scroll",tabindex:0,role:"region","aria-label":caption},
+h("table",{class:"values"},h("thead",{},h("tr",{},columns.map((title,i)=>h("th",{scope:"col",...attributes(
+rows[0]?.[i])},title)))),h("tbody",{},rows.slice(0,MAX_ROWS).map(row=>h("tr",{},row.map(cell))))),rows.
+length>MAX_ROWS&&note(t("table.more",{count:integer(rows.length-MAX_ROWS)})))}function csvOf([columns,
+rows]){let cell=value=>{let text=value instanceof Node?value.textContent??"":String(value??"");return`\
+"${typeof value!="number"&&/^[=+\-@\t\r]./.test(text)?"'":""}${text.replaceAll('"','""')}"`};return[
+columns,...rows].map(row=>`${row.map(cell).join(",")}\r
 `).join("")}var bars=(items,high=max(...items.map(([,value])=>abs(value)),1e-9))=>h("ul",{class:"bar\
 s"},items.map(([label,value,text,action,strong])=>h("li",{class:strong&&"strong"},h("span",{class:"b\
 ar-label",dir:"auto"},label),span(value<0?"bar below":"bar",h("span",{style:{width:`${max(.5,100*abs(
@@ -187,15 +187,18 @@ size>MAX_CACHED&&cachedAnswers.delete(cachedAnswers.keys().next().value??""),ans
 let kind=body?JSON.stringify([path,body.model,body.changes,body.write]):"",control=new AbortController;
 kind&&(inProgress.get(kind)?.abort(),inProgress.set(kind,control));try{return await(hasWorker?computeInWorker:
 fetchAnswer)(path,body,control.signal)}catch(error){throw control.signal.aborted?new Error(t("error.\
-replaced")):error}finally{inProgress.get(kind)===control&&inProgress.delete(kind)}}async function fetchAnswer(path,body,signal){
-let headers={...mh.key&&{Authorization:`Bearer ${mh.key}`},...body&&{"Content-Type":"application/jso\
-n"}},answer=await fetch(path,{method:body?"POST":"GET",headers,body:body&&JSON.stringify(body),signal}).
-catch(()=>{throw new Error(t("error.unreachable"))}),result=await answer.json().catch(()=>({}));if(!answer.
-ok)throw new Error(result.error||t("error.status",{status:answer.status}));return result}var embeddedOr=(name,path)=>embedded?
-embedded[name]:request(path),loadAbout=()=>embeddedOr("about","api/models"),loadStrings=language=>embedded?
-embedded.strings[language]:request(`page/${language}.json`),loadModel=name=>embeddedOr("model",`api/\
-model?model=${encodeURIComponent(name)}`),loadCurves=name=>embeddedOr("curves",`api/curves?model=${encodeURIComponent(
-name)}`),currentModel=()=>mh.about.models.find(({name})=>name===state.model)||mh.about.models[0],disabledHeads=()=>state.
+replaced")):error}finally{inProgress.get(kind)===control&&inProgress.delete(kind)}}async function fetchResponse(path,body,signal){
+let isForm=body instanceof FormData,response=await fetch(path,{method:body?"POST":"GET",headers:{...mh.
+key&&{Authorization:`Bearer ${mh.key}`},...body&&!isForm&&{"Content-Type":"application/json"}},body:isForm?
+body:body&&JSON.stringify(body),signal}).catch(()=>{throw new Error(t("error.unreachable"))});if(response.
+ok)return response;let{error}=await response.json().catch(()=>({}));throw new Error(error||t("error.\
+status",{status:response.status}))}var fetchAnswer=async(path,body,signal)=>(await fetchResponse(path,
+body,signal)).json(),embeddedOr=(name,path)=>embedded?embedded[name]:request(path),loadAbout=()=>embeddedOr(
+"about","api/models"),loadStrings=language=>embedded?embedded.strings[language]:request(`page/${language}\
+.json`),loadModel=name=>embeddedOr("model",`api/model?model=${encodeURIComponent(name)}`),loadCurves=name=>embeddedOr(
+"curves",`api/curves?model=${encodeURIComponent(name)}`),currentModel=()=>mh.about.models.find(({name})=>name===
+state.model)||mh.about.models[0];function textFor(name,q=state.q){let other=mh.about.models.find(model=>model.
+name===name);return currentModel().examples.includes(q)?other?.examples[0]??"":q}var disabledHeads=()=>state.
 off.split("_").filter(Boolean),modelChanges=()=>state.off||!state.mask||!state.positions?{heads:disabledHeads(),
 mask:state.mask>0,positions:state.positions>0}:void 0,translateText=(q,changes)=>request("api/transl\
 ate",{model:currentModel().name,q,changes,...state.beam&&{beam:Number(state.beam)}}),sentenceOf=({sentences})=>sentences[state.
@@ -230,19 +233,19 @@ join("_")}]});return state.mask||active.push([t("change.mask"),{mask:1}]),state.
 map(([name,undo])=>h("li",{},name,button("\xD7",()=>update(undo),{"aria-label":t("change.undo",{name})})));
 return[h("div",{id:"effect","aria-live":"polite"}),!state.mask&&note(t("change.mask_note")),div("chi\
 ps-row",h("ul",{class:"chips","aria-label":t("change.what")},items),linkButton(t("change.reset"),()=>update(
-AS_TRAINED)))]}async function showEffect(){let holder=document.getElementById("effect");if(!holder||
-!state.q.trim()){holder?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.all(
-[void 0,modelChanges()].map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.
-q!==q||!holder.isConnected)return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[
+AS_TRAINED)))]}async function showEffect(){let holder2=document.getElementById("effect");if(!holder2||
+!state.q.trim()){holder2?.replaceChildren();return}let{q}=state;try{let[before,after]=await Promise.
+all([void 0,modelChanges()].map(outputUnder)),cells=state.tab==="attention"&&await changedCells();if(state.
+q!==q||!holder2.isConnected)return;let words=wordDifferences(after.text,before.text),row=(name,hidden,score)=>[
 t(name),h("span",{lang:currentModel().target},markedWords(words.filter(([,change2])=>change2!==hidden))),
 n(score)],kinds=words.map(([,change2])=>change2),rows=[row("change.before","new",before.score),row("\
-change.after","gone",after.score)];holder.replaceChildren(para("strong",effectSummary(kinds,before,after)),
-div("effect",tableOf([columnTitles("model output score"),rows],t("change.effect"))),cells?note(cells):
-"")}catch{holder.replaceChildren()}}function effectSummary(changes,before,after){let[gone,added]=["g\
-one","new"].map(name=>changes.filter(change2=>change2===name).length),[from,to]=[n(before.score),n(after.
-score)],score=t(from===to?"change.kept":after.score<before.score?"change.fell":"change.rose",{score:t(
-`change.${before.measure}`),from,to});return t(gone+added?"change.words":before.measure==="label"?"c\
-hange.same_label":"change.same",{gone,new:added,score})}async function changedCells(){let inspections=await Promise.
+change.after","gone",after.score)];holder2.replaceChildren(para("strong",effectSummary(kinds,before,
+after)),div("effect",tableOf([columnTitles("model output score"),rows],t("change.effect"))),cells?note(
+cells):"")}catch{holder2.replaceChildren()}}function effectSummary(changes,before,after){let[gone,added]=[
+"gone","new"].map(name=>changes.filter(change2=>change2===name).length),[from,to]=[n(before.score),n(
+after.score)],score=t(from===to?"change.kept":after.score<before.score?"change.fell":"change.rose",{
+score:t(`change.${before.measure}`),from,to});return t(gone+added?"change.words":before.measure==="l\
+abel"?"change.same_label":"change.same",{gone,new:added,score})}async function changedCells(){let inspections=await Promise.
 all([fetchInspection({changes:void 0}),fetchInspection()]),[before,after]=inspections.map(inspection=>inspection&&
 attentionOfKind(inspection,state.kind));if(!before||!after)return"";let pieces=inspections.map(inspection=>(inspection?.
 target??inspection?.text)?.tokens.map(token=>token.piece).join(" "));if(state.kind!=="encoder"&&pieces[0]!==
@@ -265,7 +268,34 @@ needsInspection:!0,hasSwitches:!0},steps:{needsInspection:!0,needsEngine:!0},bea
 on"],needsInspection:!0},training:{part:"curves"},model:{part:"model"},card:{part:"model"}};function availableViews(){
 let{task,watched}=currentModel();return Object.entries(TABS).filter(([,tab])=>tab.tasks?.includes(task)??
 !0?canCompute?watched||!(tab.needsInspection||tab.part==="model"):!tab.needsEngine&&mh.about.parts.includes(
-tab.part??"inspection"):!1).map(([name])=>name)}var TYPING_DELAY=450;function textBox(title,run){let{source,examples}=currentModel(),count=h("p",{class:"\
+tab.part??"inspection"):!1).map(([name])=>name)}var job=null,holder=div("figure file");function fileButton(){let input=h("input",{type:"file",accept:mh.
+about.files?.join()??"",hidden:!0,onchange:()=>{translateFile([...input.files??[]]),input.value=""}}),
+choose=()=>input.click();return[button(t("file.choose"),choose,{id:"file-choose",title:t("file.drop")}),
+input]}function fileState(){return showJob(),holder}function acceptDroppedFiles(){let accept=e=>{let{
+types,files}=e.dataTransfer??{};!types?.includes("Files")||!availableViews().includes("translate")||
+(e.preventDefault(),!(e.type!=="drop"||!files)&&(translateFile([...files]),state.tab!=="translate"&&
+goTo({tab:"translate"})))};for(let type of["dragover","drop"])addEventListener(type,accept)}async function translateFile([
+file,...others]){if(!file)return;job?.control.abort();let{source="",target=""}=currentModel(),form=new FormData;
+form.append("source",source),form.append("target",target),form.append("file",file);let control=new AbortController;
+job={name:file.name,time:span("count"),control};let current=job,start2=performance.now(),timer=setInterval(
+()=>{let seconds=integer((performance.now()-start2)/1e3);current.time.textContent=t("file.seconds",{
+seconds})},1e3);showJob();try{if(others.length)throw new Error(t("file.one"));let answer=await fetchAnswer(
+"translate_file",form,control.signal),{translatedFileUrl,report}=answer,path=`download_file/${translatedFileUrl.
+split("/").pop()}`,response=await fetchResponse(path,void 0,control.signal),[,name]=(response.headers.
+get("Content-Disposition")??"").split("UTF-8''"),content=await response.blob();current.result={...report,
+name:decodeURIComponent(name),content}}catch(error){current.error=error.message}clearInterval(timer),
+job===current&&(showJob(),current.result&&announce(holder.firstChild?.textContent??""))}function showJob(){
+let isFocused=holder.contains(document.activeElement);if(holder.replaceChildren(),job?.error)holder.
+append(h("p",{class:"wrong",role:"alert"},`${job.name}: ${job.error}`));else if(job?.result){let{name,
+content,units,unchanged,doubtful,notes}=job.result,counts={units,unchanged,doubtful:doubtful.length},
+shown=Object.entries(counts).map(([key,count])=>[key,integer(count)]),rows=doubtful.map(([place,text,
+reasons])=>[place,text,reasons.join("; ")]),save=()=>download(name,content.type,content);holder.append(
+para("",t("file.done",{name,...Object.fromEntries(shown)})),div("controls",button(t("file.save",{name}),
+save,{class:"primary"})),...notes.map(text=>note(text)),rows.length?tableOf([columnTitles("place tex\
+t doubt"),rows],t("file.doubtful")):"")}else if(job){let busy=t("file.busy",{name:job.name}),cancel=button(
+t("correct.cancel"),()=>{job?.control.abort(),job=null,showJob()}),progress=h("progress",{"aria-labe\
+l":busy});holder.append(para("",busy),div("controls",progress,job.time,cancel))}isFocused&&(holder.querySelector(
+"button")??byId("file-choose")).focus()}var TYPING_DELAY=450;function textBox(title,run){let{source,examples}=currentModel(),count=h("p",{class:"\
 count",id:"count"}),later=debounce(TYPING_DELAY,submit),box=h("textarea",{id:"source",rows:3,dir:"au\
 to",lang:source,spellcheck:"false",placeholder:t("translate.placeholder"),"aria-describedby":"count",
 oninput:()=>{updateCount(),later()},onkeydown:e=>{e.key==="Enter"&&(e.ctrlKey||e.metaKey)&&(e.preventDefault(),
@@ -288,22 +318,22 @@ table:()=>[[t("occlusion.without"),t("occlusion.drop"),...columns.map(pieceText)
 texts[omitted.word],omitted.drop,...omitted.drops])]})}var WORD_ROW=34,LEAST_WEIGHT=1e-6;function buildAlignment(panel2,inspection){let{alignment,source,target}=inspection;
 if(!alignment){panel2.append(note(t("alignment.none")));return}let cross=attentionOfKind(inspection,
 "cross"),[layers,count]=unpack(cross.weights).shape,selected={layer:alignment.layer,head:"mean"},[shown,
-words]=[!0,!1].map(apart=>[source,target].map(text=>unitsOf(text,apart))),holder=div("");panel2.append(
+words]=[!0,!1].map(apart=>[source,target].map(text=>unitsOf(text,apart))),holder2=div("");panel2.append(
 div("controls",choice(t("attention.layer"),range(layers),selected.layer,value=>{selected.layer=Number(
 value),draw()}),choice(t("attention.head"),headOptions(count),"mean",value=>{selected.head=value,draw()}),
 slider(t("alignment.threshold"),{min:0,max:.9,step:.05,value:state.threshold,show:value=>value?`\u2265 ${n(
-value,2)}`:t("alignment.best")},threshold=>{change({threshold}),draw()})),holder,inspection.occlusion?
+value,2)}`:t("alignment.best")},threshold=>{change({threshold}),draw()})),holder2,inspection.occlusion?
 occlusionFigure(inspection.occlusion,source.words,{output:target.text}):""),draw();function draw(){let value=weightsOf(
 cross,selected.layer,selected.head),weights=unitWeights(value,shown),pairs=linksOf(weights),pharaoh=linksOf(
 unitWeights(value,words)).sort((a,b)=>a[0]-b[0]||a[1]-b[1]).map(pair=>pair.join("-")).join(" "),weight=(to,from)=>weights[to][from];
-holder.replaceChildren(figure({key:"alignment.links",chart:div("",wordLinks(inspection,shown.map(({texts})=>texts),
-pairs,weight),para("pharaoh","Pharaoh ",h("code",{},pharaoh||"\u2013"))),table:()=>[columnTitles("ta\
-rget source weight"),pairs.map(([from,to])=>[shown[1].texts[to],shown[0].texts[from],weight(to,from)])]}))}
-function unitWeights(value,[from,to]){let tokensOf=(unitOf,unit)=>range(unitOf.length).filter(i=>unitOf[i]===
-unit),sum=values=>values.reduce((a,b)=>a+b,0);return to.texts.map((_,row)=>from.texts.map((__,column)=>{
-let rows=tokensOf(to.unitOf,row);return sum(rows.flatMap(i=>tokensOf(from.unitOf,column).map(k=>value(
-i,k))))/max(1,rows.length)}))}function linksOf(weights){let{threshold}=state;return weights.flatMap(
-(row,to)=>{let limit=threshold||max(...row)-LEAST_WEIGHT,columns=range(row.length).filter(from=>row[from]>=
+holder2.replaceChildren(figure({key:"alignment.links",chart:div("",wordLinks(inspection,shown.map(({
+texts})=>texts),pairs,weight),para("pharaoh","Pharaoh ",h("code",{},pharaoh||"\u2013"))),table:()=>[
+columnTitles("target source weight"),pairs.map(([from,to])=>[shown[1].texts[to],shown[0].texts[from],
+weight(to,from)])]}))}function unitWeights(value,[from,to]){let tokensOf=(unitOf,unit)=>range(unitOf.
+length).filter(i=>unitOf[i]===unit),sum=values=>values.reduce((a,b)=>a+b,0);return to.texts.map((_,row)=>from.
+texts.map((__,column)=>{let rows=tokensOf(to.unitOf,row);return sum(rows.flatMap(i=>tokensOf(from.unitOf,
+column).map(k=>value(i,k))))/max(1,rows.length)}))}function linksOf(weights){let{threshold}=state;return weights.
+flatMap((row,to)=>{let limit=threshold||max(...row)-LEAST_WEIGHT,columns=range(row.length).filter(from=>row[from]>=
 limit);return(threshold?columns:columns.slice(0,1)).map(from=>[from,to])})}}function unitsOf({words,
 tokens},apart){let units={texts:[],unitOf:tokens.map(()=>null)};return words.forEach((word,index)=>{
 let own=range(tokens.length).filter(i=>tokens[i].word===index),signs=own.map(i=>tokens[i].piece.replace(
@@ -341,18 +371,18 @@ e.kind",{kind:t(`attention.${kind}`).toLowerCase(),layer}),shown:{kind,layer,hea
 "_")},changes:{heads:names,mask:!0,positions:!0}}})}),mask={name:t("change.mask"),shown:{mask:0},changes:{
 heads:[],mask:!1,positions:!0}},positions={name:t("change.positions"),shown:{positions:0},changes:{heads:[],
 mask:!0,positions:!1}};return[...layers.reverse(),positions,...attention.some(({kind})=>kind==="deco\
-der")?[mask]:[]]}async function showExamples(holder){let{q}=state,end=performance.now()+SEARCH_TIME;
+der")?[mask]:[]]}async function showExamples(holder2){let{q}=state,end=performance.now()+SEARCH_TIME;
 try{let[before,inspection]=await Promise.all([outputUnder(),fetchInspection({changes:void 0})]),line=inspection?.
 source?.text??q,text=[mh.language,currentModel().name,state.beam,line].join(" "),isKnown=foundChanges.
 text===text,found=isKnown?foundChanges.found:[];for(let change2 of inspection&&!isKnown?possibleChanges(
-inspection):[]){if(performance.now()>end||state.q!==q||!holder.isConnected)break;let after=await outputUnder(
+inspection):[]){if(performance.now()>end||state.q!==q||!holder2.isConnected)break;let after=await outputUnder(
 change2.changes),words=wordDifferences(after.text,before.text).filter(([,kind])=>kind).length;found.
 push({...change2,words,gap:abs(after.score-before.score),effect:words?t("change.example_words",{words}):
 `${n(before.score,2)} \u2192 ${n(after.score,2)}`})}found.sort((a,b)=>b.words-a.words||b.gap-a.gap),
-state.q===q&&holder.isConnected&&(foundChanges={text,found});let buttons=found.slice(0,EXAMPLES).map(
+state.q===q&&holder2.isConnected&&(foundChanges={text,found});let buttons=found.slice(0,EXAMPLES).map(
 ({name,shown,effect})=>button([name," ",h("small",{},effect)],()=>update({...AS_TRAINED,...shown}),{
-"data-focus":name}));found.length&&holder.replaceChildren(note(t("change.examples")),div("examples",
-buttons))}catch{holder.replaceChildren()}}var CIVIDIS="00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",DIVERGING="7a300\
+"data-focus":name}));found.length&&holder2.replaceChildren(note(t("change.examples")),div("examples",
+buttons))}catch{holder2.replaceChildren()}}var CIVIDIS="00224e 123570 3b496c 575d6d 707173 8a8678 a59c74 c3b369 e1cc55 fee838",DIVERGING="7a300\
 0 d55e00 f1a35e f9f9f9 78b4de 0072b2 00325c";function colourRamp(scale){let colours=scale.split(" ").
 map(colour=>[0,2,4].map(i=>parseInt(colour.slice(i,i+2),16)));return range(256).map(i=>{let position=i/
 255*(colours.length-1),lower=min(colours.length-2,floor(position));return colours[lower].map((channel,k)=>round(
@@ -504,10 +534,10 @@ t(`card.${name}`),value])),blocks.length?h("article",{class:"card model-card"},c
 t("card.none")))}function cardBlocks(blocks){let elements=[];for(let[tag,text]of blocks)tag==="li"?(elements.
 at(-1)?.tagName!=="UL"&&elements.push(h("ul")),elements[elements.length-1].append(h("li",{},text))):
 /^h[1-6]$/.test(tag)?elements.push(h(tag==="h1"?"h2":"h3",{},text)):elements.push(para("",text));return elements}var documentText=inspection=>inspection&&!canCompute?textSummary(inspection):"";async function resultsUnderText(panel2,show){
-let holder=stack(),runCount=0,run=async()=>{let number=runCount+=1;showEffect();let elements=await show().
-catch(error=>[h("p",{class:"wrong",role:"alert"},error.message)]);number===runCount&&holder.replaceChildren(
+let holder2=stack(),runCount=0,run=async()=>{let number=runCount+=1;showEffect();let elements=await show().
+catch(error=>[h("p",{class:"wrong",role:"alert"},error.message)]);number===runCount&&holder2.replaceChildren(
 ...elements)},box=canCompute&&textBox(t("classify.text"),run),intro=panel2.querySelector(".intro");return box&&
-intro?intro.after(box):box&&panel2.prepend(box),panel2.append(holder),await run(),run}async function buildClassify(panel2){await resultsUnderText(panel2,async()=>{let inspection=await fetchInspection();
+intro?intro.after(box):box&&panel2.prepend(box),panel2.append(holder2),await run(),run}async function buildClassify(panel2){await resultsUnderText(panel2,async()=>{let inspection=await fetchInspection();
 if(!inspection)return[];let classes=[...inspection.classes].sort((a,b)=>b.probability-a.probability),
 {label,pooling,occlusion,text}=inspection;return[documentText(inspection),figure({key:"classify.labe\
 l",values:{label},about:t(`classify.${pooling}`),chart:bars(classes.map(item=>[item.label,item.probability,
@@ -554,36 +584,36 @@ logarithmic=!1}){let xs=allX(series),ys=series.flatMap(curve=>curve.y).filter(y=
 [low,high]=ys.length?[min(...ys),max(...ys)]:[1,1];!logarithmic&&low>0&&low<high*.4&&(low=0),low===high&&
 ([low,high]=logarithmic?[low/2,high*2]:[min(0,low),max(1,high*1.2)]);let[first,last]=[xs[0],xs.length>
 1?xs[xs.length-1]:xs[0]+1],reading=para("reading",h("small",{},t("chart.keys"))),cursor=svg("path",{
-class:"cursor"}),holder=h("div",{class:"chart",tabindex:0,role:"slider","aria-label":label,"aria-val\
-uenow":0,"aria-valuemin":0,"aria-valuemax":xs.length-1,"aria-valuetext":t("chart.keys")}),box={left:56,
+class:"cursor"}),holder2=h("div",{class:"chart",tabindex:0,role:"slider","aria-label":label,"aria-va\
+luenow":0,"aria-valuemin":0,"aria-valuemax":xs.length-1,"aria-valuetext":t("chart.keys")}),box={left:56,
 top:10,right:0,bottom:0},toX=value=>box.left+(value-first)/(last-first)*(box.right-box.left),toY=value=>{
 let share=logarithmic?Math.log(max(value,low)/low)/Math.log(high/low):(value-low)/(high-low);return box.
 bottom-share*(box.bottom-box.top)},pathOf=({x,y})=>x.map((value,i)=>`${i?"L":"M"}${toX(value).toFixed(
 1)} ${toY(y[i]).toFixed(1)}`).join(""),index=-1;function readValues(to){index=clamp(to,xs.length-1);
 let values=series.map(({name,x,y})=>{let value=compact(y[nearest(x,xs[index])]);return series.length>
 1?`${name} ${value}`:value});reading.textContent=`${xTitle} ${compact(xs[index])}: ${values.join(" \xB7\
- ")}`,aria(holder,"valuenow",index),aria(holder,"valuetext",reading.textContent),cursor.setAttribute(
-"d",`M${toX(xs[index])} ${box.top}V${box.bottom}`)}holder.addEventListener("keydown",e=>{let to={ArrowRight:index+
+ ")}`,aria(holder2,"valuenow",index),aria(holder2,"valuetext",reading.textContent),cursor.setAttribute(
+"d",`M${toX(xs[index])} ${box.top}V${box.bottom}`)}holder2.addEventListener("keydown",e=>{let to={ArrowRight:index+
 1,ArrowUp:index+1,ArrowLeft:index-1,ArrowDown:index-1,Home:0,End:xs.length-1}[e.key];to!==void 0&&(e.
-preventDefault(),readValues(to))}),holder.addEventListener("pointermove",e=>{let share=(e.clientX-holder.
+preventDefault(),readValues(to))}),holder2.addEventListener("pointermove",e=>{let share=(e.clientX-holder2.
 getBoundingClientRect().left-box.left)/(box.right-box.left);readValues(nearest(xs,first+share*(last-
 first)))});let text=(x,y,content,style="tick")=>svg("text",{class:style,x,y},content),mark=(k,x,y)=>svg(
 "text",{class:"mark",x,y:y+4},MARKERS[k%7]),line=(k,d)=>svg("path",{class:"curve",d,"stroke-dasharra\
 y":DASHES[k%7]}),names=series.map(curve=>`${curve.name}: ${compact(curve.y[curve.y.length-1])}`),keys=h(
 "ul",{class:"keys"},names.map((name,k)=>h("li",{},svg("svg",{width:36,height:14,class:`c${k%7}`},line(
-k,"M1 7H35"),mark(k,18,7)),name)));return onResize(holder,width=>{let height=round(min(300,max(200,width*
-.4)));Object.assign(box,{right:width-16,bottom:height-40});let left=box.right-max(...names.map(textWidth))-
-26,paths=series.map(({x,y})=>x.map((value,i)=>[toX(value),toY(y[i])])),heights=left>width/3?nameHeights(
-paths,left,box.top+6,box.bottom-8):null;keys.hidden=!!heights,holder.replaceChildren(svg("svg",{width,
-height},(logarithmic?logarithmicTicks:ticks)(low,high,5).map(([y,tick])=>[svg("path",{class:"grid",d:`\
-M${box.left} ${toY(y)}H${box.right}`}),text(box.left-8,toY(y)+4,tick,"tick end")]),ticks(first,last,
-max(2,floor(width/80))).filter(([x])=>Number.isInteger(x)).map(([x])=>text(toX(x),box.bottom+18,compact(
-x))),text((box.left+box.right)/2,height-4,xTitle),series.map(({x,y},k)=>svg("g",{class:`c${k%7}`},line(
-k,pathOf(series[k])),x.flatMap((value,i)=>i%ceil(x.length/12)?[]:[mark(k,toX(value),toY(y[i]))]),svg(
-"circle",{class:"ring",r:4,cx:toX(x[x.length-1]),cy:toY(y[y.length-1])}))),heights?.map((y,k)=>svg("\
-g",{class:`c${k%7}`},mark(k,box.right-textWidth(names[k])-14,y),text(box.right-4,y+4,names[k],"tick \
-end name"))),cursor)),index>=0&&readValues(index)}),div("",para("axis",`${yTitle}${logarithmic?`, ${t(
-"unit.logarithmic")}`:""}`),holder,reading,keys)}function curvesTable(series,xTitle){let values=series.
+k,"M1 7H35"),mark(k,18,7)),name)));return onResize(holder2,width=>{let height=round(min(300,max(200,
+width*.4)));Object.assign(box,{right:width-16,bottom:height-40});let left=box.right-max(...names.map(
+textWidth))-26,paths=series.map(({x,y})=>x.map((value,i)=>[toX(value),toY(y[i])])),heights=left>width/
+3?nameHeights(paths,left,box.top+6,box.bottom-8):null;keys.hidden=!!heights,holder2.replaceChildren(
+svg("svg",{width,height},(logarithmic?logarithmicTicks:ticks)(low,high,5).map(([y,tick])=>[svg("path",
+{class:"grid",d:`M${box.left} ${toY(y)}H${box.right}`}),text(box.left-8,toY(y)+4,tick,"tick end")]),
+ticks(first,last,max(2,floor(width/80))).filter(([x])=>Number.isInteger(x)).map(([x])=>text(toX(x),box.
+bottom+18,compact(x))),text((box.left+box.right)/2,height-4,xTitle),series.map(({x,y},k)=>svg("g",{class:`\
+c${k%7}`},line(k,pathOf(series[k])),x.flatMap((value,i)=>i%ceil(x.length/12)?[]:[mark(k,toX(value),toY(
+y[i]))]),svg("circle",{class:"ring",r:4,cx:toX(x[x.length-1]),cy:toY(y[y.length-1])}))),heights?.map(
+(y,k)=>svg("g",{class:`c${k%7}`},mark(k,box.right-textWidth(names[k])-14,y),text(box.right-4,y+4,names[k],
+"tick end name"))),cursor)),index>=0&&readValues(index)}),div("",para("axis",`${yTitle}${logarithmic?
+`, ${t("unit.logarithmic")}`:""}`),holder2,reading,keys)}function curvesTable(series,xTitle){let values=series.
 map(curve=>new Map(curve.x.map((x,i)=>[x,curve.y[i]])));return[[xTitle,...series.map(curve=>curve.name)],
 allX(series).map(x=>[x,...values.map(byX=>byX.get(x))])]}async function buildModel(panel2){let{model,sources}=await loadModel(currentModel().name),inspection=await fetchInspection().
 catch(()=>null),{total_steps:total,warmup_steps:warmup,schedule:name,steps:x,rates:y}=model.learning_rate,
@@ -680,63 +710,64 @@ kind,layer,head),{rows,columns}=steps,shift=shiftNote(inspection,attention,[rows
 mh.render(!0)}),tokens=rows.names.map((name,i)=>button(pieceText(name),()=>selectQuery(i),{class:"to\
 ken",dir:"auto"})),stages=STAGES.map((name,i)=>button(`${i+1}. ${t(`steps.${name}_short`)}`,()=>showStage(
 i))),back=button(t("steps.back"),()=>showStage(state.stage-1)),next=button(t("steps.next"),()=>showStage(
-state.stage+1),{class:"primary"}),holder=h("div",{});holder.addEventListener("keydown",changeStage,!0),
-panel2.append(div("controls",kinds.length>1&&stateChoice("kind",kinds.map(name=>[name,t(`attention.${name}`)]),
-kind),stateChoice("layer",range(layers),layer),stateChoice("head",range(count),head)),figure({key:"s\
-teps.query",about:`${t("steps.query_note",{side:rows.title})} ${shift}`,chart:tokenRow(rows.title,tokens,
-rows.names,min(state.query,tokens.length-1))}),div("controls stages",roving(h("div",{class:"segments",
-role:"group","aria-label":t("tab.steps")},stages),stages,state.stage,showStage),back,next),holder),selectQuery(
-min(state.query,tokens.length-1));function selectQuery(i){query=i,key=columns.names.reduce((best,_,k)=>steps.
-at("weights",i,k)>steps.at("weights",i,best)?k:best,0),change({query}),setPressed(tokens,i),showStage(
-state.stage)}function showStage(to){change({stage:clamp(to,STAGES.length-1)}),setPressed(stages,state.
-stage),stages.forEach((stage,i)=>{stage.tabIndex=i===state.stage?0:-1}),back.disabled=state.stage===
-0,next.disabled=state.stage===STAGES.length-1,holder.replaceChildren(draw(STAGES[state.stage]))}function changeStage(e){
-let by={ArrowRight:1,ArrowLeft:-1}[e.key];!by||!(e.target instanceof Element&&e.target.closest(".str\
-ips"))||e.altKey||e.ctrlKey||e.metaKey||(e.preventDefault(),e.stopPropagation(),showStage(state.stage+
-by),holder.querySelectorAll(".strips button")[key].focus())}function draw(name){let{formula,numbers,
-titles,cells,firstRow,lastRow,vectorOf,table,high}=STEPS[name](steps,query),[filledIn,reading]=[div(
-"formula-numbers"),para("reading vector")],buttons=columns.names.map((piece,i)=>button(pieceText(piece),
-()=>selectKey(i),{dir:"auto",onfocus:()=>selectKey(i)})),line=(style,title,content)=>h("tr",{class:style},
-h("th",{scope:"row",dir:"auto"},title),content.map(cell=>h("td",{},cell))),lines=buttons.map((keyButton,i)=>line(
-"",keyButton,cells(i)));lines.forEach((row,i)=>row.addEventListener("pointerenter",()=>selectKey(i)));
-let strips=h("table",{class:"strips"},h("thead",{},h("tr",{},[columns.title,...titles].map(title=>h(
-"th",{scope:"col"},title)))),h("tbody",{},firstRow&&line("summary",...firstRow),lines,lastRow&&line(
-"summary",...lastRow)));return selectKey(key),figure({key:`steps.${name}`,title:`${state.stage+1}. ${t(
-`steps.${name}`)}`,table,chart:stack(div("formulas",formulaBox(formula),filledIn),stack(h("div",{class:"\
-scroll-x"},roving(strips,buttons,key)),reading,high&&legend(-high,high,t("steps.component"))),name===
-"scores"&&inspection.model.positions==="rotary"&&kind!=="cross"&&note(t("steps.rotary")),name==="out\
-put"&&disabledHeads().includes(`${kind}.${layer}.${head}`)&&note(t("steps.off")))});function selectKey(i){
-key=i,lines.forEach((row,k)=>row.classList.toggle("current",k===i)),filledIn.replaceChildren(formulaBox(
-numbers(i))),reading.textContent=vectorOf?vectorOf(i):""}}}var TRAINING_CHARTS={loss:["train_loss","valid_loss"],perplexity:["perplexity"],scores:["bleu","chrf",
+state.stage+1),{class:"primary"}),holder2=h("div",{});holder2.addEventListener("keydown",changeStage,
+!0),panel2.append(div("controls",kinds.length>1&&stateChoice("kind",kinds.map(name=>[name,t(`attenti\
+on.${name}`)]),kind),stateChoice("layer",range(layers),layer),stateChoice("head",range(count),head)),
+figure({key:"steps.query",about:`${t("steps.query_note",{side:rows.title})} ${shift}`,chart:tokenRow(
+rows.title,tokens,rows.names,min(state.query,tokens.length-1))}),div("controls stages",roving(h("div",
+{class:"segments",role:"group","aria-label":t("tab.steps")},stages),stages,state.stage,showStage),back,
+next),holder2),selectQuery(min(state.query,tokens.length-1));function selectQuery(i){query=i,key=columns.
+names.reduce((best,_,k)=>steps.at("weights",i,k)>steps.at("weights",i,best)?k:best,0),change({query}),
+setPressed(tokens,i),showStage(state.stage)}function showStage(to){change({stage:clamp(to,STAGES.length-
+1)}),setPressed(stages,state.stage),stages.forEach((stage,i)=>{stage.tabIndex=i===state.stage?0:-1}),
+back.disabled=state.stage===0,next.disabled=state.stage===STAGES.length-1,holder2.replaceChildren(draw(
+STAGES[state.stage]))}function changeStage(e){let by={ArrowRight:1,ArrowLeft:-1}[e.key];!by||!(e.target instanceof
+Element&&e.target.closest(".strips"))||e.altKey||e.ctrlKey||e.metaKey||(e.preventDefault(),e.stopPropagation(),
+showStage(state.stage+by),holder2.querySelectorAll(".strips button")[key].focus())}function draw(name){
+let{formula,numbers,titles,cells,firstRow,lastRow,vectorOf,table,high}=STEPS[name](steps,query),[filledIn,
+reading]=[div("formula-numbers"),para("reading vector")],buttons=columns.names.map((piece,i)=>button(
+pieceText(piece),()=>selectKey(i),{dir:"auto",onfocus:()=>selectKey(i)})),line=(style,title,content)=>h(
+"tr",{class:style},h("th",{scope:"row",dir:"auto"},title),content.map(cell=>h("td",{},cell))),lines=buttons.
+map((keyButton,i)=>line("",keyButton,cells(i)));lines.forEach((row,i)=>row.addEventListener("pointer\
+enter",()=>selectKey(i)));let strips=h("table",{class:"strips"},h("thead",{},h("tr",{},[columns.title,
+...titles].map(title=>h("th",{scope:"col"},title)))),h("tbody",{},firstRow&&line("summary",...firstRow),
+lines,lastRow&&line("summary",...lastRow)));return selectKey(key),figure({key:`steps.${name}`,title:`${state.
+stage+1}. ${t(`steps.${name}`)}`,table,chart:stack(div("formulas",formulaBox(formula),filledIn),stack(
+h("div",{class:"scroll-x"},roving(strips,buttons,key)),reading,high&&legend(-high,high,t("steps.comp\
+onent"))),name==="scores"&&inspection.model.positions==="rotary"&&kind!=="cross"&&note(t("steps.rota\
+ry")),name==="output"&&disabledHeads().includes(`${kind}.${layer}.${head}`)&&note(t("steps.off")))});
+function selectKey(i){key=i,lines.forEach((row,k)=>row.classList.toggle("current",k===i)),filledIn.replaceChildren(
+formulaBox(numbers(i))),reading.textContent=vectorOf?vectorOf(i):""}}}var TRAINING_CHARTS={loss:["train_loss","valid_loss"],perplexity:["perplexity"],scores:["bleu","chrf",
 "accuracy","macro_f1"],learning_rate:["learning_rate"],gradient_norm:["gradient_norm"],speed:["token\
 s_per_second"]},MAX_POINTS=300;async function buildTraining(panel2){let names=mh.about.models.map(({
-name})=>name),chosen=new Set([currentModel().name]),holder=stack();canCompute&&names.length>1&&panel2.
+name})=>name),chosen=new Set([currentModel().name]),holder2=stack();canCompute&&names.length>1&&panel2.
 append(h("fieldset",{class:"controls"},h("legend",{},t("training.runs")),names.map(name=>checkbox(name,
-chosen.has(name),on=>{chosen[on?"add":"delete"](name),draw()})))),panel2.append(holder),await draw();
+chosen.has(name),on=>{chosen[on?"add":"delete"](name),draw()})))),panel2.append(holder2),await draw();
 async function draw(){let runs=(await Promise.all(names.filter(name=>chosen.has(name)).map(loadCurves))).
-flatMap(({runs:runs2})=>runs2),several=runs.length>1,charts=div("charts");holder.replaceChildren(runs.
+flatMap(({runs:runs2})=>runs2),several=runs.length>1,charts=div("charts");holder2.replaceChildren(runs.
 length?charts:note(t("training.none")));for(let[name,seriesNames]of Object.entries(TRAINING_CHARTS)){
 let series=runs.flatMap(run=>run.series.filter(item=>seriesNames.includes(item.name)).map(item=>subsample(
 item,`${several?`${run.name} `:""}${t(`series.${item.name}`)}`)));series.length&&charts.append(curvesFigure(
-`training.${name}`,series,t("column.update"),t(`unit.${name}`)))}for(let run of runs)holder.append(...entropyFigures(
-run),run.samples.length?samplesFigure(run,several):"")}}function subsample({steps,values},name){let keep=(_,i)=>i%
-ceil(steps.length/MAX_POINTS)===0||i===steps.length-1;return{name,x:steps.filter(keep),y:values.filter(
-keep)}}function entropyFigures(run){let entropies=run.series.map(series=>({series,parts:series.name.
-split("/")})).filter(({parts})=>parts[0]==="attention_entropy");return[...new Set(entropies.map(({parts})=>parts[1]))].
-map(kind=>{let ofKind=entropies.filter(({parts})=>parts[1]===kind),values=ofKind.map(({series})=>series.
-values),options={rows:ofKind.map(({parts:[,,layer,head]})=>t("attention.named",{layer,head})),columns:ofKind[0].
-series.steps.map(integer),value:(row,column)=>values[row][column],hidden:(row,column)=>column>=values[row].
-length,high:max(...values.flat()),label:`${t("training.entropy")}: ${t(`attention.${kind}`)}`,meaning:t(
-"words.entropy"),rowTitle:t("attention.head"),columnTitle:t("column.update")};return figure({key:"tr\
-aining.entropy",title:options.label,chart:matrix(options),table:()=>matrixTable(options)})})}function samplesFigure(run,several){
-let steps=[...new Set(run.samples.map(sample=>sample.step))],initial=state.checkpoint<0?steps.length-
-1:min(steps.length-1,state.checkpoint),holder=div(""),draw=i=>holder.replaceChildren(...run.samples.
-filter(sample=>sample.step===steps[i]).map(sample=>facts([[t("column.source"),sample.source],[t("col\
-umn.reference"),sample.reference],[t("column.output"),markDifferences(sample.output,sample.reference)]],
-"sample")));return draw(initial),figure({key:"training.samples",title:`${t("training.samples")}${several?
-` (${run.name})`:""}`,table:()=>[columnTitles("update source reference output"),run.samples.map(sample=>[
-sample.step,sample.source,sample.reference,sample.output])],chart:stack(slider(t("column.update"),{min:0,
-max:steps.length-1,value:initial,show:i=>integer(steps[i])},i=>{change({checkpoint:i}),draw(i)}),holder)})}function confidenceOf(sentences){let lowest=["low","medium","high"].find(level=>sentences.some(({confidence_level:own})=>own===
+`training.${name}`,series,t("column.update"),t(`unit.${name}`)))}for(let run of runs)holder2.append(
+...entropyFigures(run),run.samples.length?samplesFigure(run,several):"")}}function subsample({steps,
+values},name){let keep=(_,i)=>i%ceil(steps.length/MAX_POINTS)===0||i===steps.length-1;return{name,x:steps.
+filter(keep),y:values.filter(keep)}}function entropyFigures(run){let entropies=run.series.map(series=>({
+series,parts:series.name.split("/")})).filter(({parts})=>parts[0]==="attention_entropy");return[...new Set(
+entropies.map(({parts})=>parts[1]))].map(kind=>{let ofKind=entropies.filter(({parts})=>parts[1]===kind),
+values=ofKind.map(({series})=>series.values),options={rows:ofKind.map(({parts:[,,layer,head]})=>t("a\
+ttention.named",{layer,head})),columns:ofKind[0].series.steps.map(integer),value:(row,column)=>values[row][column],
+hidden:(row,column)=>column>=values[row].length,high:max(...values.flat()),label:`${t("training.entr\
+opy")}: ${t(`attention.${kind}`)}`,meaning:t("words.entropy"),rowTitle:t("attention.head"),columnTitle:t(
+"column.update")};return figure({key:"training.entropy",title:options.label,chart:matrix(options),table:()=>matrixTable(
+options)})})}function samplesFigure(run,several){let steps=[...new Set(run.samples.map(sample=>sample.
+step))],initial=state.checkpoint<0?steps.length-1:min(steps.length-1,state.checkpoint),holder2=div(""),
+draw=i=>holder2.replaceChildren(...run.samples.filter(sample=>sample.step===steps[i]).map(sample=>facts(
+[[t("column.source"),sample.source],[t("column.reference"),sample.reference],[t("column.output"),markDifferences(
+sample.output,sample.reference)]],"sample")));return draw(initial),figure({key:"training.samples",title:`${t(
+"training.samples")}${several?` (${run.name})`:""}`,table:()=>[columnTitles("update source reference\
+ output"),run.samples.map(sample=>[sample.step,sample.source,sample.reference,sample.output])],chart:stack(
+slider(t("column.update"),{min:0,max:steps.length-1,value:initial,show:i=>integer(steps[i])},i=>{change(
+{checkpoint:i}),draw(i)}),holder2)})}function confidenceOf(sentences){let lowest=["low","medium","high"].find(level=>sentences.some(({confidence_level:own})=>own===
 level));return lowest?t(`confidence.${lowest}`):""}function correctionForm(text){let{source,target}=currentModel(),box=h("textarea",{id:"correction",rows:3,
 dir:"auto",lang:target}),status=h("p",{class:"count",role:"status"}),send=button(t("correct.send"),submit,
 {class:"primary"}),form=h("div",{hidden:!0,role:"group","aria-label":t("correct.open")},h("label",{for:"\
@@ -761,50 +792,51 @@ n")}`)));return figure({key:"words.tokens",table,chart:tokenRow(t("words.tokens"
 models.find(other=>other.source===model.target&&other.target===model.source),swap=button("\u21C4",()=>goTo(
 {...OWN_OUTPUT,...AS_TRAINED,model:reverse?.name,q:text,sentence:0}),{class:"round","aria-label":t("\
 translate.swap"),title:t(reverse?"translate.swap":"translate.no_swap"),disabled:!reverse}),languages=languageLists(),
-copy=copyButton(t("copy"),()=>text),correction=mh.about.suggestions&&correctionForm(()=>text);panel2.
-append(div("pair",textBox(languageName(model.source),run),swap,div("card side",div("side-head",languageName(
-model.target)),output,notices,div("side-foot",speed,copy),correction)),div("controls",languages,choice(
-t("translate.beam"),[["",t("translate.beam_default",{beam:model.beam})],...BEAMS],state.beam,beam=>{
-change({...OWN_OUTPUT,beam}),run()}),button(t("translate.go"),run,{class:"primary"}),availableViews().
-includes("whole")&&button(t("translate.whole"),()=>goTo({tab:"whole",part:0})),span("hint",t("transl\
-ate.keys"))),below),await run();async function run(){let number=runCount+=1;below.replaceChildren(),
-showEffect();let slow=setTimeout(()=>{number===runCount&&(speed.textContent=t("translate.busy"),aria(
-output,"busy","true"))},TYPING_DELAY),shown;try{let result=state.q.trim()?await translateText(state.
-q,modelChanges()):{translation:"",sentences:[],tokens:0,seconds:0};if(number!==runCount)return;text=
-result.translation,notices.replaceChildren(...warningsOf(result.sentences).map(name=>para("notice",t(
-`warning.${name}`)))),shown=para("translation",text);let shownFacts=[t("translate.facts",{seconds:n(
-result.seconds,2),speed:integer(result.tokens/result.seconds)}),confidenceOf(result.sentences)].filter(
-Boolean);speed.textContent=text&&shownFacts.join(", "),result.sentences.length&&(below.append(sentencesFigure(
-result.sentences,below),div("preview"),sentenceDetails(sentenceOf(result))),previewAttention(below))}catch(error){
-shown=para("wrong",error.message),number===runCount&&(speed.textContent="")}clearTimeout(slow),number===
-runCount&&(aria(output,"busy","false"),output.replaceChildren(shown))}}function languageLists(){let{
-source,target}=currentModel(),directions=mh.about.models.filter(model=>model.source),open=model=>{let q=byId(
-"source").value;change({...OWN_OUTPUT,...AS_TRAINED,model:model?.name,q,sentence:0}),mh.render()},named=codes=>[
-...new Set(codes)].map((code="")=>[code,languageName(code)]);return directions.length<2?[]:[choice(t(
-"translate.from"),named(directions.map(model=>model.source)),source,chosen=>{let from=directions.filter(
-model=>model.source===chosen);open(from.find(model=>model.target===target)||from[0])}),choice(t("tra\
-nslate.to"),named(directions.filter(model=>model.source===source).map(model=>model.target)),target,chosen=>open(
-directions.find(model=>model.source===source&&model.target===chosen)))]}var warningsOf=sentences=>[...new Set(
-sentences.flatMap(({warnings})=>warnings))];async function previewAttention(below){if(!hasWorker)return;
-let inspection=await fetchInspection().catch(()=>null),holder=below.querySelector(".preview");if(!inspection||
-!holder?.isConnected)return;let cross=attentionOfKind(inspection,"cross"),layer=inspection.alignment?.
-layer??unpack(cross.weights).shape[0]-1,[rows,columns]=attentionAxes(inspection,"cross"),title=`${t(
-"attention.cross")}, ${t("attention.named_mean",{layer})}`,options={rows:rows.names,columns:columns.
-names,value:weightsOf(cross,layer,"mean"),label:title,meaning:t("attention.weight"),rowTitle:rows.title,
-columnTitle:columns.title};holder.replaceChildren(figure({key:"translate.attention",table:()=>matrixTable(
-options),chart:div("",matrix(options),linkButton(t("translate.heads"),()=>goTo({tab:"attention",kind:"\
-cross",layer,head:"mean"})))}))}function sentencesFigure(sentences,below){if(sentences.length<2)return"";
-let buttons=sentences.map((sentence,i)=>button(sentence.source,()=>{change({...OWN_OUTPUT,sentence:i}),
-setPressed(buttons,i),showEffect(),previewAttention(below),below.lastChild?.replaceWith(sentenceDetails(
-sentence))},{class:"sentence",dir:"auto","aria-pressed":i===state.sentence||"false"}));return figure(
-{key:"translate.sentences",chart:div("sentences",buttons)})}function sentenceDetails({hypotheses}){if(!hypotheses.
-length)return"";let[best]=hypotheses,tokens=best.tokens.map((piece,i)=>({piece,probability:Math.exp(
-best.token_scores[i])})),inspect=target=>()=>goTo({...OWN_OUTPUT,tab:"words",target}),rows=hypotheses.
-map((hypothesis,rank)=>[rank+1,rank?markDifferences(hypothesis.text,best.text):hypothesis.text,hypothesis.
-score,hypothesis.log_probability,hypothesis.tokens.length,linkButton(t("translate.inside"),inspect(rank?
-hypothesis.text:""),`${t("translate.inside")}: ${hypothesis.text}`)]);return stack(tokenFigure(tokens,
-at=>goTo({...OWN_OUTPUT,tab:"words",at})),figure({key:"translate.alternatives",chart:tableOf([columnTitles(
-"rank text score log_probability length look"),rows],t("translate.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
+copy=copyButton(t("copy"),()=>text),correction=mh.about.suggestions&&correctionForm(()=>text),hasFiles=mh.
+about.files?.length;panel2.append(div("pair",textBox(languageName(model.source),run),swap,div("card \
+side",div("side-head",languageName(model.target)),output,notices,div("side-foot",speed,copy),correction)),
+div("controls",languages,choice(t("translate.beam"),[["",t("translate.beam_default",{beam:model.beam})],
+...BEAMS],state.beam,beam=>{change({...OWN_OUTPUT,beam}),run()}),button(t("translate.go"),run,{class:"\
+primary"}),availableViews().includes("whole")&&button(t("translate.whole"),()=>goTo({tab:"whole",part:0})),
+hasFiles&&fileButton(),span("hint",t("translate.keys"))),hasFiles?fileState():"",below),await run();
+async function run(){let number=runCount+=1;below.replaceChildren(),showEffect();let slow=setTimeout(
+()=>{number===runCount&&(speed.textContent=t("translate.busy"),aria(output,"busy","true"))},TYPING_DELAY),
+shown;try{let result=state.q.trim()?await translateText(state.q,modelChanges()):{translation:"",sentences:[],
+tokens:0,seconds:0};if(number!==runCount)return;text=result.translation,notices.replaceChildren(...warningsOf(
+result.sentences).map(name=>para("notice",t(`warning.${name}`)))),shown=para("translation",text);let shownFacts=[
+t("translate.facts",{seconds:n(result.seconds,2),speed:integer(result.tokens/result.seconds)}),confidenceOf(
+result.sentences)].filter(Boolean);speed.textContent=text&&shownFacts.join(", "),result.sentences.length&&
+(below.append(sentencesFigure(result.sentences,below),div("preview"),sentenceDetails(sentenceOf(result))),
+previewAttention(below))}catch(error){shown=para("wrong",error.message),number===runCount&&(speed.textContent=
+"")}clearTimeout(slow),number===runCount&&(aria(output,"busy","false"),output.replaceChildren(shown))}}
+function languageLists(){let{source,target}=currentModel(),directions=mh.about.models.filter(model=>model.
+source),open=model=>{let q=byId("source").value;goTo({...OWN_OUTPUT,...AS_TRAINED,model:model?.name,
+q:textFor(model?.name,q),sentence:0})},named=codes=>[...new Set(codes)].map((code="")=>[code,languageName(
+code)]);return directions.length<2?[]:[choice(t("translate.from"),named(directions.map(model=>model.
+source)),source,chosen=>{let from=directions.filter(model=>model.source===chosen);open(from.find(model=>model.
+target===target)||from[0])}),choice(t("translate.to"),named(directions.filter(model=>model.source===
+source).map(model=>model.target)),target,chosen=>open(directions.find(model=>model.source===source&&
+model.target===chosen)))]}var warningsOf=sentences=>[...new Set(sentences.flatMap(({warnings})=>warnings))];
+async function previewAttention(below){if(!currentModel().watched)return;let inspection=await fetchInspection().
+catch(()=>null),holder2=below.querySelector(".preview");if(!inspection||!holder2?.isConnected)return;
+let cross=attentionOfKind(inspection,"cross"),layer=inspection.alignment?.layer??unpack(cross.weights).
+shape[0]-1,[rows,columns]=attentionAxes(inspection,"cross"),title=`${t("attention.cross")}, ${t("att\
+ention.named_mean",{layer})}`,options={rows:rows.names,columns:columns.names,value:weightsOf(cross,layer,
+"mean"),label:title,meaning:t("attention.weight"),rowTitle:rows.title,columnTitle:columns.title};holder2.
+replaceChildren(figure({key:"translate.attention",table:()=>matrixTable(options),chart:div("",matrix(
+options),linkButton(t("translate.heads"),()=>goTo({tab:"attention",kind:"cross",layer,head:"mean"})))}))}
+function sentencesFigure(sentences,below){if(sentences.length<2)return"";let buttons=sentences.map((sentence,i)=>button(
+sentence.source,()=>{change({...OWN_OUTPUT,sentence:i}),setPressed(buttons,i),showEffect(),previewAttention(
+below),below.lastChild?.replaceWith(sentenceDetails(sentence))},{class:"sentence",dir:"auto","aria-p\
+ressed":i===state.sentence||"false"}));return figure({key:"translate.sentences",chart:div("sentences",
+buttons)})}function sentenceDetails({hypotheses}){if(!hypotheses.length)return"";let[best]=hypotheses,
+tokens=best.tokens.map((piece,i)=>({piece,probability:Math.exp(best.token_scores[i])})),inspect=target=>()=>goTo(
+{...OWN_OUTPUT,tab:"words",target}),rows=hypotheses.map((hypothesis,rank)=>[rank+1,rank?markDifferences(
+hypothesis.text,best.text):hypothesis.text,hypothesis.score,hypothesis.log_probability,hypothesis.tokens.
+length,linkButton(t("translate.inside"),inspect(rank?hypothesis.text:""),`${t("translate.inside")}: ${hypothesis.
+text}`)]);return stack(tokenFigure(tokens,at=>goTo({...OWN_OUTPUT,tab:"words",at})),figure({key:"tra\
+nslate.alternatives",chart:tableOf([columnTitles("rank text score log_probability length look"),rows],
+t("translate.alternatives"))}))}var ATTENTION_CELLS=[["qkv",24,0],["scores",24,0],["softmax",32,2],["output",20,3]];function shortened(text,fromEnd){
 let longest=innerWidth<700?16:32;return isolate(text.length<=longest?text:fromEnd?`\u2026 ${text.slice(
 2-longest)}`:`${text.slice(0,longest-2)} \u2026`)}var piecesText=(tokens,separator=" ")=>tokens.map(
 ({piece})=>pieceText(piece)).join(separator);function strongestWeight(inspection,kind,keys,only){let attention=attentionOfKind(
@@ -970,9 +1002,9 @@ let models=mh.about.models.map(({name})=>name),key=h("input",{type:"password",au
 mh.key=key.value.trim(),render()}});key.value=mh.key,settings.replaceChildren(canCompute&&!hasWorker?
 h("a",{href:"docs"},"API"):"",copyButton(t("settings.link"),()=>location.href,t("settings.link_hint")),
 models.length>1?choice(t("settings.model"),models,currentModel().name,model=>goTo({...OWN_OUTPUT,...AS_TRAINED,
-model,kind:"",layer:-1,head:"mean",other:"",beam:"",sentence:0})):"",mh.about.key_required?h("label",
-{class:"field"},span("",t("settings.key")),key):"",h("div",{class:"segments",role:"group","aria-labe\
-l":t("settings.language")},Object.entries(LANGUAGES).map(([code,name])=>button(name,()=>setLanguage(
+model,q:textFor(model),kind:"",layer:-1,head:"mean",other:"",beam:"",sentence:0})):"",mh.about.key_required?
+h("label",{class:"field"},span("",t("settings.key")),key):"",h("div",{class:"segments",role:"group",
+"aria-label":t("settings.language")},Object.entries(LANGUAGES).map(([code,name])=>button(name,()=>setLanguage(
 code),{lang:code,"aria-pressed":code===mh.language||"false"}))),choice(t("settings.theme"),THEMES.map(
 theme=>[theme,t(`theme.${theme}`)]),document.documentElement.dataset.theme,theme=>{saveSetting("them\
 e",theme),applyTheme(theme)}))}var applyTheme=theme=>{document.documentElement.dataset.theme=theme&&
@@ -1007,12 +1039,13 @@ target),size:n((mh.about.weights?.bytes??0)/2**20,1)})," ",card)}function emptyN
 {examples:[q]}=currentModel();return div("empty",h("p",{},t("empty")),div("controls",button(t(`tab.${first}`),
 ()=>goTo({tab:first}),{class:"primary"}),q&&button(t("translate.example"),()=>goTo({q}))))}function reportHeight(){
 document.documentElement.classList.add("framed"),new ResizeObserver(()=>window.parent.postMessage({height:document.
-body.offsetHeight},"*")).observe(document.body)}async function start(){mh.render=render,window!==window.
-top&&reportHeight(),applyTheme(savedSetting("theme"));let wanted=[new URLSearchParams(location.search).
-get("lang"),savedSetting("language"),embedded?.language,navigator.language.slice(0,2)];await setLanguage(
-wanted.find(language=>language&&Object.keys(LANGUAGES).includes(language))??"en"),mh.about=await loadAbout(),
-readAddress(),hasWorker&&!state.prefix&&(state.q||=currentModel().examples[0]??"");let{project}=mh.about;
-project&&document.body.append(h("footer",{class:"footer"},h("a",{href:project},project))),window.addEventListener(
-"popstate",()=>{location.hash!==addressOf()&&(readAddress(),render())}),await render(),byId("startin\
-g").remove()}start().catch(error=>{mh.strings[mh.language]&&(panel.replaceChildren(error.message),document.
-getElementById("starting")?.remove())});})();
+body.offsetHeight},"*")).observe(document.body)}function readState(){readAddress(),canCompute&&(mh.key||
+!mh.about.key_required)&&!state.prefix&&(state.q||=currentModel().examples[0]??"")}async function start(){
+mh.render=render,window!==window.top&&reportHeight(),applyTheme(savedSetting("theme"));let wanted=[new URLSearchParams(
+location.search).get("lang"),savedSetting("language"),embedded?.language,navigator.language.slice(0,
+2)];await setLanguage(wanted.find(language=>language&&Object.keys(LANGUAGES).includes(language))??"e\
+n"),mh.about=await loadAbout(),readState();let{project}=mh.about;project&&document.body.append(h("fo\
+oter",{class:"footer"},h("a",{href:project},project))),window.addEventListener("popstate",()=>{location.
+hash!==addressOf()&&(readState(),render())}),mh.about.files?.length&&acceptDroppedFiles(),await render(),
+byId("starting").remove()}start().catch(error=>{mh.strings[mh.language]&&(panel.replaceChildren(error.
+message),document.getElementById("starting")?.remove())});})();

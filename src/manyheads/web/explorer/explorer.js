@@ -31,6 +31,8 @@ function createField(name, schema, required, spec) {
       rows: "3",
       maxlength: String(valueSchema.maxLength || 5000),
     });
+  } else if (valueSchema.format === "binary") {
+    input = createElement("input", undefined, { type: "file" });
   } else {
     input = createElement("input", undefined, {
       type: valueSchema.type === "string" ? "text" : "number",
@@ -62,24 +64,28 @@ function formValues(form) {
   return values;
 }
 
-// Addresses are relative to that of the page: a proxy may serve it below a path.
+// Addresses are relative to that of the page: a proxy may serve it below a path. An operation that
+// takes a file takes a form, all others JSON.
 /** @type {(method: string, path: string, form: HTMLFormElement, output: HTMLElement) =>
       Promise<void>} */
 async function sendRequest(method, path, form, output) {
   const apiKey = /** @type {HTMLInputElement} */ (document.getElementById("key")).value;
   const sent = method === "post";
+  const isForm = form.querySelector("[type=file]");
   const headers = {
     ...(apiKey && { Authorization: "Bearer " + apiKey }),
-    ...(sent && { "Content-Type": "application/json" }),
+    ...(sent && !isForm && { "Content-Type": "application/json" }),
   };
+  const values = formValues(form);
   const options = {
     method: method.toUpperCase(),
     headers,
-    body: sent ? JSON.stringify(formValues(form)) : undefined,
+    body: isForm ? new FormData(form) : sent ? JSON.stringify(values) : undefined,
   };
+  const address = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ""));
   const start = performance.now();
   try {
-    const response = await fetch("." + path, options);
+    const response = await fetch("." + address, options);
     const text = await response.text();
     let body = text;
     try {
@@ -100,7 +106,10 @@ function createOperation(method, path, operation, spec) {
   const summary = createElement("summary");
   summary.append(createElement("code", method.toUpperCase() + " " + path), " " + operation.summary);
   const form = createElement("form");
-  const body = operation.requestBody && operation.requestBody.content["application/json"].schema;
+  for (const { name, schema, description, required } of operation.parameters ?? []) {
+    form.append(createField(name, { ...schema, description }, required, spec));
+  }
+  const [body] = Object.values(operation.requestBody?.content ?? {}).map(({ schema }) => schema);
   if (body) {
     const { properties = {}, required = [] } = resolveSchema(body, spec);
     Object.entries(properties).forEach(([name, schema]) => {

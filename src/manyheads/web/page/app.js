@@ -4,6 +4,7 @@ import { button, choice, copyButton, linkButton, roving } from "./controls.js";
 import { changeNotice, showEffect } from "./effect.js";
 import { aria, byId, div, h, para, span, stack } from "./elements.js";
 import { hasWorker } from "./engine.js";
+import { acceptDroppedFiles } from "./files.js";
 import {
   canCompute,
   currentModel,
@@ -11,6 +12,7 @@ import {
   fetchInspection,
   loadAbout,
   loadStrings,
+  textFor,
 } from "./source.js";
 import {
   addressOf,
@@ -86,6 +88,7 @@ function drawSettings() {
             ...OWN_OUTPUT,
             ...AS_TRAINED,
             model,
+            q: textFor(model),
             kind: "",
             layer: -1,
             head: "mean",
@@ -268,6 +271,14 @@ function reportHeight() {
   ).observe(document.body);
 }
 
+/** Set the state from the address; without a text, show an example, where no key is needed. */
+function readState() {
+  readAddress();
+  if (canCompute && (mh.key || !mh.about.key_required) && !state.prefix) {
+    state.q ||= currentModel().examples[0] ?? "";
+  }
+}
+
 async function start() {
   mh.render = render;
   if (window !== window.top) reportHeight();
@@ -282,18 +293,18 @@ async function start() {
     wanted.find((language) => language && Object.keys(LANGUAGES).includes(language)) ?? "en",
   );
   mh.about = await loadAbout();
-  readAddress();
-  if (hasWorker && !state.prefix) state.q ||= currentModel().examples[0] ?? "";
+  readState();
   const { project } = mh.about;
   if (project) {
     document.body.append(h("footer", { class: "footer" }, h("a", { href: project }, project)));
   }
   window.addEventListener("popstate", () => {
     if (location.hash !== addressOf()) {
-      readAddress();
+      readState();
       render();
     }
   });
+  if (mh.about.files?.length) acceptDroppedFiles();
   await render();
   byId("starting").remove();
 }

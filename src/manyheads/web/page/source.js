@@ -66,25 +66,31 @@ async function sendRequest(path, body) {
   }
 }
 
-/** Send a request to the server; return its JSON value.
-    @type {(path: string, body: object | undefined, signal: AbortSignal) => Promise<unknown>} */
-export async function fetchAnswer(path, body, signal) {
-  const headers = {
-    ...(mh.key && { Authorization: `Bearer ${mh.key}` }),
-    ...(body && { "Content-Type": "application/json" }),
-  };
-  const answer = await fetch(path, {
+/** Send a request to the server, with a form or an object as JSON; throw an Error with the server's
+    message for an error status.
+    @type {(path: string, body: object | undefined, signal: AbortSignal) => Promise<Response>} */
+export async function fetchResponse(path, body, signal) {
+  const isForm = body instanceof FormData;
+  const response = await fetch(path, {
     method: body ? "POST" : "GET",
-    headers,
-    body: body && JSON.stringify(body),
+    headers: {
+      ...(mh.key && { Authorization: `Bearer ${mh.key}` }),
+      ...(body && !isForm && { "Content-Type": "application/json" }),
+    },
+    body: isForm ? body : body && JSON.stringify(body),
     signal,
   }).catch(() => {
     throw new Error(t("error.unreachable"));
   });
-  const result = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(result.error || t("error.status", { status: answer.status }));
-  return result;
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  throw new Error(error || t("error.status", { status: response.status }));
 }
+
+/** Send a request to the server; return its JSON value.
+    @type {(path: string, body: object | undefined, signal: AbortSignal) => Promise<unknown>} */
+export const fetchAnswer = async (path, body, signal) =>
+  (await fetchResponse(path, body, signal)).json();
 
 /** Return data of the document, or request it.
     @type {<K extends "about" | "model" | "curves">(name: K, path: string) =>
@@ -110,6 +116,14 @@ export const loadCurves = (name) =>
     @type {() => ModelFacts} */
 export const currentModel = () =>
   mh.about.models.find(({ name }) => name === state.model) || mh.about.models[0];
+
+/** Return the text to show with another model: an example of the current one becomes one of the
+    other.
+    @type {(name: string | undefined, q?: string) => string} */
+export function textFor(name, q = state.q) {
+  const other = mh.about.models.find((model) => model.name === name);
+  return currentModel().examples.includes(q) ? (other?.examples[0] ?? "") : q;
+}
 
 /** Return the names of the heads that are turned off.
     @type {() => string[]} */

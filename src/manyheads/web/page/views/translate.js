@@ -7,7 +7,7 @@ import { correctionForm } from "../correction.js";
 import { markDifferences } from "../differences.js";
 import { showEffect } from "../effect.js";
 import { aria, byId, div, h, para, span, stack } from "../elements.js";
-import { hasWorker } from "../engine.js";
+import { fileButton, fileState } from "../files.js";
 import { figure, tableOf } from "../figure.js";
 import { matrix, matrixTable } from "../matrix.js";
 import { unpack } from "../numbers.js";
@@ -16,6 +16,7 @@ import {
   fetchInspection,
   modelChanges,
   sentenceOf,
+  textFor,
   translateText,
 } from "../source.js";
 import { AS_TRAINED, change, goTo, mh, OWN_OUTPUT, state } from "../state.js";
@@ -57,6 +58,7 @@ export async function buildTranslate(panel) {
   const languages = languageLists();
   const copy = copyButton(t("copy"), () => text);
   const correction = mh.about.suggestions && correctionForm(() => text);
+  const hasFiles = mh.about.files?.length;
   panel.append(
     div(
       "pair",
@@ -86,8 +88,10 @@ export async function buildTranslate(panel) {
       button(t("translate.go"), run, { class: "primary" }),
       availableViews().includes("whole") &&
         button(t("translate.whole"), () => goTo({ tab: "whole", part: 0 })),
+      hasFiles && fileButton(),
       span("hint", t("translate.keys")),
     ),
+    hasFiles ? fileState() : "",
     below,
   );
   await run();
@@ -147,8 +151,13 @@ function languageLists() {
   const open = (model) => {
     // It may have been typed just now.
     const q = /** @type {HTMLTextAreaElement} */ (byId("source")).value;
-    change({ ...OWN_OUTPUT, ...AS_TRAINED, model: model?.name, q, sentence: 0 });
-    mh.render();
+    goTo({
+      ...OWN_OUTPUT,
+      ...AS_TRAINED,
+      model: model?.name,
+      q: textFor(model?.name, q),
+      sentence: 0,
+    });
   };
   /** @type {(codes: (string | undefined)[]) => [string, string][]} */
   const named = (codes) => [...new Set(codes)].map((code = "") => [code, languageName(code)]);
@@ -178,11 +187,10 @@ function languageLists() {
     @type {(sentences: SentenceTranslation[]) => string[]} */
 const warningsOf = (sentences) => [...new Set(sentences.flatMap(({ warnings }) => warnings))];
 
-/** Show the cross-attention of the selected sentence in an exported page, whose readers see it
-    without opening a view.
+/** Show the cross-attention of the selected sentence, which readers see without opening a view.
     @type {(below: HTMLElement) => Promise<void>} */
 async function previewAttention(below) {
-  if (!hasWorker) return;
+  if (!currentModel().watched) return;
   const inspection = await fetchInspection().catch(() => null);
   const holder = below.querySelector(".preview");
   if (!inspection || !holder?.isConnected) return;
