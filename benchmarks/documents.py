@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import FOLDER, Document, main, option
-from manyheads.documents.document import ReadOptions, read_document
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated
 from material import read_rows, write, write_pairs
 

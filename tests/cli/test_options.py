@@ -216,7 +216,7 @@ def test_standard_output_may_not_be_an_input(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "manyheads", "translate", "RUN", str(path)]
         done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (
-        2, "error: standard output is the input (FILE); write to another file.\n"
+        2, "error: standard output is the input ([FILE]...); write to another file.\n"
     )  # fmt: skip
     assert path.read_text() == "precious\n"
 

@@ -20,7 +20,7 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.translate import translate_batches
-from manyheads.documents.document import SUFFIXES
+from manyheads.documents.formats import SUFFIXES
 from manyheads.errors import DataError, UsageError
 from manyheads.inference.native.build import library
 from manyheads.inference.translation.translate_file import output_lines

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
-from manyheads.documents.document import ReadOptions, read_document
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated, Unit
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pysubs2
 
-from manyheads.documents.document import Document, ReadOptions, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated, Unit
 
 

@@ -9,7 +9,8 @@ import docx
 import pytest
 from tests.documents.archives import archive, members_of, reverse_document, shout, texts_of
 
-from manyheads.documents.document import ReadOptions, read_document
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.errors import DataError
 
 NAMESPACES = 'xmlns:w="w" xmlns:a="a" xmlns:wp="wp" xmlns:v="v"'

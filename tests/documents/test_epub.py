@@ -8,7 +8,8 @@ from zipfile import ZIP_STORED, ZipFile
 import pytest
 from tests.documents.archives import archive, members_of, reverse_document, texts_of
 
-from manyheads.documents.document import ReadOptions, read_document
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.errors import DataError
 
 CHAPTER = '<?xml version="1.0"?>\n<html xmlns="h" xml:lang="en" lang="en-GB"><body><p>{}</p></body></html>'

@@ -10,7 +10,8 @@ from fluent.syntax.visitor import Transformer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.documents.document import Document, ReadOptions, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated
 
 _COPIED = re.compile(r"\{[^{}]*\}")

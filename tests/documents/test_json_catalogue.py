@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manyheads.documents.document import Document, ReadOptions, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated
 from manyheads.errors import DataError
 

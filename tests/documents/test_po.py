@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitext.formats.po import escape_po
-from manyheads.documents.document import Document, ReadOptions, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated
 from manyheads.errors import DataError
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.subtitle_files import judged, read, reversed_words, texts_of, unchanged, written
 
-from manyheads.documents.document import ReadOptions, read_document
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.errors import DataError
 
 FILM = """1

@@ -18,7 +18,7 @@ from tests.tasks.documents import HTML_PARTS, PARTS, documents, word_translator
 
 from manyheads.cli.main import run as manyheads
 from manyheads.data.suggestions import SuggestionFile
-from manyheads.documents.document import SUFFIXES
+from manyheads.documents.formats import SUFFIXES
 from manyheads.inference.translation.confidence import ConfidenceModel
 from manyheads.inference.translation.stages import Stage
 from manyheads.inference.translation.translator import STAGES, Translation, Translator

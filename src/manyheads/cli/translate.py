@@ -45,12 +45,13 @@ from manyheads.cli.streams import (
     write_results,
 )
 from manyheads.cli.verbs import current_settings, verb
-from manyheads.documents.document import FORMATS, SUFFIXES, Document, ReadOptions
+from manyheads.documents.formats import FORMATS, SUFFIXES
 from manyheads.errors import UsageError, WriteError
 from manyheads.reports import Advance, no_advance
 from manyheads.search.options import SearchOptions
 
 if TYPE_CHECKING:
+    from manyheads.documents.document import Document
     from manyheads.inference.translation.translate_file import Shard, TranslationJob
     from manyheads.inference.translation.translator import Translation, Translator
 
@@ -195,6 +196,7 @@ def _document(options: _TranslateOptions, file: Path, translator: Translator) ->
     Raises:
         UsageError: options for lines of text, with a document.
     """
+    from manyheads.documents.document import ReadOptions
     from manyheads.inference.translation.documents import read_file
 
     if options.form == "text" or (options.form is None and (not file.is_file() or is_stream(file))):

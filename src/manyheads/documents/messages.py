@@ -112,7 +112,7 @@ def _without_access_key(text: str) -> tuple[str, str]:
     plain, _ = without_access_keys(text, "")
     for sign in "&_~" if plain != text else "":
         letter = text.partition(sign)[2][:1]
-        if text.count(sign) == 1 and sign not in plain and (letter.isupper() or len(text.split()) <= _MAX_LABEL):
+        if text.count(sign) == 1 and text.replace(sign, "") == plain and (letter.isupper() or len(text.split()) <= _MAX_LABEL):
             return plain, sign + letter
     return text, ""
 

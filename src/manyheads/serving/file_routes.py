@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bitext.errors import BitextError
-from manyheads.documents.document import FORMATS, Document, ReadOptions, format_of, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import FORMATS, format_of, read_document
 from manyheads.inference.translation.documents import DocumentReport, write_document
 from manyheads.inference.translation.translator import unit_fields
 from manyheads.serving.access import header

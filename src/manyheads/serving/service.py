@@ -9,7 +9,7 @@ from typing import Any, Self
 from starlette.requests import Request
 
 from manyheads.data.suggestions import SuggestionFile
-from manyheads.documents.document import SUFFIXES
+from manyheads.documents.formats import SUFFIXES
 from manyheads.search.interface import Cancelled
 from manyheads.serving.access import Access
 from manyheads.serving.batching import Batcher

@@ -11,7 +11,8 @@ from tests.inference.translation.test_parts import KNOWN
 from tests.inference.translation.test_translator import make_translator, save_run
 
 from manyheads.cli.main import run
-from manyheads.documents.document import ReadOptions, read_document
+from manyheads.documents.document import ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.errors import DataError
 from manyheads.inference.translation import translate_file as module
 from manyheads.inference.translation.documents import Doubt, UnitFields, read_file, write_document

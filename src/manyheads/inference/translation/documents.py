@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bitext.lines import damage_named
-from manyheads.documents.document import Document, ReadOptions, format_of, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import format_of, read_document
 from manyheads.documents.units import Translated
 from manyheads.errors import DataError
 from manyheads.results import Result
