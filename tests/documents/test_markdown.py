@@ -48,7 +48,7 @@ KEPT = [
     "$$\nnein\n\n- nein\n$$\n", "\\[\nnein\n\\]\n",
     "\\(nein\\)\n", "\\begin{align}\nnein\n\\end{align}\n", "[nein]: https://nein.de 'nein'\n", "[^nein]\n",
     "::: nein\n:::\n", '{{< nein "nein" >}}\n', "{% nein %}\n", "{{ nein }}\n", "import Nein from 'nein'\n",
-    "{: .nein}\n",
+    "{: .nein}\n", "/// nein | nein\n///\n",
     "[[nein]]\n", "[TOC]\n", "<!-- nein -->\n", "<script>\nnein\n</script>\n", "<kbd>nein</kbd>\n",
     "<pre>\nnein\n</pre>\n",
     "{nein}`nein`\n", ":nein:\n", '!!! nein "nein"\n', "![](nein.png)\n",

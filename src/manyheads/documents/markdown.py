@@ -34,7 +34,8 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(?=\S)(?:.*\n)*?(?:\1|\.\.\.
 _LINE = re.compile(r"(.*?)(?:\r\n?|\n|\Z)")
 # Lines that are copied: directives, templates, attributes, tables of contents, imports of MDX.
 _KEPT_LINE = re.compile(
-    r":::|\{[{%].*[%}]\}\s*\Z|\{[:.#][^{}]*\}\s*\Z|\[\[?_?TOC_?\]|import\s(?:.+\sfrom\s+)?['\"].+['\"];?\s*\Z"
+    r":::|/{3,}(?:[ \t]+[\w-]+[ \t]*(?:\|.*)?)?\s*\Z"
+    r"|\{[{%].*[%}]\}\s*\Z|\{[:.#][^{}]*\}\s*\Z|\[\[?_?TOC_?\]|import\s(?:.+\sfrom\s+)?['\"].+['\"];?\s*\Z"
     r"|export\s+(?:default|const|function|let|\{)"
 )
 # Beginnings of formulas that are blocks, and the end of their last line.
