@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from manyheads.documents.messages import (
@@ -50,6 +50,7 @@ PIECES = st.sampled_from(
 
 
 @settings(max_examples=300)
+@example("_Hund &F")  # two keys are none
 @given(st.lists(PIECES, max_size=10).map("".join))
 def test_a_message_with_its_own_text_has_the_tags_and_letters_that_it_had(text: str) -> None:
     unit = message(text)

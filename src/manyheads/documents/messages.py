@@ -110,10 +110,11 @@ def message_block(
 def _without_access_key(text: str) -> tuple[str, str]:
     """Return a text without the sign of its access key, and that sign with its letter, such as "&F"; else ""."""
     plain, _ = without_access_keys(text, "")
-    for sign in "&_~" if plain != text else "":
-        letter = text.partition(sign)[2][:1]
-        if text.count(sign) == 1 and text.replace(sign, "") == plain and (letter.isupper() or len(text.split()) <= _MAX_LABEL):
-            return plain, sign + letter
+    removed = [sign for sign in "&_~" if text.count(sign) != plain.count(sign)]
+    if len(removed) == 1 and text.count(removed[0]) == 1:
+        letter = text.partition(removed[0])[2][:1]
+        if letter.isupper() or len(text.split()) <= _MAX_LABEL:
+            return plain, removed[0] + letter
     return text, ""
 
 
