@@ -23,7 +23,7 @@ from fluent.syntax import parse
 from markdown_it import MarkdownIt
 from tests.documents.subtitle_files import judged
 
-from manyheads.documents.document import FORMATS
+from manyheads.documents.formats import FORMATS
 
 SUFFIXES = {form: known.suffixes for form, known in FORMATS.items()} | {"odt": (".odt", ".odp", ".ott", ".otp")}
 LARGEST = 200_000  # bytes

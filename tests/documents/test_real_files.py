@@ -12,7 +12,8 @@ from tests.documents.archives import reverse_words
 from tests.documents.real_files import damage, downloaded_files, installed_files, structure
 
 from bitext.errors import BitextError
-from manyheads.documents.document import Document, ReadOptions, read_document
+from manyheads.documents.document import Document, ReadOptions
+from manyheads.documents.formats import read_document
 from manyheads.documents.units import Translated
 
 WEEKLY = [pytest.mark.slow, pytest.mark.weekly]
