@@ -31,7 +31,9 @@ def test_letters_that_an_encoding_lacks_are_references_or_the_file_becomes_utf8(
     assert encode("한") == "\ufeff한".encode()
 
 
-@pytest.mark.parametrize(("data", "declared"), [(b"\xff\xfe\x00", ""), (b"\xff", "utf-8"), (b"a", "no-such")])
+@pytest.mark.parametrize(
+    ("data", "declared"), [(b"\xff\xfe\x00", ""), (b"\xff", "utf-8"), (b"a", "no-such"), (b"a", "punycode")]
+)
 def test_bytes_of_another_encoding_are_refused(data: bytes, declared: str) -> None:
     with pytest.raises(DataError, match="none of its encoding"):
         decode(data, "a", declared)
@@ -39,3 +41,8 @@ def test_bytes_of_another_encoding_are_refused(data: bytes, declared: str) -> No
 
 def test_lines_have_their_offsets() -> None:
     assert list(numbered_lines("a\r\nb\n")) == [(0, "a"), (3, "b"), (5, "")]
+
+
+def test_a_picture_is_no_text() -> None:
+    with pytest.raises(DataError, match="a is no text"):
+        decode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a")

@@ -44,7 +44,7 @@ def test_a_reader_whose_units_change_with_the_translations_is_a_fault() -> None:
 
 def test_a_unit_has_a_place_for_messages() -> None:
     part = Part("a\nb\n[one]", [words], "chapter.xhtml")
-    assert part.place(part.units[0]) == "chapter.xhtml, line 3"
+    assert part.places == ["chapter.xhtml, line 3"]
 
 
 def test_edits_that_overlap_are_a_fault() -> None:

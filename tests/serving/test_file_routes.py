@@ -14,7 +14,7 @@ PAGE = f'<html lang="de"><body><p>{GERMAN[0]}</p><pre>{GERMAN[1]}</pre></body></
 FORM = {"source": "de", "target": "en"}
 
 
-def send(server: Server, data: bytes | str = PAGE, name: str = "a b.html", **fields: str) -> tuple[int, Any]:
+def send(server: Server, data: bytes | str = PAGE, name: str = "ä b?#%.html", **fields: str) -> tuple[int, Any]:
     with server.client() as client:
         answer = client.post("/translate_file", data=FORM | fields, files={"file": (name, data)})
     return answer.status_code, answer.json()
@@ -30,7 +30,7 @@ def test_a_file_comes_back_in_the_other_language_and_can_be_downloaded_once(serv
         assert client.get(found["translatedFileUrl"]).status_code == 404
     assert answer.text == translated.replace('lang="de"', 'lang="en"')
     assert GERMAN[1] in answer.text
-    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20b_en.html"
+    assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%A4%20b%3F%23%25_en.html"
     assert answer.headers["content-type"].startswith("text/html")
 
 
@@ -45,6 +45,8 @@ def test_plain_text_is_read_as_paragraphs_and_its_language_found(server: Server)
     ("data", "name", "fields", "message"),
     [
         (b"%PDF-1.4", "a.pdf", {}, "is PDF"),
+        (b"\x89PNG\0", "a.png", {}, "is no text"),
+        (b"<meta charset=punycode>a-b", "a.html", {}, "no encoding of files"),
         (b"PK\3\4" + b"x" * 50, "a.docx", {}, "Invalid request"),
         (b"\x00\x01", "a.zip", {"target": "zz"}, "zz is not supported"),
         (PAGE, "a.html", {"source": "en", "target": "de"}, "not available as a target language"),
@@ -56,6 +58,14 @@ def test_a_file_that_cannot_be_translated_is_refused(
     status, answer = send(server, data, name, **fields)
     assert status == 400
     assert message in answer["error"]
+
+
+def test_a_file_without_letters_and_one_in_the_target_language_stay_as_they_are(server: Server) -> None:
+    for data, fields in (("<p>1</p>", {"source": "auto"}), (PAGE, {"source": "en"})):
+        status, found = send(server, data, **fields)
+        assert status == 200
+        with server.client() as client:
+            assert client.get(found["translatedFileUrl"]).text == data
 
 
 def test_a_request_without_a_file_is_refused(server: Server) -> None:

@@ -181,6 +181,8 @@ def _outputs(options: _TranslateOptions) -> list[tuple[Path, Path | None]]:
         if not found:
             raise UsageError(f"{file} holds no document ({', '.join(SUFFIXES)}).")
         pairs += [(path, output / (path.relative_to(file) if file.is_dir() else path.name)) for path in found]
+    if len({place for _, place in pairs}) < len(pairs):
+        raise UsageError("two of the files have the same name; translate them into different folders.")
     for file, place in pairs:
         assert place is not None
         if place.exists() and place.samefile(file):

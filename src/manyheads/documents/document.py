@@ -14,7 +14,8 @@ from bitext.lines import likely_encoding, wide_encoding
 from manyheads.documents.units import Part, Reader, Translated, Unit
 from manyheads.errors import DataError
 
-_HEAD = 4096  # bytes by which an encoding or a format is recognised
+_HEAD = 4096  # bytes by which an encoding is recognised
+_NO_TEXT = {"punycode", "idna", "unicode_escape", "raw_unicode_escape"}  # codecs of names and code, some quadratic
 _MARKS = {  # byte order marks -> encodings
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -67,7 +68,7 @@ class Document:
     @property
     def places(self) -> list[str]:
         """Return where each unit begins, for messages."""
-        return [part.place(unit) for part in self.parts for unit in part.units]
+        return [place for part in self.parts for place in part.places]
 
     def write(self, translations: Iterable[Translated], *, bilingual: bool = False) -> bytes:
         """Return the bytes of the file with the translation of each unit; see `Part.write`."""
@@ -105,8 +106,10 @@ def decode(data: bytes, name: str, declared: str = "") -> tuple[str, Callable[[s
         DataError: bytes that are none of the declared encoding.
     """
     mark = next((mark for mark in _MARKS if data.startswith(mark)), b"")
-    encoding = _MARKS.get(mark) or declared or _guess(data)
+    encoding = _MARKS.get(mark) or declared or _guess(data, name)
     try:
+        if codecs.lookup(encoding).name.replace("-", "_") in _NO_TEXT:
+            raise LookupError("no encoding of files")
         text = data[len(mark) :].decode(encoding)
         exact = text.encode(encoding) == data[len(mark) :]
     except (UnicodeError, LookupError) as error:
@@ -125,12 +128,14 @@ def decode(data: bytes, name: str, declared: str = "") -> tuple[str, Callable[[s
     return text, encode
 
 
-def _guess(data: bytes) -> str:
+def _guess(data: bytes, name: str) -> str:
     if wide := wide_encoding(data[:_HEAD]):
-        return wide.partition(" ")[0].lower().replace("16be", "16-be").replace("16le", "16-le")
+        return wide.partition(" ")[0].lower()
     try:
         data.decode()
     except UnicodeDecodeError:
+        if b"\0" in data:
+            raise DataError(f"{name} is no text, whatever its name says.") from None
         return likely_encoding(data).lower()
     return "utf-8"
 

@@ -38,7 +38,6 @@ class Format:
 
         Raises:
             DataError: the file is damaged, encrypted, too large, or not of this format.
-            MissingExtraError: a package that reads it is not installed.
         """
         document: Document = importlib.import_module(f"manyheads.documents.{self.module}").read(data, options)
         return document
@@ -97,7 +96,7 @@ def format_of(name: str, data: bytes) -> str | None:
             if member in data:
                 return format_name
         raise DataError(f"{name} is an archive. Unpack it and translate its files.")
-    if suffix in ("", ".xml", ".txt.xml"):
+    if suffix in ("", ".xml"):
         head = data[:_HEAD].removeprefix(codecs.BOM_UTF8).lstrip()
         return next((name for name, known in FORMATS.items() if known.begins and known.begins.match(head)), None)
     return None
@@ -107,7 +106,7 @@ def read_document(data: bytes, form: str, options: ReadOptions) -> Document:
     """Return the document in the bytes of a file of a format, one of `FORMATS`.
 
     Raises:
-        DataError, MissingExtraError: see `Format.read`.
+        DataError: see `Format.read`.
         UsageError: there is no such format.
     """
     if form not in FORMATS:

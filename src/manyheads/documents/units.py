@@ -5,6 +5,8 @@ A document is never written anew. A reader finds the spans of its units; what st
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -29,7 +31,7 @@ class Translated(NamedTuple):
         text: the translation.
         links: its word alignment as pairs "source-target" of word indices, separated by blanks; None means a
             monotone alignment.
-        doubtful: whether somebody should look at it; formats that can say so do.
+        doubtful: whether it should be checked; formats with a mark for that get it.
     """
 
     text: str
@@ -67,7 +69,7 @@ class Unit:
         return [Edit(self.start, self.end, project_tags(self.block, translated.text, translated.links))]
 
     def is_doubtful(self, translated: Translated) -> bool:
-        """Return whether somebody should look at a translation."""
+        """Return whether a translation should be checked."""
         return translated.doubtful
 
 
@@ -101,10 +103,12 @@ class Part:
         """Return the units that have a letter, in the order in which `write` takes their translations."""
         return [unit for units in self._found for unit in units]
 
-    def place(self, unit: Unit) -> str:
-        """Return where a unit begins, for messages."""
-        line = f"line {self.text.count(chr(10), 0, unit.start) + 1:,}"
-        return f"{self.name}, {line}" if self.name else line
+    @property
+    def places(self) -> list[str]:
+        """Return where each unit begins, for messages."""
+        line_ends = [match.start() for match in re.finditer("\n", self.text)]
+        lines = (bisect_left(line_ends, unit.start) + 1 for unit in self.units)
+        return [f"{self.name}, line {line:,}" if self.name else f"line {line:,}" for line in lines]
 
     def write(self, translations: Iterable[Translated], *, bilingual: bool = False) -> str:
         """Return the text with translations in the places of the units.

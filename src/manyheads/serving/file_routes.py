@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bitext.errors import BitextError
+from bitext.languages import match_language
 from manyheads.documents.document import Document, ReadOptions
 from manyheads.documents.formats import FORMATS, format_of, read_document
 from manyheads.inference.translation.documents import DocumentReport, write_document
@@ -45,7 +46,9 @@ async def translate(request: Request) -> Response:
     name = f"{stem}_{fields.required('target')}{suffix}"
     place = service.files.add(TranslatedFile(name, data, FORMATS[form].media_type, key.name if key else None))
     scheme = header(request.scope, b"x-forwarded-proto") if service.settings.trust_forwarded_for else None
-    address = request.url.replace(scheme=scheme or request.url.scheme, path=f"/download_file/{place}", query="")
+    address = request.url.replace(
+        scheme=scheme or request.url.scheme, path=f"/download_file/{quote(place)}", query=""
+    )
     return json_response({"translatedFileUrl": str(address), "report": report.to_json()})
 
 
@@ -80,6 +83,8 @@ def _translated(
     source, target = requested_languages(fields, service)
     source, _ = source_of([unit.text for unit in document.units], source, target, models)
     pair = models.pair(source, target)
+    if not document.units or match_language(source, [target]):  # as /translate, unchanged
+        return write_document(document, lambda texts: [(text, None, []) for text in texts])
     if pair is None:
         raise no_translator(source, target)
     tagged = any(unit.is_tagged for unit in document.units)

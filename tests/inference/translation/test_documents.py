@@ -117,6 +117,9 @@ def test_the_documents_of_a_folder_go_to_a_folder(
     assert "-o FOLDER" in capsys.readouterr().err
     assert run([*words, "-o", str(tmp_path / "in")]) == 2
     assert "would be replaced by its translation" in capsys.readouterr().err
+    twice = [str(tmp_path / "in" / "a.html"), str(tmp_path / "out" / "a.html")]
+    assert run([*words[:2], *twice, "-o", str(tmp_path / "other")]) == 2
+    assert "the same name" in capsys.readouterr().err
     assert (tmp_path / "in" / "a.html").read_text() == PAGE
 
 

@@ -39,7 +39,7 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentReport(Result):
-    """What became of a document.
+    """The counts of a translated document, and its doubtful translations.
 
     Attributes:
         units: number of texts that were found.
@@ -103,7 +103,7 @@ def with_alignment(options: SearchOptions, document: Document) -> SearchOptions:
 def write_document(
     document: Document, translate: Callable[[list[str]], Iterable[UnitFields]], *, bilingual: bool = False
 ) -> tuple[bytes, DocumentReport]:
-    """Return the file of a document with its translations, and what became of it.
+    """Return the file of a document with its translations, and the report on it.
 
     Args:
         document: the document.

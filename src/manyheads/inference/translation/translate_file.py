@@ -355,7 +355,7 @@ def translate_document_file(
 
         def fields(texts: list[str]) -> Iterator[UnitFields]:
             for result in results:
-                lines = result.splitlines()[1:]
+                lines = result.split(b"\n")[1:-1]  # of JSON in ASCII
                 yield from map(json.loads, lines)
                 advance(len(lines))
 

@@ -326,7 +326,7 @@ class Translator:
         options: SearchOptions = DEFAULTS,
         advance: Callable[[int], object] = lambda count: None,
     ) -> tuple[bytes, DocumentReport]:
-        """Return the file of a document with its translations, and what became of it.
+        """Return the file of a document with its translations, and the report on it.
 
         Args:
             document: the document (`documents.document.read_document`).
